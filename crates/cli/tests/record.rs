@@ -170,8 +170,8 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
         std::thread::yield_now();
     };
     let mut reader = PagesReader::open(file).unwrap();
-    // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as often
-    // as eight places compute a source each, which in a debug build is some ten times a second.
+    // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as
+    // often as eight places compute a source each, which in a debug build is some ten times a second.
     let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 10;
     while !has_begun(&reader.read().unwrap()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");

@@ -1,8 +1,8 @@
 // The last lines that a place printed, as text and never as anything else.
 //
-// Asked once a second while the view is open and the tab is seen. The page shows `LINES` lines, of a replay the last ones
-// at its time; what it, the server or the place dropped is a number in the head. Following stops when the reader scrolls
-// up, and goes on at the end.
+// Asked once a second while the view is open and the tab is seen. The page shows `LINES` lines, of a replay the last
+// ones at its time; what it, the server or the place dropped is a number in the head. Following stops when the reader
+// scrolls up, and goes on at the end.
 
 import { html, nothing } from "lit";
 import { clock, plain, plural } from "../draw/text";

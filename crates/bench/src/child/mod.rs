@@ -50,6 +50,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-idle", places::idle),
     ("isles-betweenness-power", applications::power),
     ("isles-betweenness-hep-th", applications::hep_th),
+    ("isles-betweenness-power-often", applications::power_often),
+    ("isles-betweenness-hep-th-often", applications::hep_th_often),
     ("isles-hf-benzene", applications::benzene),
     ("isles-hf-aspirin", applications::aspirin),
     ("isles-imsuite-minimal", imsuite::minimal),

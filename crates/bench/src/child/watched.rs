@@ -25,14 +25,14 @@ pub fn flood(effort: Effort) {
     with_page("isles-flood", effort);
 }
 
-/// Betweenness of power with a page open. Prints what that prints, and `snapshots`.
+/// Betweenness of power, several times, with a page open. Prints what that prints, and `snapshots`.
 pub fn power(effort: Effort) {
-    with_page("isles-betweenness-power", effort);
+    with_page("isles-betweenness-power-often", effort);
 }
 
-/// Betweenness of hep-th with a page open. Prints what that prints, and `snapshots`.
+/// Betweenness of hep-th, several times, with a page open. Prints what that prints, and `snapshots`.
 pub fn hep_th(effort: Effort) {
-    with_page("isles-betweenness-hep-th", effort);
+    with_page("isles-betweenness-hep-th-often", effort);
 }
 
 /// The flood that is recorded, and nobody looks. Prints what the flood prints.

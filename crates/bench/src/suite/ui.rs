@@ -55,7 +55,7 @@ const BETWEENNESS: Group = Group {
     setting: "betweenness of hep-th, 2 places on 2 cores, machine processes",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-betweenness-hep-th", 2) },
+        Contender { label: NOBODY, program: ours("isles-betweenness-hep-th-often", 2) },
         Contender { label: PAGE, program: watched("watched-hep-th", "processes", 2) },
     ],
     rows: &[
@@ -69,7 +69,7 @@ const BETWEENNESS_ON_CHIP: Group = Group {
     setting: "betweenness of power on the 48 modelled cores of an SCC; time of the host",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: on_chip("isles-betweenness-power") },
+        Contender { label: NOBODY, program: on_chip("isles-betweenness-power-often") },
         Contender { label: PAGE, program: watched("watched-power", CHIP, CORES) },
     ],
     rows: &[

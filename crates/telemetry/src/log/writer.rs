@@ -94,7 +94,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Appends lines that `place` has printed. Past [`OUTPUT_BYTES`] of all places they are left out, unless the run
+    /// Appends lines that `place` has printed. Past 16 MiB of all places they are left out, unless the run
     /// `is_over`: then they are the last ones, and as many as the file of counters holds.
     ///
     /// # Errors

@@ -6,27 +6,51 @@
 //! up is.
 
 use super::run;
-use crate::child::say;
 use crate::child::whole_runs::graph;
+use crate::child::{median, say};
 use crate::options::Effort;
 use isles::prelude::*;
 use isles_apps::bc::Scores;
 use isles_apps::frame::{Application, Balance, Dealer};
+use isles_apps::graph::Graph;
 use isles_apps::hf::HartreeFock;
 use std::time::Instant;
 
 /// Betweenness of power. Prints `seconds`.
 pub fn power(_effort: Effort) {
-    run(|| betweenness("power"));
+    run(|| betweenness("power", 1));
 }
 
 /// Betweenness of hep-th. Prints `seconds`.
 pub fn hep_th(_effort: Effort) {
-    run(|| betweenness("hep-th"));
+    run(|| betweenness("hep-th", 1));
 }
 
-async fn betweenness(name: &'static str) -> isles::Result<()> {
+/// Betweenness of power several times in one run, for who looks at it. Prints `seconds`, the median.
+pub fn power_often(effort: Effort) {
+    run(move || betweenness("power", effort.repetitions));
+}
+
+/// The same of hep-th.
+pub fn hep_th_often(effort: Effort) {
+    run(move || betweenness("hep-th", effort.repetitions));
+}
+
+async fn betweenness(name: &'static str, times: usize) -> isles::Result<()> {
     let graph = Replicated::new(graph(name)).await?;
+    let (mut seconds, mut sum) = (Vec::new(), 0.0);
+    for _ in 0..times {
+        let (time, total) = scores_of(&graph).await?;
+        seconds.push(time);
+        sum = total;
+    }
+    say("seconds", median(seconds));
+    say("score_sum", sum);
+    Ok(())
+}
+
+/// The seconds that the scores of all vertices take, and their sum.
+async fn scores_of(graph: &Replicated<Graph>) -> isles::Result<(f64, f64)> {
     let scores = PlaceLocal::new(Scores::zero).await?;
     let next = Counter::new();
     let start = Instant::now();
@@ -34,16 +58,15 @@ async fn betweenness(name: &'static str) -> isles::Result<()> {
         for place in places() {
             spawn_at!(place, {
                 while let Some(source) = next.take_below(graph.vertices()).await? {
-                    scores.lock().add_source(&graph, source);
+                    scores.lock().add_source(graph, source);
                 }
             });
         }
     })
     .await?;
     let total = scores.reduce(Scores::merge).await?;
-    say("seconds", start.elapsed().as_secs_f64());
-    say("score_sum", total.values().sum());
-    Ok(())
+    let seconds = start.elapsed().as_secs_f64();
+    Ok((seconds, total.values().sum()))
 }
 
 /// Benzene in 3-21G. Prints `seconds`.
