@@ -1,5 +1,5 @@
-//! Applications over all places: betweenness as the design's listing has it, and Hartree-Fock as `isles run hf` runs
-//! it.
+//! Applications over all places: betweenness and Hartree-Fock, their work dealt out as `isles run bc` and `isles run hf`
+//! deal it.
 //!
 //! Its own file because they are whole programs; betweenness is the main job. Kernels and graphs are the applications'.
 //! The invariant: reading and distributing what is computed on are not timed, as reading is not for the peers; adding
@@ -10,7 +10,7 @@ use crate::child::whole_runs::graph;
 use crate::child::{median, say};
 use crate::options::Effort;
 use isles::prelude::*;
-use isles_apps::bc::Scores;
+use isles_apps::bc::{Betweenness, Scores};
 use isles_apps::frame::{Application, Balance, Dealer};
 use isles_apps::graph::Graph;
 use isles_apps::hf::HartreeFock;
@@ -52,12 +52,13 @@ async fn betweenness(name: &'static str, times: usize) -> isles::Result<()> {
 /// The seconds that the scores of all vertices take, and their sum.
 async fn scores_of(graph: &Replicated<Graph>) -> isles::Result<(f64, f64)> {
     let scores = PlaceLocal::new(Scores::zero).await?;
-    let next = Counter::new();
+    let sources = Dealer::plain::<Betweenness>().units(graph.vertices(), Balance::Dynamic).await?;
     let start = Instant::now();
     finish(async {
         for place in places() {
             spawn_at!(place, {
-                while let Some(source) = next.take_below(graph.vertices()).await? {
+                let mut sources = sources.here();
+                while let Some(source) = sources.take().await? {
                     scores.lock().add_source(graph, source);
                 }
             });
