@@ -59,3 +59,18 @@ fn what_cannot_be_measured_is_said_in_one_line() {
         assert!(refusal.contains(says), "{line}: {refusal}");
     }
 }
+
+#[test]
+fn the_example_is_a_chip_that_runs_run_on() {
+    let scene = Scene::new("calibrate-example");
+    let file = scene.path("cluster.toml");
+    std::fs::write(&file, include_str!("../../../chips/cluster.toml")).unwrap();
+    let file = file.to_str().unwrap();
+    let checked = scene.run(&words(&format!("chip check {file}")));
+    assert!(checked.stdout.contains("no fault") && checked.stdout.contains("6 cores"), "{checked:?}");
+    let line =
+        format!("run bc --graph karate --machine chip:{file} --places 2 --placement 0,2 --work host:1 --csv");
+    let ran = scene.run(&[&words(&line)[..], &["/dev/null", "--json", "/dev/null"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("predicted on 2 cores with packets"), "{ran:?}");
+}

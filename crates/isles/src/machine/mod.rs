@@ -8,7 +8,7 @@
 
 pub(crate) mod image;
 #[path = "mpi/launcher.rs"]
-mod launcher;
+pub(crate) mod launcher;
 pub(crate) mod loopback;
 #[cfg_attr(not(feature = "mpi"), path = "mpi/absent.rs")]
 pub(crate) mod mpi;

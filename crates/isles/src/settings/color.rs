@@ -4,6 +4,7 @@
 //! Invariants: a pipe or a file gets no mark unless the setting says `always`; a text without its marks is the text
 //! that was given.
 
+use crate::machine::launcher::Launcher;
 use crate::notice::StandardStream;
 use crate::settings::ConfigError;
 use crate::settings::table::{SettingRow, setting};
@@ -14,7 +15,8 @@ use std::sync::Mutex;
 /// What can be said of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorChoice {
-    /// On a terminal that shows them, unless `NO_COLOR` is set.
+    /// On a terminal that shows them, unless `NO_COLOR` is set. Not at a rank of MPI: launchers give it a terminal that
+    /// nobody looks at.
     Auto,
     /// In any case.
     Always,
@@ -61,7 +63,8 @@ pub(crate) fn is_wanted(stream: StandardStream) -> bool {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto => {
-            !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|name| name != "dumb") && is_terminal()
+            let is_dumb = env::var_os("TERM").is_some_and(|name| name == "dumb");
+            !is_set("NO_COLOR") && !is_dumb && Launcher::of_environment().is_none() && is_terminal()
         }
     }
 }

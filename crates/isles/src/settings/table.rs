@@ -338,7 +338,9 @@ pub const SETTINGS: &[SettingRow] = &[
         variable: "ISLES_COLOR",
         flag: Some(flag(FlagGroup::Command, "--color", "WHEN")),
         about: "Whether errors, warnings and heads of tables have colours: `auto`, `always` or `never`",
-        default: SettingDefault::Words("`auto`: on a terminal, unless `NO_COLOR` is set"),
+        default: SettingDefault::Words(
+            "`auto`: on a terminal, unless `NO_COLOR` is set or it is a rank of MPI",
+        ),
         machines: ALL,
         stored: Stored::Nowhere,
         read: |environment, source, value| {

@@ -1,5 +1,5 @@
-//! Applications over all places: betweenness and Hartree-Fock, their work dealt out as `isles run bc` and `isles run hf`
-//! deal it.
+//! Applications over all places: betweenness and Hartree-Fock, their work dealt out as `isles run bc` and
+//! `isles run hf` deal it.
 //!
 //! Its own file because they are whole programs; betweenness is the main job. Kernels and graphs are the applications'.
 //! The invariant: reading and distributing what is computed on are not timed, as reading is not for the peers; adding
