@@ -63,8 +63,7 @@ fn what_cannot_be_measured_is_said_in_one_line() {
 #[test]
 fn the_example_is_a_chip_that_runs_run_on() {
     let scene = Scene::new("calibrate-example");
-    let file = scene.path("cluster.toml");
-    std::fs::write(&file, include_str!("../../../chips/cluster.toml")).unwrap();
+    let file = scene.file("cluster.toml", include_str!("../../../chips/cluster.toml"));
     let file = file.to_str().unwrap();
     let checked = scene.run(&words(&format!("chip check {file}")));
     assert!(checked.stdout.contains("no fault") && checked.stdout.contains("6 cores"), "{checked:?}");

@@ -522,6 +522,17 @@ pub const SETTINGS: &[SettingRow] = &[
         read: chip::read_work,
     },
     SettingRow {
+        name: "trace",
+        variable: "ISLES_TRACE",
+        flag: flag_of_file("--trace"),
+        about: "[What each place did when](traces.md), for ui.perfetto.dev; slower. Of threads, processes, mpi and \
+                modelled chips",
+        default: SettingDefault::Nothing("not written"),
+        machines: TRACED,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Trace, source, value),
+    },
+    SettingRow {
         name: "summary",
         variable: "ISLES_CHIP_SUMMARY",
         flag: flag_of_file("--summary"),
@@ -562,17 +573,6 @@ pub const SETTINGS: &[SettingRow] = &[
         machines: CHIP_ALONE,
         stored: Stored::Nowhere,
         read: |environment, source, value| environment.want(Export::Heat, source, value),
-    },
-    SettingRow {
-        name: "trace",
-        variable: "ISLES_TRACE",
-        flag: flag_of_file("--trace"),
-        about: "[What each place did when](traces.md), for ui.perfetto.dev; slower. Of threads, processes, mpi and \
-                modelled chips",
-        default: SettingDefault::Nothing("not written"),
-        machines: TRACED,
-        stored: Stored::Nowhere,
-        read: |environment, source, value| environment.want(Export::Trace, source, value),
     },
     SettingRow {
         name: "folded",
