@@ -196,6 +196,41 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
     assert!(ages[8] < Duration::from_secs(1), "{ages:?}");
 }
 
+/// A place that gave way after each source was said to have run one task for seconds.
+#[test]
+fn the_counters_of_a_place_whose_turns_are_long_are_new_after_some_of_them() {
+    let scratch = Scratch::new("turns");
+    let mut child = scratch
+        .isles(&["run", "bc", "--rmat", "16,0.55,0.1,0.1,0.25", "--places", "2", "--record", "run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let file = loop {
+        match ObserverLink::connect(&scratch.path("run")) {
+            Ok((_, file)) => break file,
+            Err(error) => assert!(child.try_wait().unwrap().is_none(), "{error}"),
+        }
+        std::thread::yield_now();
+    };
+    let mut reader = PagesReader::open(file).unwrap();
+    // Of place 1 and, when they were last seen to change, the sources that both have done.
+    let (mut last, mut done, mut between) = (None, 0, Vec::new());
+    while between.len() < 6 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        let sample = reader.read().unwrap();
+        if sample.progress.done > 0 && last != Some(sample.places[1].copies) {
+            last = Some(sample.places[1].copies);
+            between.push(sample.progress.done - std::mem::replace(&mut done, sample.progress.done));
+        }
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Both together do 128 while one of them takes as many turns as are counted without a look at the time.
+    assert!(between[1..].iter().all(|sources| *sources < 64), "{between:?}");
+}
+
 #[test]
 fn an_observer_sees_a_run_while_it_runs_and_its_end_when_it_is_killed() {
     let scratch = Scratch::new("live");

@@ -30,6 +30,8 @@ pub(crate) struct Probe {
     writer: RefCell<PlaceWriter>,
     /// Steps since the last copy.
     steps: Cell<u32>,
+    /// The beat of the run at the last busy step.
+    beat: Cell<u64>,
     /// What the place did at the last copy.
     liveness: Cell<Liveness>,
     /// Since when the place does not wait, by its clock; none while it waits.
@@ -51,6 +53,7 @@ impl Local {
         let probe = Probe {
             writer: RefCell::new(writer),
             steps: Cell::new(0),
+            beat: Cell::new(0),
             liveness: Cell::new(Liveness::Idle),
             awake_since: Cell::new(Some(self.clock.now())),
             busy: Cell::new(Duration::ZERO),
@@ -80,7 +83,9 @@ impl Local {
                 probe.awake_since.set(begun);
             }
             probe.steps.set(probe.steps.get() + 1);
-            if probe.steps.get() >= STEPS {
+            let beat = probe.writer.borrow().alive_ms();
+            // Steps may be long, so a beat of the run counts as well.
+            if beat != probe.beat.replace(beat) || probe.steps.get() >= STEPS {
                 self.copy_counters(Liveness::Busy);
             }
         }

@@ -69,6 +69,7 @@ fn what_places_copy_is_what_a_reader_sees() {
     place.finishes(std::slice::from_ref(&finish));
     place.died(0, DeathCause::Killed(9));
     head.heartbeat(60);
+    assert_eq!(place.alive_ms(), 60);
     place.add_total(9, "sources");
     place.add_done(3);
     head.end(RunEnd::Failed);

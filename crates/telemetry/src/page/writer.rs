@@ -99,6 +99,14 @@ pub struct PlaceWriter {
 }
 
 impl PlaceWriter {
+    /// When the run last said that it was alive, in milliseconds after its start: a beat, some times a second, for who
+    /// would else have to read a clock.
+    #[inline]
+    pub fn alive_ms(&self) -> u64 {
+        // Relaxed: only that it changes matters.
+        self.words.words()[head::HEARTBEAT].load(Ordering::Relaxed)
+    }
+
     /// The writer of `place`, which runs in this process.
     ///
     /// # Panics
