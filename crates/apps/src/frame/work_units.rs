@@ -31,8 +31,9 @@ pub enum Balance {
     Glb,
 }
 
-/// Of a place's fair share of the units that are left, it asks for one in so many at once, and for so many at most.
+/// A place asks at once for the units that are left, divided by the number of places and by this.
 const ASKED_PART: u64 = 8;
+/// Most units that a place asks for at once.
 const ASKED_MAX: u64 = 64;
 
 /// Units of work that are dealt out to all places. Bodies that travel capture it, and each takes units from a

@@ -78,7 +78,7 @@ impl<K: Kernel> PlaceTask<K> {
         self.shared.facts
     }
 
-    /// Tells those who observe the run of so many rounds to come, at most.
+    /// Tells those who observe the run that at most this many rounds are to come.
     pub fn expect(&self, rounds: u32) {
         isles::progress::add_total(u64::from(rounds), "rounds");
     }

@@ -11,7 +11,7 @@ use std::fmt::Arguments;
 
 /// How far a program says it is.
 ///
-/// A program counts steps: so many there are, so many are done.
+/// A program counts its steps: how many there are, and how many of them are done.
 pub mod progress {
     use super::Local;
 

@@ -22,7 +22,7 @@ const RECORD_HEAD: u64 = 2;
 /// Most bytes of a record; a longer line is several.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// Words of a record with so many bytes.
+/// How many words a record of `bytes` bytes takes.
 fn record_words(bytes: usize) -> u64 {
     RECORD_HEAD + bytes.div_ceil(8) as u64
 }
