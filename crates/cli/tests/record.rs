@@ -4,7 +4,7 @@ use isles_telemetry::{
     COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, ProgressSample, RunDirectory, RunEnd, Sample,
 };
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// A folder of one test, which is removed at its end.
@@ -142,26 +142,9 @@ fn time_used(process: u32) -> Duration {
     Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
-#[test]
-fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
-    let scratch = Scratch::new("fresh");
-    let mut child = scratch
-        .isles(&[
-            "run",
-            "bc",
-            "--rmat",
-            "medium",
-            "--machine",
-            "chip:scc",
-            "--places",
-            "8",
-            "--record",
-            "run",
-        ])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+/// Starts a run that is recorded into `run`, and reads its counters.
+fn observed(scratch: &Scratch, run: &[&str]) -> (Child, PagesReader) {
+    let mut child = scratch.isles(run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let file = loop {
         match ObserverLink::connect(&scratch.path("run")) {
             Ok((_, file)) => break file,
@@ -169,7 +152,14 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
         }
         std::thread::yield_now();
     };
-    let mut reader = PagesReader::open(file).unwrap();
+    (child, PagesReader::open(file).unwrap())
+}
+
+#[test]
+fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
+    let scratch = Scratch::new("fresh");
+    let run = ["run", "bc", "--rmat", "medium", "--machine", "chip:scc", "--places", "8", "--record", "run"];
+    let (mut child, mut reader) = observed(&scratch, &run);
     // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as
     // often as eight places compute a source each, which in a debug build is some ten times a second.
     let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 10;
@@ -200,20 +190,8 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
 #[test]
 fn the_counters_of_a_place_whose_turns_are_long_are_new_after_some_of_them() {
     let scratch = Scratch::new("turns");
-    let mut child = scratch
-        .isles(&["run", "bc", "--rmat", "16,0.55,0.1,0.1,0.25", "--places", "2", "--record", "run"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let file = loop {
-        match ObserverLink::connect(&scratch.path("run")) {
-            Ok((_, file)) => break file,
-            Err(error) => assert!(child.try_wait().unwrap().is_none(), "{error}"),
-        }
-        std::thread::yield_now();
-    };
-    let mut reader = PagesReader::open(file).unwrap();
+    let run = ["run", "bc", "--rmat", "16,0.55,0.1,0.1,0.25", "--places", "2", "--record", "run"];
+    let (mut child, mut reader) = observed(&scratch, &run);
     // Of place 1 and, when they were last seen to change, the sources that both have done.
     let (mut last, mut done, mut between) = (None, 0, Vec::new());
     while between.len() < 6 {
