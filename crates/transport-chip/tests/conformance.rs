@@ -14,48 +14,64 @@ use isles_transport_chip::{
 /// All promises with a protocol of message buffers: as the chip has them, with another order of what happens at one
 /// time, and with as few lines as will do.
 macro_rules! with_buffers {
-    ($($protocol:ident: $whole:ident, $other_order:ident, $least_buffer:ident;)*) => {$(
+    (
+        $($protocol:ident $keeps:ident $($more:ident)?: $whole:ident, $other_order:ident, $least_buffer:ident;)*
+    ) => {$(
         isles_transport::conformance!(
             $whole,
-            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 256, seed: 0 }
+            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 256, seed: 0 },
+            keeps $keeps $($more)?
         );
         isles_transport::conformance!(
             $other_order,
-            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 256, seed: 7 }
+            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 256, seed: 7 },
+            keeps $keeps $($more)?
         );
         isles_transport::conformance!(
             $least_buffer,
-            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 0, seed: 1 }
+            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 0, seed: 1 },
+            keeps $keeps $($more)?
         );
     )*};
 }
 
 with_buffers! {
-    Doorbell: scc, other_order, least_buffer;
-    RcceX10: rcce_x10, rcce_x10_other_order, rcce_x10_least_buffer;
-    Sections: sections, sections_other_order, sections_least_buffer;
-    Sockets: sockets, sockets_other_order, sockets_least_buffer;
-    Rcce: rcce, rcce_other_order, rcce_least_buffer;
-    Ring: ring, ring_other_order, ring_least_buffer;
+    Doorbell deaths multicast: scc, other_order, least_buffer;
+    RcceX10 deaths: rcce_x10, rcce_x10_other_order, rcce_x10_least_buffer;
+    Sections deaths: sections, sections_other_order, sections_least_buffer;
+    Sockets deaths: sockets, sockets_other_order, sockets_least_buffer;
+    Rcce deaths: rcce, rcce_other_order, rcce_least_buffer;
+    Ring deaths: ring, ring_other_order, ring_least_buffer;
 }
 
-isles_transport::conformance!(packets, OnChip { wiring: Protocol::Packets.into(), buffer_lines: 0, seed: 0 });
+isles_transport::conformance!(
+    packets,
+    OnChip { wiring: Protocol::Packets.into(), buffer_lines: 0, seed: 0 },
+    keeps deaths
+);
 isles_transport::conformance!(
     packets_other_order,
-    OnChip { wiring: Protocol::Packets.into(), buffer_lines: 0, seed: 7 }
+    OnChip { wiring: Protocol::Packets.into(), buffer_lines: 0, seed: 7 },
+    keeps deaths
 );
 
 /// Those whose messages to several places go by interrupts.
 const ASYNCHRONOUS: ProtocolConfig = ProtocolConfig { protocol: Protocol::Doorbell, relays: Some(2) };
 
-isles_transport::conformance!(asynchronous, OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    asynchronous,
+    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 0 },
+    keeps multicast deaths
+);
 isles_transport::conformance!(
     asynchronous_other_order,
-    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 7 }
+    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 7 },
+    keeps multicast deaths
 );
 isles_transport::conformance!(
     asynchronous_least_buffer,
-    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 1, seed: 1 }
+    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 1, seed: 1 },
+    keeps multicast deaths
 );
 
 fn costs(protocol: Protocol) -> Costs {

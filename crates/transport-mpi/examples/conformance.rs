@@ -4,7 +4,7 @@
 //! MPI ends when a rank dies, and those that need more places than there are ranks. Rank 0 says how many were kept.
 
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
-use isles_transport::conformance::{ALL, DEATHS, Promise, Step};
+use isles_transport::conformance::{ALL, Group, Promise, Step};
 use isles_transport::{Endpoint, PlaceId};
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::Segment;
@@ -18,10 +18,10 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let library = Rc::new(Library::begin().unwrap_or_else(|error| panic!("MPI: {error}")));
     let (mut kept, mut left_out) = (0, 0);
-    for (name, promise) in ALL {
-        let promise = promise();
+    for named in ALL.iter().copied().flatten() {
+        let (name, promise) = (named.name, (named.promise)());
         let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-        if !is_wanted || DEATHS.contains(name) || promise.places > library.size() {
+        if !is_wanted || !keeps(named.group) || promise.places > library.size() {
             left_out += 1;
             continue;
         }
@@ -39,6 +39,11 @@ fn main() {
         );
     }
     library.end_within(END_LIMIT, 0);
+}
+
+/// Whether the promises of `group` are kept: nobody survives a rank, and a message goes to one place.
+fn keeps(group: Group) -> bool {
+    group.is_required() || group == Group::SharedMemory
 }
 
 /// The bell of this rank, which knows those of all.

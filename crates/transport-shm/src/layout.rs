@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
 
 /// Version of this layout; attaching to another one is refused.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// The unit in which parts are aligned.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -54,6 +54,8 @@ pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
 ///
 /// The rings shrink as the number of ordered pairs grows; memory is taken only for pages that are touched.
 ///
+/// Of the arena there is a second time as much, for regions.
+///
 /// | places | control ring | data ring | arena, virtual | all rings of a place, if all are used to the end |
 /// |---|---|---|---|---|
 /// | 1 to 8 | 64 KiB | 128 KiB | 8 GiB | 1.3 MiB |
@@ -68,7 +70,8 @@ pub struct Geometry {
     pub control_bytes: u64,
     /// Bytes of each ring of the data class; a power of two.
     pub data_bytes: u64,
-    /// Bytes of address space from which each place lends its blocks; a multiple of 2 MiB.
+    /// Bytes of address space from which each place lends its blocks, and as many again for its regions; a multiple of
+    /// 2 MiB.
     pub arena_bytes: u64,
 }
 
@@ -146,7 +149,7 @@ impl Geometry {
     ///
     /// Its share of the tables; its rings to all others; of its blocks those in rings (two classes), those that came
     /// back unnoticed, and those that wait for the next; and what it has taken in itself, of which one turn may take
-    /// twice the credit from each ring. Blocks that the program keeps are not among them.
+    /// twice the credit from each ring. Blocks that the program keeps are not among them, nor regions.
     pub fn place_bytes_max(&self, held_bytes: u64) -> u64 {
         let others = u64::from(self.places) - 1;
         let tables = Layout::of(*self).reserved_bytes().div_ceil(u64::from(self.places));
@@ -301,6 +304,7 @@ pub(crate) struct Layout {
     credits_start: u64,
     rings_start: u64,
     arenas_start: u64,
+    regions_start: u64,
     /// Size of the segment in bytes.
     pub total_bytes: u64,
 }
@@ -314,13 +318,14 @@ impl Layout {
         let rings_start = (credits_start + places * places * 2 * LINE_BYTES).next_multiple_of(PAGE_BYTES);
         let rings_bytes = places * places * (geometry.control_bytes + geometry.data_bytes);
         let arenas_start = (rings_start + rings_bytes).next_multiple_of(ARENA_ALIGN);
-        let total_bytes = arenas_start + places * geometry.arena_bytes;
-        Layout { geometry, words_start, credits_start, rings_start, arenas_start, total_bytes }
+        let regions_start = arenas_start + places * geometry.arena_bytes;
+        let total_bytes = regions_start + places * geometry.arena_bytes;
+        Layout { geometry, words_start, credits_start, rings_start, arenas_start, regions_start, total_bytes }
     }
 
     /// Bytes at the start that have pages from the beginning: header, place blocks, words, credit lines.
     ///
-    /// 64 KiB a place at 256 places. What follows, rings and arenas, is reserved as it is first used.
+    /// 64 KiB a place at 256 places. What follows, rings, arenas and regions, is reserved as it is first used.
     pub fn reserved_bytes(&self) -> u64 {
         self.rings_start
     }
@@ -357,6 +362,12 @@ impl Layout {
         self.arenas_start + u64::from(self.checked(place)) * self.geometry.arena_bytes
     }
 
+    /// Offset of the memory for regions of `place`, as many bytes as its arena; none if there is no such place.
+    pub fn regions(&self, place: PlaceId) -> Option<u64> {
+        let is_there = place.0 < self.geometry.places;
+        is_there.then(|| self.regions_start + u64::from(place.0) * self.geometry.arena_bytes)
+    }
+
     fn pair(&self, row: PlaceId, column: PlaceId) -> u64 {
         u64::from(self.checked(row)) * u64::from(self.geometry.places) + u64::from(self.checked(column))
     }
@@ -387,7 +398,10 @@ mod tests {
                     <= layout.ring(PlaceId(0), PlaceId(0), Class::Control)
             );
             assert!(layout.ring(last, last, Class::Data) + geometry.data_bytes <= layout.arena(PlaceId(0)));
-            assert_eq!(layout.arena(last) + geometry.arena_bytes, layout.total_bytes);
+            let regions = |place| layout.regions(place).unwrap();
+            assert_eq!(layout.arena(last) + geometry.arena_bytes, regions(PlaceId(0)));
+            assert_eq!(regions(last) + geometry.arena_bytes, layout.total_bytes);
+            assert_eq!(layout.regions(PlaceId(places)), None);
         }
     }
 
@@ -403,6 +417,7 @@ mod tests {
             layout.ring(zero, zero, Class::Control),
             layout.ring(zero, one, Class::Data),
             layout.arena(zero),
+            layout.regions(zero).unwrap(),
             layout.total_bytes,
         ];
         let document = include_str!("../../../docs/design/shm-layout.md");

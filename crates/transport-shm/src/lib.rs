@@ -53,6 +53,8 @@ mod parking;
 mod pinning;
 #[cfg(not(loom))]
 pub mod processes;
+#[cfg(not(loom))]
+mod regions;
 mod ring;
 #[cfg(not(loom))]
 mod segment;

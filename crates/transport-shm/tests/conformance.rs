@@ -22,6 +22,10 @@ fn tight(places: u32) -> Geometry {
     Geometry { places, control_bytes: 4096, data_bytes: 4096, arena_bytes: 2 << 20 }
 }
 
-isles_transport::conformance!(usual_sizes, Threads::new(|places| seats(Geometry::for_places(places))));
+isles_transport::conformance!(
+    usual_sizes,
+    Threads::new(|places| seats(Geometry::for_places(places))),
+    keeps shared_memory deaths
+);
 
-isles_transport::conformance!(smallest_sizes, Threads::new(|places| seats(tight(places))));
+isles_transport::conformance!(smallest_sizes, Threads::new(|places| seats(tight(places))), keeps shared_memory deaths);

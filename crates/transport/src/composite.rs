@@ -7,7 +7,7 @@
 
 use crate::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast, Next,
-    Observer, OtherHosts, PlaceId, SendError, Unpark,
+    Observer, OtherHosts, PlaceId, Region, SendError, Unpark,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -311,5 +311,24 @@ impl<N: Endpoint, F: FarEndpoint> MappedMemory for CompositeEndpoint<N, F> {
 
     fn words(&self) -> u32 {
         self.near.shared_memory().map_or(0, MappedMemory::words)
+    }
+
+    fn allocate(&self, words: u64) -> Option<Region> {
+        let region = self.near.shared_memory()?.allocate(words)?;
+        Some(Region { place: self.here, ..region })
+    }
+
+    fn view(&self, region: Region) -> Option<&[AtomicU64]> {
+        let place = self.near_numbers.of_place(region.place)?;
+        self.near.shared_memory()?.view(Region { place, ..region })
+    }
+
+    fn free(&self, region: Region) {
+        let (Some(memory), Some(place)) =
+            (self.near.shared_memory(), self.near_numbers.of_place(region.place))
+        else {
+            panic!("{region:?} was not allocated here")
+        };
+        memory.free(Region { place, ..region });
     }
 }

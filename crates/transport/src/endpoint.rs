@@ -3,6 +3,7 @@
 //! [`Endpoint`] is small: send, receive, wait. What not every transport has is a trait of its own, [`Multicast`],
 //! [`Observer`] and [`MappedMemory`], for which each endpoint answers, so that one that wraps another cannot forget it.
 
+use crate::region::Region;
 use crate::span::{Span, SpanId};
 use crate::work::Work;
 use isles_protocol::PlaceId;
@@ -344,7 +345,9 @@ pub trait Observer {
     fn end_span(&self, span: SpanId);
 }
 
-/// Memory that a place shares with others, not necessarily with all.
+/// Memory that a place shares with others, not necessarily with all: words for flags and counts, and regions.
+///
+/// Nobody is woken by what is written there. Whoever has written says so with a message, which carries the order, too.
 pub trait MappedMemory {
     /// Word `index` of the words of `place`, mapped here; none if its memory is not shared with this place, or there is
     /// no such word. Words start at zero. A place always shares its own.
@@ -352,4 +355,18 @@ pub trait MappedMemory {
 
     /// How many words each place has.
     fn words(&self) -> u32;
+
+    /// Takes `words` words of the memory of this place, all of them zero, until [`MappedMemory::free`]. None if there
+    /// is no room, or the system has no memory.
+    fn allocate(&self, words: u64) -> Option<Region>;
+
+    /// The words of a region, mapped here. None if the memory of its place is not shared with this place, or there is
+    /// no such memory. Of a region that was freed it shows whatever lies there by now.
+    fn view(&self, region: Region) -> Option<&[AtomicU64]>;
+
+    /// Gives back a region that [`MappedMemory::allocate`] gave at this place.
+    ///
+    /// # Panics
+    /// If it did not, or if the region was given back before.
+    fn free(&self, region: Region);
 }

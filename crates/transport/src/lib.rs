@@ -13,7 +13,9 @@ mod endpoint;
 mod forward;
 pub mod loopback;
 pub mod random;
+mod ranges;
 mod reentry;
+mod region;
 mod span;
 mod work;
 
@@ -24,6 +26,8 @@ pub use endpoint::{
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;
+pub use ranges::Ranges;
 pub use reentry::{ReentryGuard, Running};
+pub use region::{Region, RegionTable};
 pub use span::{Source, Span, SpanId};
 pub use work::{TABLES_MAX, Table, Work};

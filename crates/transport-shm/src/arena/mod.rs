@@ -14,13 +14,11 @@
 
 #[cfg(not(loom))]
 pub(crate) mod block;
-mod ranges;
 #[cfg(test)]
 mod tests;
 
 use crate::layout::{BLOCK_HEADER_BYTES, PAGE_BYTES};
-use isles_transport::{Class, PlaceId};
-use ranges::Ranges;
+use isles_transport::{Class, PlaceId, Ranges};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

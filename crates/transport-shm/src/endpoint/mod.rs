@@ -16,13 +16,14 @@ mod waiter;
 
 use crate::layout::{SegmentHeader, WORDS};
 use crate::lifecycle::Lifecycle;
+use crate::regions::{self, Regions};
 use crate::ring::RingFault;
 use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
-    OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    OtherHosts, PlaceId, ReentryGuard, Region, SendError, Unpark,
 };
 use outlet::Outlets;
 use std::cell::Cell;
@@ -40,6 +41,7 @@ pub struct ShmEndpoint {
     outlets: Outlets,
     inlets: Inlets,
     waiter: Waiter,
+    regions: Regions,
     reentry: ReentryGuard,
     /// The head of the segment, where changes are counted.
     head: View<SegmentHeader>,
@@ -56,8 +58,8 @@ impl ShmEndpoint {
         // One less than any count that may have been reached: the first `progress` looks at all lives.
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
         let head = View::new(&segment, 0);
-        let reentry = ReentryGuard::default();
-        ShmEndpoint { segment, here, outlets, inlets, waiter, reentry, head, changes_seen }
+        let (regions, reentry) = (Regions::new(&segment, here), ReentryGuard::default());
+        ShmEndpoint { segment, here, outlets, inlets, waiter, regions, reentry, head, changes_seen }
     }
 
     /// Lets each wait look for 200 µs at least before it sleeps, as a place needs to which other hosts write: they wake
@@ -243,6 +245,18 @@ impl MappedMemory for ShmEndpoint {
 
     fn words(&self) -> u32 {
         WORDS
+    }
+
+    fn allocate(&self, words: u64) -> Option<Region> {
+        self.regions.allocate(&self.segment, words)
+    }
+
+    fn view(&self, region: Region) -> Option<&[AtomicU64]> {
+        regions::view(&self.segment, region)
+    }
+
+    fn free(&self, region: Region) {
+        self.regions.free(&self.segment, region);
     }
 }
 

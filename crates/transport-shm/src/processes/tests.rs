@@ -363,13 +363,13 @@ fn limits_of_the_system_are_named_with_what_was_needed() {
 /// At most half of what there may be, with so many places.
 #[test]
 fn arenas_shrink_until_the_segment_fits_a_limit() {
-    for (limit, arena_bytes) in [(400_000_000, 8_u64 << 30), (4_000_000, 128 << 20), (1_000_000, 32 << 20)] {
+    for (limit, arena_bytes) in [(400_000_000, 8_u64 << 30), (4_000_000, 64 << 20), (1_000_000, 32 << 20)] {
         let answer = answer_under(&format!("ulimit -v {limit}"), "limited");
         assert_eq!(answer, format!("arenas of {arena_bytes}"), "ulimit -v {limit}");
     }
     // Files of 4 GB at most, in blocks of 512 or 1024 bytes.
     let answer = answer_under("ulimit -f 4000000", "limited");
-    assert!([256, 128].map(|mib| format!("arenas of {}", mib << 20)).contains(&answer), "{answer}");
+    assert!([128, 64].map(|mib| format!("arenas of {}", mib << 20)).contains(&answer), "{answer}");
 }
 
 #[test]

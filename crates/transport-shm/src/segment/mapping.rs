@@ -171,11 +171,16 @@ impl Mapping {
 
     /// All of it, as words.
     pub fn words(&self) -> &[AtomicU64] {
-        let start = self.range(0, self.bytes).cast::<AtomicU64>();
+        self.words_at(0, self.bytes / size_of::<AtomicU64>())
+    }
+
+    /// The `count` words at `offset`; panics if they do not lie in the mapping, or not on a boundary of words.
+    pub fn words_at(&self, offset: u64, count: usize) -> &[AtomicU64] {
+        let start = self.range(offset, count * size_of::<AtomicU64>()).cast::<AtomicU64>();
+        assert!(start.is_aligned());
         // NEED: a typed view of mapped memory.
-        // SOUND: a mapping starts at a page, so it is aligned; the length is cut to whole words of it; mapped as long
-        // as `self`, and every content is an atomic word.
-        unsafe { std::slice::from_raw_parts(start.as_ptr(), self.bytes / size_of::<AtomicU64>()) }
+        // SOUND: in bounds and aligned (checked), mapped as long as `self`, and every content is an atomic word.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), count) }
     }
 
     /// The address of the `len` bytes at `offset`; panics if they do not lie in the mapping.

@@ -1,49 +1,25 @@
 //! One suite of promises that every transport keeps.
 //!
-//! A transport joins with one call, `isles_transport::conformance!(name, fixture)`, which makes a module `name`
-//! with one test for each promise. A promise is a [`Script`] for each place; a [`Fixture`] brings the
-//! endpoints and runs the scripts: [`Threads`] gives each place its own thread, [`Seeded`] runs all of them on the
-//! loopback. The suite is no part of a running program; it is public so that other crates can call it.
+//! The promises are in groups. Those about messages, blocks, credit and waits bind every transport; of the others a
+//! transport says which it keeps. It joins with one call, `isles_transport::conformance!(name, fixture, keeps deaths)`,
+//! which makes a module `name` with one test for each promise. A capability that it offers and does not name is found
+//! out. A promise is a [`Script`] for each place; a [`Fixture`] brings the endpoints and runs the scripts: [`Threads`]
+//! gives each place its own thread, [`Seeded`] runs all of them on the loopback. The suite is no part of a running
+//! program; it is public so that other crates can call it.
 //! Invariant: the scripts of two places share nothing but what they send, and end by what they see.
 
-mod back_pressure;
-mod calls;
-mod death;
-mod exchange;
-mod held_blocks;
 pub mod promises;
-mod refused_sends;
+mod script;
 mod seeded;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod traffic;
 
+pub use script::{Script, Step};
 pub use seeded::Seeded;
 pub use threads::{EndpointSetup, Threads};
 
-use crate::{Endpoint, PlaceId};
-
-/// What a script wants after one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Another step soon: this one did something.
-    Busy,
-    /// Nothing arrived and nothing could be sent: a wait without a timeout must end when that changes.
-    Idle,
-    /// All is sent, all has arrived: a further message would be one too many.
-    Done,
-    /// This place dies now.
-    Die,
-    /// This place ends in good order now, before the others.
-    Leave,
-}
-
-/// What one place does; it panics where a promise is broken.
-pub trait Script {
-    /// Does a bounded piece of work with the endpoint of its place.
-    fn step(&mut self, endpoint: &dyn Endpoint) -> Step;
-}
+use crate::PlaceId;
 
 /// One promise, as what each place does.
 #[derive(Clone, Copy)]
@@ -63,42 +39,112 @@ pub trait Fixture {
     fn keep(&self, promise: &Promise);
 }
 
-/// Makes a module `$name` with one test for each promise; `$fixture` is a
+/// What a promise is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Small messages: order, lengths, refusals; how a place ends in good order. Kept by every transport.
+    Messages,
+    /// Large messages. Kept by every transport.
+    Blocks,
+    /// Full queues, and the two classes. Kept by every transport.
+    Credit,
+    /// What ends a wait. Kept by every transport.
+    Waits,
+    /// One message to several places: [`Endpoint::multicast`](crate::Endpoint::multicast).
+    Multicast,
+    /// Words and regions: [`Endpoint::shared_memory`](crate::Endpoint::shared_memory).
+    SharedMemory,
+    /// The others survive the death of a place, and are told of it.
+    Deaths,
+}
+
+impl Group {
+    /// Whether the promises of this group bind every transport.
+    pub const fn is_required(self) -> bool {
+        matches!(self, Group::Messages | Group::Blocks | Group::Credit | Group::Waits)
+    }
+
+    /// The group as a bit of [`promises::nothing_else_is_offered`].
+    pub const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// A promise, its name, and what it is about.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedPromise {
+    /// What it is about.
+    pub group: Group,
+    /// Its name.
+    pub name: &'static str,
+    /// Makes it.
+    pub promise: fn() -> Promise,
+}
+
+/// Makes a module `$name` with one test for each promise of the groups that every transport keeps, and of those after
+/// `keeps`: `multicast`, `shared_memory`, `deaths`. `$fixture` is a
 /// [`conformance::Fixture`](crate::conformance::Fixture).
 #[macro_export]
 macro_rules! conformance {
-    (@list $form:ident $($fixture:expr)?) => {
-        $crate::conformance! { @$form $($fixture)?;
+    (@group messages $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form Messages $($fixture)?;
             endpoints_know_their_place
             messages_of_one_pair_and_class_stay_in_order
             every_length_up_to_the_limit_arrives_unchanged
             a_longer_message_is_refused
             an_abandoned_message_leaves_no_trace
-            control_passes_a_full_data_queue
-            a_full_queue_has_room_again
-            blocks_of_every_size_arrive_unchanged
-            kept_blocks_stay_intact_and_are_dropped_in_any_order
-            a_block_that_is_dropped_wakes_a_refused_sender
-            a_refusal_is_not_forgotten_over_a_later_success
-            blocks_and_small_messages_keep_one_order
             messages_can_be_sent_while_messages_are_delivered
             a_send_to_oneself_is_an_assertion
             a_call_from_within_fill_is_an_assertion
-            a_death_is_told_once_after_the_last_message
-            a_sender_to_a_place_that_dies_is_released
-            several_deaths_are_told_one_by_one
             an_orderly_end_is_not_a_death
-            an_arrival_ends_a_wait
-            an_unpark_ends_a_wait
-            a_wait_ends_for_what_else_is_looked_at
-            a_wait_ends_at_its_timeout
             a_message_taken_alone_is_the_oldest
-            words_are_the_same_memory_at_all_places
             many_places_all_reach_each_other
             a_long_random_mix_arrives_as_sent
         }
     };
-    (@tests $fixture:expr; $($promise:ident)*) => {
+    (@group blocks $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form Blocks $($fixture)?;
+            blocks_of_every_size_arrive_unchanged
+            kept_blocks_stay_intact_and_are_dropped_in_any_order
+            a_block_that_is_dropped_wakes_a_refused_sender
+            blocks_and_small_messages_keep_one_order
+        }
+    };
+    (@group credit $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form Credit $($fixture)?;
+            control_passes_a_full_data_queue
+            a_full_queue_has_room_again
+            a_refusal_is_not_forgotten_over_a_later_success
+        }
+    };
+    (@group waits $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form Waits $($fixture)?;
+            an_arrival_ends_a_wait
+            an_unpark_ends_a_wait
+            a_wait_ends_for_what_else_is_looked_at
+            a_wait_ends_at_its_timeout
+        }
+    };
+    (@group multicast $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form Multicast $($fixture)?;
+            a_message_to_several_arrives_at_each_in_order
+        }
+    };
+    (@group shared_memory $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form SharedMemory $($fixture)?;
+            words_are_the_same_memory_at_all_places
+            regions_are_the_same_memory_at_all_places
+            regions_are_zero_and_apart_and_come_back
+        }
+    };
+    (@group deaths $form:ident $($fixture:expr)?) => {
+        $crate::conformance! { @$form Deaths $($fixture)?;
+            a_death_is_told_once_after_the_last_message
+            a_sender_to_a_place_that_dies_is_released
+            several_deaths_are_told_one_by_one
+        }
+    };
+    (@tests $group:ident $fixture:expr; $($promise:ident)*) => {
         $(
             #[test]
             fn $promise() {
@@ -106,26 +152,42 @@ macro_rules! conformance {
             }
         )*
     };
-    (@named; $($promise:ident)*) => {
-        &[$((stringify!($promise), promises::$promise as fn() -> Promise)),*]
+    (@named $group:ident; $($promise:ident)*) => {
+        &[$(NamedPromise {
+            group: Group::$group,
+            name: stringify!($promise),
+            promise: promises::$promise as fn() -> Promise,
+        }),*]
     };
-    ($name:ident, $fixture:expr) => {
+    (@bit multicast) => { $crate::conformance::Group::Multicast.bit() };
+    (@bit shared_memory) => { $crate::conformance::Group::SharedMemory.bit() };
+    (@bit deaths) => { $crate::conformance::Group::Deaths.bit() };
+    ($name:ident, $fixture:expr $(, keeps $($group:ident)+)?) => {
         mod $name {
             use super::*;
-            $crate::conformance!(@list tests $fixture);
+            $crate::conformance!(@group messages tests $fixture);
+            $crate::conformance!(@group blocks tests $fixture);
+            $crate::conformance!(@group credit tests $fixture);
+            $crate::conformance!(@group waits tests $fixture);
+            $($($crate::conformance!(@group $group tests $fixture);)+)?
+
+            #[test]
+            fn nothing_else_is_offered() {
+                const OFFERED: u8 = 0 $($(| $crate::conformance!(@bit $group))+)?;
+                let promise = $crate::conformance::promises::nothing_else_is_offered::<OFFERED>();
+                $crate::conformance::Fixture::keep(&$fixture, &promise);
+            }
         }
     };
 }
 
-/// The promises of a transport whose other places survive the death of one; all others are kept by every transport.
-pub const DEATHS: [&str; 3] = [
-    "a_death_is_told_once_after_the_last_message",
-    "a_sender_to_a_place_that_dies_is_released",
-    "several_deaths_are_told_one_by_one",
+/// All promises of all groups, for fixtures that do not run as tests.
+pub const ALL: &[&[NamedPromise]] = &[
+    conformance!(@group messages named),
+    conformance!(@group blocks named),
+    conformance!(@group credit named),
+    conformance!(@group waits named),
+    conformance!(@group multicast named),
+    conformance!(@group shared_memory named),
+    conformance!(@group deaths named),
 ];
-
-/// A promise and its name.
-pub type Named = (&'static str, fn() -> Promise);
-
-/// All promises by name, for fixtures that do not run as tests.
-pub const ALL: &[Named] = conformance!(@list named);

@@ -1,16 +1,18 @@
 //! The promises: what each transport keeps, one function each.
 //!
-//! The functions say who takes part and what is sent; how is said by the scripts beside this file. A
-//! promise belongs here if every transport must keep it and a program could otherwise hang or go wrong.
+//! The functions say who takes part and what is sent; how is said by the scripts beside this file. A promise belongs
+//! here if every transport that has what it is about must keep it, and a program could otherwise hang or go wrong.
 
-use super::back_pressure::{Size, back_pressure};
-use super::calls::{self, PingPong, Words};
-use super::death::{End, death};
-use super::exchange::Exchange;
-use super::held_blocks::held_blocks;
-use super::refused_sends::refused_sends;
-use super::traffic::{SendForm, small_max};
-use super::{Promise, Script};
+use super::script::back_pressure::{Size, back_pressure};
+use super::script::calls::{self, PingPong};
+use super::script::death::{End, death};
+use super::script::exchange::Exchange;
+use super::script::held_blocks::held_blocks;
+use super::script::multicast::Several;
+use super::script::refused_sends::refused_sends;
+use super::script::shared::{self, Regions, Words};
+use super::script::traffic::{SendForm, small_max};
+use super::{Group, Promise, Script};
 use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
 
@@ -144,9 +146,40 @@ pub fn a_message_taken_alone_is_the_oldest() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::picking(here, random_mix)) }
 }
 
-/// Words, where offered, are written by any place and seen by all.
+/// A message to several places arrives once at each, in order with the others of its class.
+pub fn a_message_to_several_arrives_at_each_in_order() -> Promise {
+    Promise { places: 4, script: |_| Box::new(Several::default()) }
+}
+
+/// Words are written by any place that shares memory with theirs, and seen by all of those.
 pub fn words_are_the_same_memory_at_all_places() -> Promise {
-    Promise { places: 4, script: |_| Box::new(Words::default()) }
+    Promise { places: 3, script: |_| Box::new(Words::default()) }
+}
+
+/// A region is written by its place and by all that share memory with it, who are the same as for words.
+pub fn regions_are_the_same_memory_at_all_places() -> Promise {
+    Promise { places: 3, script: |_| Box::new(Regions::default()) }
+}
+
+/// Regions are zero at first and have nothing in common; their room comes back; what no memory has is refused.
+pub fn regions_are_zero_and_apart_and_come_back() -> Promise {
+    Promise {
+        places: 2,
+        script: |here| Box::new(Exchange::after(here, shared::allocate_and_free, few_small)),
+    }
+}
+
+/// The capabilities are offered of which `OFFERED` has the [`Group::bit`], and no other.
+pub fn nothing_else_is_offered<const OFFERED: u8>() -> Promise {
+    fn check<const OFFERED: u8>(endpoint: &dyn crate::Endpoint) {
+        let lengths =
+            |class| endpoint.multicast().is_some_and(|multicast| !multicast.bytes(class).is_empty());
+        let is_named = |group: Group| OFFERED & group.bit() != 0;
+        let has_multicast = lengths(Class::Control) || lengths(Class::Data);
+        assert_eq!(has_multicast, is_named(Group::Multicast), "one message to several places");
+        assert_eq!(endpoint.shared_memory().is_some(), is_named(Group::SharedMemory), "shared memory");
+    }
+    Promise { places: 2, script: |here| Box::new(Exchange::after(here, check::<OFFERED>, few_small)) }
 }
 
 /// 48 places, each pair in both directions and both classes.

@@ -8,13 +8,13 @@ use super::state::{Delivery, InFlightMessage, MessageContent, State};
 use super::world::WorldShared;
 use crate::{
     Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast,
-    Next, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError, Unpark,
 };
 use std::cell::RefMut;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Bytes of the shortest message that goes to several places at once; here any would do.
@@ -248,5 +248,23 @@ impl MappedMemory for LoopbackEndpoint {
 
     fn words(&self) -> u32 {
         self.shared.words[self.here.index()].len() as u32
+    }
+
+    fn allocate(&self, words: u64) -> Option<Region> {
+        let memory = &self.shared.regions[self.here.index()];
+        let (start, _) = memory.table.borrow_mut().take(words)?;
+        let region = Region { place: self.here, start, words };
+        // Relaxed, as are all words of a world of one thread.
+        memory.of(region)?.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        Some(region)
+    }
+
+    fn view(&self, region: Region) -> Option<&[AtomicU64]> {
+        self.shared.regions.get(region.place.index())?.of(region)
+    }
+
+    fn free(&self, region: Region) {
+        assert_eq!(region.place, self.here, "a region of {} is given back by {}", region.place, self.here);
+        self.shared.regions[self.here.index()].table.borrow_mut().give_back(region.start);
     }
 }

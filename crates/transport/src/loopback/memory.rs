@@ -1,11 +1,15 @@
-//! The bytes of messages in flight.
+//! The memory of a world: the bytes of messages in flight, and the regions of a place.
 //!
-//! Ordinary vectors, a little longer than asked for, so that the bytes can start at an aligned address
+//! Messages are ordinary vectors, a little longer than asked for, so that the bytes can start at an aligned address
 //! without unsafe code. Invariant: the vector is never resized, so its bytes never move.
 
-use crate::BlockMemory;
-use std::cell::Cell;
+use crate::{BlockMemory, Region, RegionTable};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+
+/// How many words a place has for its regions: few, so that a program can meet their end.
+const REGION_WORDS: u64 = 1 << 13;
 
 /// Alignment of the first byte: what [`BlockMemory`] asks for, and more than inline messages need.
 const ALIGN: usize = 64;
@@ -88,6 +92,25 @@ impl BlockMemory for LoopbackBlock {
 impl Drop for LoopbackBlock {
     fn drop(&mut self) {
         self.live.set(self.live.get() - 1);
+    }
+}
+
+/// The memory for the regions of one place; made when it is first used.
+pub(super) struct RegionMemory {
+    pub(super) table: RefCell<RegionTable>,
+    words: OnceCell<Box<[AtomicU64]>>,
+}
+
+impl RegionMemory {
+    pub(super) fn new() -> RegionMemory {
+        RegionMemory { table: RefCell::new(RegionTable::new(REGION_WORDS, 1)), words: OnceCell::new() }
+    }
+
+    /// The words of a region, if there are such words here.
+    pub(super) fn of(&self, region: Region) -> Option<&[AtomicU64]> {
+        let end = region.start.checked_add(region.words).filter(|end| *end <= REGION_WORDS)?;
+        let words = self.words.get_or_init(|| (0..REGION_WORDS).map(|_| AtomicU64::new(0)).collect());
+        Some(&words[region.start as usize..end as usize])
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Plan {
     pub sends_wait: bool,
     /// Bounds that the endpoints state.
     pub limits: Limits,
-    /// Words of each place; 0: words are not offered.
+    /// Words of each place; 0: no memory is shared, neither words nor regions.
     pub words: u32,
     /// Who dies, and when.
     pub losses: Vec<PlannedDeath>,

@@ -4,6 +4,7 @@
 //! time, takes places away, and sums up what happened. It runs nothing itself.
 
 use super::endpoint::LoopbackEndpoint;
+use super::memory::RegionMemory;
 use super::plan::Plan;
 use super::state::{Event, State};
 use crate::{PlaceId, Unpark};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What the world and its endpoints share.
 pub(super) struct WorldShared {
     pub(super) words: Vec<Vec<AtomicU64>>,
+    pub(super) regions: Vec<RegionMemory>,
     pub(super) unparked: Vec<Arc<UnparkFlag>>,
     pub(super) state: RefCell<State>,
 }
@@ -59,9 +61,9 @@ impl World {
         assert!(plan.batch_max > 0 && plan.blocks_max > 0, "nothing would ever arrive");
         let words = (0..places).map(|_| (0..plan.words).map(|_| AtomicU64::new(0)).collect()).collect();
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
-        World {
-            shared: Rc::new(WorldShared { words, unparked, state: RefCell::new(State::new(places, plan)) }),
-        }
+        let regions = (0..places).map(|_| RegionMemory::new()).collect();
+        let state = RefCell::new(State::new(places, plan));
+        World { shared: Rc::new(WorldShared { words, regions, unparked, state }) }
     }
 
     /// The endpoint of `place`; take one for each place.

@@ -53,6 +53,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "protocol",
             "runtime",
             "telemetry",
+            "transport",
             "transport-chip",
             "transport-mpi",
             "transport-shm",

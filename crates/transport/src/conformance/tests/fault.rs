@@ -6,11 +6,12 @@ use crate::loopback::LoopbackEndpoint;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, Multicast,
-    Next, Observer, PlaceId, SendError,
+    Next, Observer, PlaceId, Region, SendError,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -49,6 +50,10 @@ pub(super) enum Fault {
     /// Nothing is ever said to be ready.
     NeverReady,
     PrivateWords,
+    PrivateRegions,
+    DirtyRegions,
+    /// Of several places that a message goes to, the last gets none.
+    ForgetsOne,
     MasksPlaces,
 }
 
@@ -295,23 +300,69 @@ impl Endpoint for Broken {
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
-        self.inner.multicast()
+        self.inner.multicast().map(|_| self as &dyn Multicast)
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         match self.fault {
-            Fault::PrivateWords => Some(self),
+            Fault::PrivateWords | Fault::PrivateRegions | Fault::DirtyRegions => Some(self),
             _ => self.inner.shared_memory(),
         }
     }
 }
 
+impl Broken {
+    /// What the endpoint behind this one offers.
+    fn memory(&self) -> &dyn MappedMemory {
+        self.inner.shared_memory().expect("worlds with a fault have it")
+    }
+}
+
 impl MappedMemory for Broken {
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
-        self.private.get((place.0 * 2 + index) as usize)
+        match self.fault {
+            Fault::PrivateWords => self.private.get((place.0 * 2 + index) as usize),
+            _ => self.memory().word(place, index),
+        }
     }
 
     fn words(&self) -> u32 {
-        self.inner.shared_memory().map_or(0, MappedMemory::words)
+        self.memory().words()
+    }
+
+    fn allocate(&self, words: u64) -> Option<Region> {
+        let region = self.memory().allocate(words)?;
+        if self.fault == Fault::DirtyRegions && self.every(20) {
+            self.memory().view(region)?[0].store(1, Ordering::Relaxed);
+        }
+        Some(region)
+    }
+
+    fn view(&self, region: Region) -> Option<&[AtomicU64]> {
+        match self.fault {
+            Fault::PrivateRegions => self.memory().view(Region { place: self.here(), ..region }),
+            _ => self.memory().view(region),
+        }
+    }
+
+    fn free(&self, region: Region) {
+        self.memory().free(region);
+    }
+}
+
+impl Multicast for Broken {
+    fn bytes(&self, class: Class) -> Range<usize> {
+        Multicast::bytes(&self.inner, class)
+    }
+
+    fn send_to_all(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        message: &[u8],
+    ) -> Result<(), SendError> {
+        let heard = to.len() - usize::from(self.fault == Fault::ForgetsOne);
+        self.inner.send_to_all(&to[..heard], class, handler, message)
     }
 }

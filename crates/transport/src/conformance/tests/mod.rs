@@ -3,7 +3,7 @@
 mod fault;
 mod mailbox;
 
-use super::{ALL, DEATHS, Fixture, Seeded, Threads};
+use super::{ALL, Fixture, Group, NamedPromise, Seeded, Threads};
 use crate::composite::{CompositeEndpoint, FarEndpoint, PlaceNumbers};
 use crate::loopback::{LoopbackEndpoint, Plan};
 use crate::{Endpoint, PlaceId, Unpark, conformance};
@@ -23,11 +23,30 @@ macro_rules! broken {
     };
 }
 
-conformance!(calm, Seeded::plain(Plan::calm, 0..1));
-conformance!(adversarial, Seeded::plain(Plan::adversarial, 0..8));
-conformance!(two_hosts, Seeded { plan: Plan::adversarial, seeds: 0..8, ends: 2, attach: on_hosts });
-conformance!(threads, Threads::new(|places| seats(places, Deaf::No)));
-conformance!(attached, broken!(0..1, Nothing));
+conformance!(calm, Seeded::plain(Plan::calm, 0..1), keeps multicast shared_memory deaths);
+conformance!(adversarial, Seeded::plain(adversarial_sharing, 0..8), keeps multicast shared_memory deaths);
+conformance!(no_memory, Seeded::plain(sharing_nothing, 0..1), keeps multicast deaths);
+conformance!(
+    two_hosts,
+    Seeded { plan: adversarial_sharing, seeds: 0..8, ends: 2, attach: on_hosts },
+    keeps shared_memory deaths
+);
+conformance!(threads, Threads::new(|places| seats(places, Deaf::No)), keeps deaths);
+conformance!(attached, broken!(0..1, Nothing), keeps multicast shared_memory deaths);
+
+/// Adversarial, and memory is shared in each seed.
+fn adversarial_sharing(seed: u64) -> Plan {
+    Plan { words: 16, ..Plan::adversarial(seed) }
+}
+
+fn sharing_nothing(seed: u64) -> Plan {
+    Plan { words: 0, ..Plan::calm(seed) }
+}
+
+/// The promises of all groups.
+fn all() -> impl Iterator<Item = &'static NamedPromise> {
+    ALL.iter().copied().flatten()
+}
 
 /// The loopback composed with itself: two places are one host, and are near each other.
 fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
@@ -60,8 +79,8 @@ fn narrow(seed: u64) -> Plan {
 
 /// What the fixture says of a promise.
 fn verdict(fixture: &dyn Fixture, name: &str) -> String {
-    let (_, promise) = ALL.iter().find(|(known, _)| *known == name).expect("a promise of that name");
-    let promise = promise();
+    let named = all().find(|named| named.name == name).expect("a promise of that name");
+    let promise = (named.promise)();
     match catch_unwind(AssertUnwindSafe(|| fixture.keep(&promise))) {
         Ok(()) => "kept".to_owned(),
         Err(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
@@ -150,6 +169,12 @@ found! {
     a_message_taken_and_kept_is_found: KeepsTaken => a_message_taken_alone_is_the_oldest, "order broken";
     readiness_that_is_not_said_is_found: NeverReady => a_wait_ends_for_what_else_is_looked_at, "nothing is ready";
     words_that_are_not_shared_are_found: PrivateWords => words_are_the_same_memory_at_all_places, "the word of";
+    regions_that_are_not_shared_are_found: PrivateRegions =>
+        regions_are_the_same_memory_at_all_places, "the region of";
+    regions_with_old_content_are_found: DirtyRegions =>
+        regions_are_zero_and_apart_and_come_back, "a new region is not zero";
+    a_receiver_that_is_forgotten_is_found: ForgetsOne =>
+        a_message_to_several_arrives_at_each_in_order, "order broken";
     places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
     a_rare_flipped_bit_is_found: FlipsRarely => a_long_random_mix_arrives_as_sent, "bytes changed";
 }
@@ -164,14 +189,17 @@ found_asleep! {
 }
 
 #[test]
-fn the_promises_about_deaths_are_promises() {
-    assert!(DEATHS.iter().all(|name| ALL.iter().any(|(known, _)| known == name)), "{DEATHS:?}");
+fn what_is_offered_and_not_named_is_found() {
+    let fixture = Seeded::plain(Plan::calm, 0..1);
+    let keep = || fixture.keep(&super::promises::nothing_else_is_offered::<{ Group::Multicast.bit() }>());
+    let panic = catch_unwind(AssertUnwindSafe(keep)).expect_err("shared memory is offered");
+    assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains("shared memory")));
 }
 
 #[test]
 fn each_promise_has_a_fault_that_breaks_it() {
     let broken = |name: &str| FOUND_SEEDED.contains(&name) || FOUND_ASLEEP.contains(&name);
-    let unbroken: Vec<_> = ALL.iter().map(|(name, _)| *name).filter(|name| !broken(name)).collect();
+    let unbroken: Vec<_> = all().map(|named| named.name).filter(|name| !broken(name)).collect();
     assert_eq!(unbroken, [""; 0]);
 }
 

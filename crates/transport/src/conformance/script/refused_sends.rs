@@ -23,7 +23,7 @@ const GO: HandlerId = HandlerId(1);
 const END: HandlerId = HandlerId(2);
 
 /// The script of `here`.
-pub(super) fn refused_sends(here: PlaceId) -> Box<dyn Script> {
+pub(in crate::conformance) fn refused_sends(here: PlaceId) -> Box<dyn Script> {
     match here {
         PlaceId(0) => Box::new(Sender::default()),
         _ => Box::new(Receiver::default()),

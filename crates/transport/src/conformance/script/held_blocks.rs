@@ -30,7 +30,7 @@ const DROP: HandlerId = HandlerId(2);
 const END: HandlerId = HandlerId(3);
 
 /// The script of `here`.
-pub(super) fn held_blocks(here: PlaceId) -> Box<dyn Script> {
+pub(in crate::conformance) fn held_blocks(here: PlaceId) -> Box<dyn Script> {
     let letters = VecDeque::new();
     match here {
         PlaceId(0) => Box::new(Sender { sent: 0, taken: 0, asked: None, rounds: ROUNDS, letters }),

@@ -1,13 +1,13 @@
-//! Ranges of the arena: found by size, joined to their neighbours.
+//! Ranges of memory: found by size, joined to their neighbours.
 //!
-//! It knows numbers only. Invariant: ranges do not touch, so that each is as long as it can be, and both tables hold
-//! the same ones.
+//! The table of what is free, for whoever gives memory out. It knows numbers only. Invariant: ranges do not touch, so
+//! that each is as long as it can be, and both tables hold the same ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ranges of offsets that do not touch.
 #[derive(Debug, Default)]
-pub(super) struct Ranges {
+pub struct Ranges {
     /// Length by offset.
     by_offset: BTreeMap<u64, u64>,
     /// Length, then offset.

@@ -19,7 +19,7 @@ const DROP_PERCENT: u64 = 30;
 /// Chance that a message that is looked at alone is taken, in percent.
 const PICK_PERCENT: u64 = 50;
 
-pub(super) struct Exchange {
+pub(in crate::conformance) struct Exchange {
     traffic: Traffic,
     prelude: fn(&dyn Endpoint),
     /// Letters still to be sent and still to come; `None` before the first step.
@@ -37,18 +37,22 @@ struct Lanes {
 
 impl Exchange {
     /// Exchanges the messages of `traffic`.
-    pub(super) fn of(here: PlaceId, traffic: Traffic) -> Exchange {
+    pub(in crate::conformance) fn of(here: PlaceId, traffic: Traffic) -> Exchange {
         Exchange::after(here, |_| (), traffic)
     }
 
     /// As `of`, after a first step that calls `prelude`.
-    pub(super) fn after(here: PlaceId, prelude: fn(&dyn Endpoint), traffic: Traffic) -> Exchange {
+    pub(in crate::conformance) fn after(
+        here: PlaceId,
+        prelude: fn(&dyn Endpoint),
+        traffic: Traffic,
+    ) -> Exchange {
         let random = Random::new(u64::from(here.0));
         Exchange { traffic, prelude, lanes: None, kept: Vec::new(), picks: false, random }
     }
 
     /// As `of`, with some messages taken alone.
-    pub(super) fn picking(here: PlaceId, traffic: Traffic) -> Exchange {
+    pub(in crate::conformance) fn picking(here: PlaceId, traffic: Traffic) -> Exchange {
         Exchange { picks: true, ..Exchange::of(here, traffic) }
     }
 

@@ -15,13 +15,13 @@ const QUEUE_MESSAGES_MAX: u64 = 1 << 20;
 
 /// How long the data messages are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Size {
+pub(in crate::conformance) enum Size {
     Least,
     Most,
 }
 
 /// The script of `here`: place 0 fills the queue `rounds` times, place 1 empties it.
-pub(super) fn back_pressure(here: PlaceId, rounds: u32, size: Size) -> Box<dyn Script> {
+pub(in crate::conformance) fn back_pressure(here: PlaceId, rounds: u32, size: Size) -> Box<dyn Script> {
     match here {
         RECEIVER => Box::new(Receiver { received: 0, announced: 0, rounds }),
         _ => Box::new(Sender { sent: 0, filled_from: 0, announcing: false, rounds, size }),

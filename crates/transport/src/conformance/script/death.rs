@@ -21,7 +21,7 @@ const SENDS_PER_STEP: usize = 16;
 
 /// How the victims end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(in crate::conformance) enum End {
     /// They die after their last word.
     Sudden,
     /// They die while the survivors send to them, mostly waiting for room.
@@ -31,7 +31,7 @@ pub(super) enum End {
 }
 
 /// The script of `here`: the places from `survivors` on come to their `end`.
-pub(super) fn death(here: PlaceId, survivors: u32, end: End) -> Box<dyn Script> {
+pub(in crate::conformance) fn death(here: PlaceId, survivors: u32, end: End) -> Box<dyn Script> {
     if here.0 >= survivors {
         let vigil = if end == End::UnderPressure { VIGIL_STEPS } else { 0 };
         return Box::new(Victim { letters: numbered(survivors, LAST_WORDS, here), end, vigil });

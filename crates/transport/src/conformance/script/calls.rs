@@ -1,11 +1,10 @@
-//! Scripts and preludes about single calls: refusals, waits, words, sends from within `deliver`.
+//! Scripts and preludes about single calls: refusals, waits, sends from within `deliver`.
 
 use super::traffic::small_max;
 use super::{Script, Step};
-use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, MappedMemory, PlaceId, SendError};
+use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ fn some_other(endpoint: &dyn Endpoint) -> PlaceId {
 }
 
 /// Panics unless the constants of the endpoint make sense.
-pub(super) fn check_constants(endpoint: &dyn Endpoint, here: PlaceId, places: u32) {
+pub(in crate::conformance) fn check_constants(endpoint: &dyn Endpoint, here: PlaceId, places: u32) {
     assert_eq!((endpoint.here(), endpoint.places()), (here, places));
     let limits = endpoint.limits();
     assert!(limits.control_bytes_max >= 64, "no room for control: {limits:?}");
@@ -27,7 +26,7 @@ pub(super) fn check_constants(endpoint: &dyn Endpoint, here: PlaceId, places: u3
 }
 
 /// Panics unless one byte more than the limit is refused, in each way of sending.
-pub(super) fn send_too_long(endpoint: &dyn Endpoint) {
+pub(in crate::conformance) fn send_too_long(endpoint: &dyn Endpoint) {
     let (to, limits) = (some_other(endpoint), endpoint.limits());
     for class in [Class::Control, Class::Data] {
         let max = small_max(class, &limits);
@@ -40,7 +39,7 @@ pub(super) fn send_too_long(endpoint: &dyn Endpoint) {
 }
 
 /// Panics unless each way of sending to oneself panics.
-pub(super) fn send_to_oneself(endpoint: &dyn Endpoint) {
+pub(in crate::conformance) fn send_to_oneself(endpoint: &dyn Endpoint) {
     let here = endpoint.here();
     for class in [Class::Control, Class::Data] {
         let small = || endpoint.send(here, class, HandlerId(0), 8, &mut |_| Some(8));
@@ -51,7 +50,7 @@ pub(super) fn send_to_oneself(endpoint: &dyn Endpoint) {
 }
 
 /// Panics unless each call from within each kind of `fill` panics and leaves the message alone.
-pub(super) fn call_from_within_fill(endpoint: &dyn Endpoint) {
+pub(in crate::conformance) fn call_from_within_fill(endpoint: &dyn Endpoint) {
     let to = some_other(endpoint);
     for class in [Class::Control, Class::Data] {
         let answer = endpoint.send(to, class, HandlerId(0), 8, &mut |_| {
@@ -91,7 +90,7 @@ fn call_everything(endpoint: &dyn Endpoint, to: PlaceId) {
 }
 
 /// Hangs unless an unpark ends the wait under way, or the next one.
-pub(super) fn wait_for_unpark(endpoint: &dyn Endpoint) {
+pub(in crate::conformance) fn wait_for_unpark(endpoint: &dyn Endpoint) {
     for _ in 0..WAITS {
         endpoint.unparker().unpark();
         endpoint.wait(None);
@@ -103,7 +102,7 @@ pub(super) fn wait_for_unpark(endpoint: &dyn Endpoint) {
 }
 
 /// Hangs unless what a wait is asked to look at, too, ends it; what would end a wait is said before it.
-pub(super) fn wait_with_condition(endpoint: &dyn Endpoint) {
+pub(in crate::conformance) fn wait_with_condition(endpoint: &dyn Endpoint) {
     for _ in 0..WAITS {
         endpoint.wait_with(None, &|| true);
         endpoint.unparker().unpark();
@@ -113,7 +112,7 @@ pub(super) fn wait_with_condition(endpoint: &dyn Endpoint) {
 }
 
 /// Hangs unless a wait ends at its timeout.
-pub(super) fn wait_for_timeout(endpoint: &dyn Endpoint) {
+pub(in crate::conformance) fn wait_for_timeout(endpoint: &dyn Endpoint) {
     for _ in 0..WAITS {
         endpoint.wait(Some(Duration::ZERO));
         endpoint.wait(Some(Duration::from_micros(100)));
@@ -123,7 +122,7 @@ pub(super) fn wait_for_timeout(endpoint: &dyn Endpoint) {
 /// Plays one ball with each other place in each class, from within `deliver`.
 ///
 /// A ball is a number that grows with each throw; the lower place of the pair throws the even ones.
-pub(super) struct PingPong {
+pub(in crate::conformance) struct PingPong {
     /// Throws of each ball; even.
     throws: u64,
     served: bool,
@@ -135,7 +134,7 @@ pub(super) struct PingPong {
 }
 
 impl PingPong {
-    pub(super) fn new(throws: u64) -> PingPong {
+    pub(in crate::conformance) fn new(throws: u64) -> PingPong {
         assert!(throws > 0 && throws.is_multiple_of(2), "the upper place throws last");
         PingPong { throws, served: false, thrown: 0, unsent: VecDeque::new(), over: 0 }
     }
@@ -184,74 +183,5 @@ impl Script for PingPong {
             return Step::Done;
         }
         if arrived > 0 || self.thrown > thrown_before { Step::Busy } else { Step::Idle }
-    }
-}
-
-/// Writes a word of its own and one of each place that shares memory with it, and reads them when all have written.
-#[derive(Default)]
-pub(super) struct Words {
-    written: bool,
-    announced: u32,
-    heard: u32,
-}
-
-impl Words {
-    fn write(endpoint: &dyn Endpoint, memory: &dyn MappedMemory) {
-        assert!(memory.words() >= 2, "{} words are too few to be of use", memory.words());
-        // Relaxed is enough here and below: the control message that follows carries the order.
-        let own = memory.word(endpoint.here(), 0).expect("a place shares its own memory");
-        let before = own.fetch_add(u64::from(endpoint.here().0) + 1, Ordering::Relaxed);
-        assert_eq!(before, 0, "words start at zero");
-        for word in Words::of_all(endpoint, memory, 1) {
-            word.1.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// The words of the places that share memory with this one.
-    fn of_all<'a>(
-        endpoint: &dyn Endpoint,
-        memory: &'a dyn MappedMemory,
-        index: u32,
-    ) -> impl Iterator<Item = (PlaceId, &'a AtomicU64)> {
-        (0..endpoint.places()).map(PlaceId).filter_map(move |place| Some((place, memory.word(place, index)?)))
-    }
-
-    fn check(endpoint: &dyn Endpoint, memory: &dyn MappedMemory) {
-        for (place, word) in Words::of_all(endpoint, memory, 0) {
-            assert_eq!(word.load(Ordering::Relaxed), u64::from(place.0) + 1, "the word of {place}");
-        }
-        let own = memory.word(endpoint.here(), 1).expect("a place shares its own memory");
-        let sharing = Words::of_all(endpoint, memory, 1).count();
-        assert_eq!(
-            own.load(Ordering::Relaxed),
-            sharing as u64,
-            "all that share with {} add to it",
-            endpoint.here()
-        );
-    }
-}
-
-impl Script for Words {
-    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
-        let others = endpoint.places() - 1;
-        let Some(memory) = endpoint.shared_memory() else { return Step::Done };
-        if !std::mem::replace(&mut self.written, true) {
-            Words::write(endpoint, memory);
-        }
-        let arrived = endpoint.progress(Inbound::All, &mut |_| self.heard += 1);
-        let mut sent = false;
-        while self.announced < others {
-            let to = PlaceId((endpoint.here().0 + 1 + self.announced) % endpoint.places());
-            if endpoint.send(to, Class::Control, HandlerId(0), 0, &mut |_| Some(0)).is_err() {
-                break;
-            }
-            self.announced += 1;
-            sent = true;
-        }
-        if self.announced == others && self.heard == others {
-            Words::check(endpoint, memory);
-            return Step::Done;
-        }
-        if sent || arrived > 0 { Step::Busy } else { Step::Idle }
     }
 }

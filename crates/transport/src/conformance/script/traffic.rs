@@ -9,10 +9,10 @@ use std::fmt;
 
 /// One ordered pair of places and a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Route {
-    pub(super) source: PlaceId,
-    pub(super) target: PlaceId,
-    pub(super) class: Class,
+pub(in crate::conformance) struct Route {
+    pub(in crate::conformance) source: PlaceId,
+    pub(in crate::conformance) target: PlaceId,
+    pub(in crate::conformance) class: Class,
 }
 
 impl fmt::Display for Route {
@@ -23,7 +23,7 @@ impl fmt::Display for Route {
 
 /// How a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SendForm {
+pub(in crate::conformance) enum SendForm {
     Small,
     Block,
     Abandoned,
@@ -31,21 +31,21 @@ pub(super) enum SendForm {
 
 /// One message to come.
 #[derive(Clone, Debug)]
-pub(super) struct TestMessage {
-    pub(super) kind: SendForm,
-    pub(super) len: usize,
+pub(in crate::conformance) struct TestMessage {
+    pub(in crate::conformance) kind: SendForm,
+    pub(in crate::conformance) len: usize,
     /// Room asked for; at least `len`.
-    pub(super) room: usize,
+    pub(in crate::conformance) room: usize,
     /// Position in its route, cut to 16 bits: tells order where the bytes cannot.
-    pub(super) handler: HandlerId,
+    pub(in crate::conformance) handler: HandlerId,
     key: u64,
 }
 
 /// Draws the kinds and lengths of one route.
-pub(super) type Traffic = fn(&mut Random, Class, &Limits) -> Vec<(SendForm, usize)>;
+pub(in crate::conformance) type Traffic = fn(&mut Random, Class, &Limits) -> Vec<(SendForm, usize)>;
 
 /// The largest small message of `class`.
-pub(super) fn small_max(class: Class, limits: &Limits) -> usize {
+pub(in crate::conformance) fn small_max(class: Class, limits: &Limits) -> usize {
     match class {
         Class::Control => limits.control_bytes_max,
         Class::Data => limits.inline_bytes_max,
@@ -53,7 +53,7 @@ pub(super) fn small_max(class: Class, limits: &Limits) -> usize {
 }
 
 /// The messages of `route`, in order.
-pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<TestMessage> {
+pub(in crate::conformance) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<TestMessage> {
     let pair = u64::from(route.source.0) << 32 | u64::from(route.target.0);
     let mut random = Random::new(scramble(pair ^ (route.class as u64) << 63));
     let shapes = traffic(&mut random, route.class, limits);
@@ -67,12 +67,12 @@ pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<Te
 
 impl TestMessage {
     /// Writes the content of this message; `bytes` is of its length.
-    pub(super) fn write(&self, bytes: &mut [u8]) {
+    pub(in crate::conformance) fn write(&self, bytes: &mut [u8]) {
         Random::new(self.key).fill(bytes);
     }
 
     /// Panics unless `handler` and `body` are this message, as it arrives on `route`.
-    pub(super) fn check(&self, route: Route, handler: HandlerId, body: &Body<'_>) {
+    pub(in crate::conformance) fn check(&self, route: Route, handler: HandlerId, body: &Body<'_>) {
         assert_eq!(handler, self.handler, "{route}: order broken");
         match (self.kind, body) {
             (SendForm::Small, Body::Inline(bytes)) => {
@@ -86,7 +86,7 @@ impl TestMessage {
     }
 
     /// Panics unless `bytes` are the content of this message.
-    pub(super) fn check_bytes(&self, route: Route, bytes: &[u8]) {
+    pub(in crate::conformance) fn check_bytes(&self, route: Route, bytes: &[u8]) {
         assert_eq!(bytes.len(), self.len, "{route}: length changed, letter {}", self.handler.0);
         let mut expected = vec![0; self.len];
         self.write(&mut expected);

@@ -1,0 +1,37 @@
+//! What one place does to try a promise, step by step.
+//!
+//! Most promises are an [`exchange::Exchange`] of some traffic; the others have a script of their own here.
+//! Invariant: a script knows only its endpoint and what it has seen there.
+
+pub(super) mod back_pressure;
+pub(super) mod calls;
+pub(super) mod death;
+pub(super) mod exchange;
+pub(super) mod held_blocks;
+pub(super) mod multicast;
+pub(super) mod refused_sends;
+pub(super) mod shared;
+pub(super) mod traffic;
+
+use crate::Endpoint;
+
+/// What a script wants after one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Another step soon: this one did something.
+    Busy,
+    /// Nothing arrived and nothing could be sent: a wait without a timeout must end when that changes.
+    Idle,
+    /// All is sent, all has arrived: a further message would be one too many.
+    Done,
+    /// This place dies now.
+    Die,
+    /// This place ends in good order now, before the others.
+    Leave,
+}
+
+/// What one place does; it panics where a promise is broken.
+pub trait Script {
+    /// Does a bounded piece of work with the endpoint of its place.
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step;
+}

@@ -1,0 +1,115 @@
+//! The script about messages to several places at once, between messages to one.
+//!
+//! Every message has a number, and each receiver sees those of one place and class in order. Invariant: it is done when
+//! all are sent and all that the others send have come.
+
+use super::{Script, Step};
+use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError};
+use std::collections::BTreeMap;
+
+/// Messages of each place in each class; every second one goes to all at once.
+const MESSAGES: u32 = 60;
+
+/// Sends to each other place and to all, in turn.
+#[derive(Default)]
+pub(in crate::conformance) struct Several {
+    is_refusal_checked: bool,
+    /// By class: the number of the next message, and how many places it was sent to.
+    next: [(u32, u32); 2],
+    /// The number that comes next, by source and class.
+    expected: BTreeMap<(PlaceId, u8), u32>,
+}
+
+/// How long message `number` is, if it goes to all at once; none where that is not offered for its class.
+fn shared_len(endpoint: &dyn Endpoint, class: Class, number: u32) -> Option<usize> {
+    let bytes = endpoint.multicast()?.bytes(class);
+    let lengths = [bytes.start, bytes.start + 1, bytes.end.saturating_sub(1), (bytes.start + bytes.end) / 2];
+    let is_shared = number % 2 == 1 && !bytes.is_empty();
+    is_shared.then(|| lengths[(number / 2) as usize % lengths.len()].clamp(bytes.start, bytes.end - 1))
+}
+
+/// The bytes of message `number`.
+fn content(len: usize, number: u32) -> impl Iterator<Item = u8> {
+    (0..len as u32).map(move |index| (index.wrapping_mul(7) ^ number) as u8)
+}
+
+impl Several {
+    /// Panics unless lengths that are not offered are refused.
+    fn check_refusals(endpoint: &dyn Endpoint, others: &[PlaceId]) {
+        let multicast = endpoint.multicast().unwrap_or_else(|| panic!("{} offers none", endpoint.here()));
+        for class in [Class::Control, Class::Data] {
+            let bytes = multicast.bytes(class);
+            for len in bytes.start.checked_sub(1).into_iter().chain([bytes.end]) {
+                let answer = multicast.send_to_all(others, class, HandlerId(0), &vec![0; len]);
+                assert!(
+                    matches!(answer, Err(SendError::TooLong { .. })),
+                    "{class:?}, {len} bytes: {answer:?}"
+                );
+            }
+        }
+    }
+
+    /// Sends the next message of `class`; whether it, or a part of it, went.
+    fn send(&mut self, endpoint: &dyn Endpoint, others: &[PlaceId], class: Class) -> bool {
+        let (number, sent) = &mut self.next[class as usize];
+        let handler = HandlerId(*number as u16);
+        let answer = match (shared_len(endpoint, class, *number), endpoint.multicast()) {
+            (Some(len), Some(multicast)) => {
+                *sent = others.len() as u32 - 1;
+                let message: Vec<u8> = content(len, *number).collect();
+                multicast.send_to_all(others, class, handler, &message)
+            }
+            _ => endpoint.send(others[*sent as usize], class, handler, 8, &mut |room| {
+                room.iter_mut().zip(content(8, *number)).for_each(|(byte, value)| *byte = value);
+                Some(8)
+            }),
+        };
+        match answer {
+            Ok(()) => *sent += 1,
+            Err(SendError::Full) => return false,
+            Err(error) => panic!("{class:?}, message {number}: {error}"),
+        }
+        if *sent == others.len() as u32 {
+            (*number, *sent) = (*number + 1, 0);
+        }
+        true
+    }
+
+    fn check(&mut self, endpoint: &dyn Endpoint, message: &Message<'_>) {
+        let (source, class) = (message.source, message.class);
+        let expected = self.expected.entry((source, class as u8)).or_default();
+        assert_eq!(message.handler, HandlerId(*expected as u16), "order broken: {source}, {class:?}");
+        // What is offered is the same at all places.
+        let len = shared_len(endpoint, class, *expected).unwrap_or(8);
+        let is_as_sent = message.body.bytes().iter().copied().eq(content(len, *expected));
+        assert!(is_as_sent, "bytes changed: {source}, {class:?}, message {expected}");
+        *expected += 1;
+    }
+}
+
+impl Script for Several {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let here = endpoint.here();
+        let others: Vec<PlaceId> =
+            (0..endpoint.places()).map(PlaceId).filter(|place| *place != here).collect();
+        if !std::mem::replace(&mut self.is_refusal_checked, true) {
+            Several::check_refusals(endpoint, &others);
+        }
+        let mut sent = false;
+        for class in [Class::Data, Class::Control] {
+            while self.next[class as usize].0 < MESSAGES && self.send(endpoint, &others, class) {
+                sent = true;
+            }
+        }
+        let arrived = endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) => self.check(endpoint, &message),
+            Arrival::Died { place, .. } => panic!("{place} was told dead and is not"),
+        });
+        let all_came = self.expected.len() == 2 * others.len()
+            && self.expected.values().all(|expected| *expected == MESSAGES);
+        if all_came && self.next == [(MESSAGES, 0); 2] {
+            return Step::Done;
+        }
+        if sent || arrived > 0 { Step::Busy } else { Step::Idle }
+    }
+}
