@@ -65,7 +65,8 @@ fn keep(library: &Rc<Library>, promise: &Promise, bell: Bell) {
     let near_numbers = PlaceNumbers::of(promise.places, [(here, PlaceId(0))]);
     let all = (0..promise.places).map(|place| (PlaceId(place), PlaceId(place)));
     let far_numbers = PlaceNumbers::of(promise.places, all);
-    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers));
+    let hosts = (0..promise.places).map(PlaceId).collect();
+    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts);
     let mut script = (promise.script)(here);
     loop {
         match script.step(&endpoint) {

@@ -650,6 +650,10 @@ impl OtherHosts for MpiEndpoint {
         place != self.here()
     }
 
+    fn host_of(&self, place: PlaceId) -> PlaceId {
+        place
+    }
+
     fn push_out(&self) {
         if !self.dirty.borrow().is_empty() {
             let mut bucket = self.bucket.get();

@@ -77,6 +77,8 @@ pub struct CompositeEndpoint<N, F> {
     far: F,
     near_numbers: PlaceNumbers,
     far_numbers: PlaceNumbers,
+    /// By place: the first one on its host.
+    hosts: Vec<PlaceId>,
     /// What both can carry.
     limits: Limits,
     /// Whether there are far places at all; where there are none, nobody looks for them.
@@ -86,11 +88,17 @@ pub struct CompositeEndpoint<N, F> {
 }
 
 impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
-    /// The endpoint of `here`, which both transports know. A place that both reach is near.
+    /// The endpoint of `here`, which both transports know. A place that both reach is near; `hosts` says by place
+    /// which is the first one that is near to it.
     ///
     /// # Panics
-    /// If some place is reached by none.
-    pub fn new(here: PlaceId, near: (N, PlaceNumbers), far: (F, PlaceNumbers)) -> CompositeEndpoint<N, F> {
+    /// If some place is reached by none, is near and has another host than this one, or is far and has the same.
+    pub fn new(
+        here: PlaceId,
+        near: (N, PlaceNumbers),
+        far: (F, PlaceNumbers),
+        hosts: Vec<PlaceId>,
+    ) -> CompositeEndpoint<N, F> {
         let ((near, near_numbers), (far, far_numbers)) = (near, far);
         let mut has_far = false;
         for place in (0..near_numbers.inner.len() as u32).map(PlaceId) {
@@ -98,6 +106,11 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             assert!(
                 is_near || far_numbers.of_place(place).is_some(),
                 "{place} is reached by neither transport"
+            );
+            assert_eq!(
+                hosts[place.index()] == hosts[here.index()],
+                is_near,
+                "the hosts of {place} and {here}"
             );
             has_far |= !is_near;
         }
@@ -109,7 +122,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             block_bytes_max: ours.block_bytes_max.min(theirs.block_bytes_max),
         };
         let near_looks = Cell::new(0);
-        CompositeEndpoint { here, near, far, near_numbers, far_numbers, limits, has_far, near_looks }
+        CompositeEndpoint { here, near, far, near_numbers, far_numbers, hosts, limits, has_far, near_looks }
     }
 
     /// Which of the two reaches `place`, with its number there.
@@ -297,6 +310,10 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
 impl<N: Endpoint, F: FarEndpoint> OtherHosts for CompositeEndpoint<N, F> {
     fn is_far(&self, place: PlaceId) -> bool {
         !self.is_near(place)
+    }
+
+    fn host_of(&self, place: PlaceId) -> PlaceId {
+        self.hosts[place.index()]
     }
 
     fn push_out(&self) {

@@ -304,6 +304,9 @@ pub trait OtherHosts {
     /// kibibytes; constant.
     fn is_far(&self, place: PlaceId) -> bool;
 
+    /// The first of all places that are on the same host as `place`; constant, and the same at all places.
+    fn host_of(&self, place: PlaceId) -> PlaceId;
+
     /// Lets small messages go that wait for company, unless much has gone lately; called before a task runs that may
     /// compute for long.
     fn push_out(&self);

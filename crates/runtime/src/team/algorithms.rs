@@ -15,12 +15,22 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
+//! Where members are on several hosts and some of them together, leaders of the hosts talk for all
+//! ([`super::schedule::TeamHosts`]):
+//!
+//! | collective | up to | algorithm | beyond |
+//! |---|---|---|---|
+//! | `barrier` | [`FLAT_HOSTS_MAX`] hosts | all at leaders, these at the first one | these by dissemination |
+//! | `broadcast` | any length | from leader to leader as above, then within each host | |
+//! | `all_reduce` | [`SWAP_BYTES_MAX`] | to the first member, then as a broadcast | as above |
+//!
 //! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most
 //! [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer
 //! slice, or one longer value. A long transfer ends only when it was taken, so there is never a second one. In the
 //! `all_..` forms on slices it may be as much as the slice that its task takes there.
 
-use super::schedule::Shape;
+use super::ongoing::OngoingCollective;
+use super::schedule::{Branch, Shape, Tree};
 use crate::local::Local;
 use std::rc::Rc;
 
@@ -93,6 +103,11 @@ pub trait Collectives {
 
     /// Whether all members give the root of a reduction what they have, and it alone folds.
     fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool;
+
+    /// Whether members of one host meet and reduce before hosts talk to each other; only where there are several.
+    fn regards_hosts(&self) -> bool {
+        true
+    }
 }
 
 impl Local {
@@ -100,6 +115,11 @@ impl Local {
     pub fn set_collectives(&self, collectives: Rc<dyn Collectives>) {
         let set = self.collectives.set(collectives);
         assert!(set.is_ok(), "the collectives of a place are said once");
+    }
+
+    /// Whether members of one host do together what goes between hosts.
+    pub(super) fn regards_hosts(&self) -> bool {
+        self.collectives.get().is_none_or(|collectives| collectives.regards_hosts())
     }
 }
 
@@ -153,8 +173,28 @@ pub(super) fn barrier_algorithm(size: usize) -> BarrierAlgorithm {
     }
 }
 
+/// Most hosts whose leaders all meet at the first one; of more, each would wait for it.
+const FLAT_HOSTS_MAX: usize = 4;
+
+/// How the leaders of so many hosts meet.
+pub(super) fn hosts_barrier_algorithm(hosts: usize) -> BarrierAlgorithm {
+    if hosts <= FLAT_HOSTS_MAX { BarrierAlgorithm::AtFirst } else { BarrierAlgorithm::Dissemination }
+}
+
+/// The place of this member in the tree from `root` by which `chunks` chunks go to all, by the rules.
+pub(super) fn broadcast_branch(ongoing: &OngoingCollective<'_>, root: usize, chunks: usize) -> Branch {
+    let (rank, size) = (ongoing.rank(), ongoing.size());
+    match ongoing.hosts() {
+        Some(hosts) => {
+            let shape = broadcast_shape(hosts.leaders().len(), chunks);
+            Branch::ByHosts(hosts.tree(root, shape, broadcast_shape(hosts.together(), chunks)))
+        }
+        None => Branch::Plain(Tree::new(broadcast_shape(size, chunks), rank, root, size)),
+    }
+}
+
 /// The tree of a broadcast of `chunks` chunks: the one in which the last member has the last chunk first.
-pub(super) fn broadcast_shape(size: usize, chunks: usize) -> Shape {
+fn broadcast_shape(size: usize, chunks: usize) -> Shape {
     let depth = size.next_power_of_two().trailing_zeros() as usize;
     if chunks + size.saturating_sub(2) < chunks * depth { Shape::Chain } else { Shape::Binomial }
 }

@@ -5,9 +5,11 @@
 //! cancelled task) tells the other members, whose waits then end with an error. What is sent to whom is the
 //! business of the callers.
 
-use super::algorithms::{AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm};
+use super::algorithms::{
+    AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm, hosts_barrier_algorithm,
+};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
-use super::schedule::{Chunks, Shape, Tree, dissemination};
+use super::schedule::{Chunks, Shape, TeamHosts, Tree, dissemination};
 use super::state::{ElementName, TeamState};
 use super::{Team, header, payload};
 use crate::call::span::OpenSpan;
@@ -191,6 +193,12 @@ impl<'t> OngoingCollective<'t> {
         self.state.members().len()
     }
 
+    /// Who of the members is on which host, if some of them are together and some apart.
+    #[inline]
+    pub(super) fn hosts(&self) -> Option<&'t TeamHosts> {
+        self.state.hosts()
+    }
+
     /// Lets the other tasks of the place have their turn, or waits for the other members, before it goes on.
     #[cold]
     fn pause(self, is_long: bool, is_loose: bool) -> Pause<'t> {
@@ -312,6 +320,12 @@ impl<'t> OngoingCollective<'t> {
     #[inline]
     pub(super) async fn meet(&self, first: usize) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
+        if size > 2
+            && let Some(hosts) = self.hosts()
+        {
+            // In a box, so that a meeting on one host is no larger for it.
+            return Box::pin(self.meet_by_hosts(hosts, first)).await;
+        }
         match barrier_algorithm(size) {
             BarrierAlgorithm::Dissemination => {
                 for (number, round) in dissemination(rank, size).enumerate() {
@@ -337,6 +351,39 @@ impl<'t> OngoingCollective<'t> {
             }
         }
         Ok(())
+    }
+
+    /// As [`OngoingCollective::meet`]: each host at its leader, and the leaders for all.
+    #[cold]
+    async fn meet_by_hosts(&self, hosts: &TeamHosts, first: usize) -> Result<()> {
+        let (leader, others) = hosts.own();
+        if self.rank() != leader {
+            self.signal(leader, first)?;
+            return self.await_signal(leader, first).await;
+        }
+        for other in others {
+            self.await_signal(*other, first).await?;
+        }
+        let (number, leaders) = (hosts.number(), hosts.leaders());
+        match hosts_barrier_algorithm(leaders.len()) {
+            BarrierAlgorithm::AtFirst if number > 0 => {
+                self.signal(leaders[0], first)?;
+                self.await_signal(leaders[0], first).await?;
+            }
+            BarrierAlgorithm::AtFirst => {
+                for other in &leaders[1..] {
+                    self.await_signal(*other, first).await?;
+                }
+                leaders[1..].iter().try_for_each(|other| self.signal(*other, first))?;
+            }
+            BarrierAlgorithm::Dissemination | BarrierAlgorithm::Tree => {
+                for (round_number, round) in dissemination(number, leaders.len()).enumerate() {
+                    self.signal(leaders[round.to], first + round_number)?;
+                    self.await_signal(leaders[round.from], first + round_number).await?;
+                }
+            }
+        }
+        others.iter().try_for_each(|other| self.signal(*other, first))
     }
 
     /// Waits until all members have come here, and hears of it, along `tree`.

@@ -9,12 +9,14 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_shape, chunk_len, reduces_serially, spread,
+    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_branch, chunk_len, reduces_serially, spread,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
 use super::rows;
-use super::schedule::{Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, dissemination};
+use super::schedule::{
+    Branch, Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, dissemination,
+};
 use crate::error::Result;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Range;
@@ -31,28 +33,18 @@ impl Team {
     ) -> Result<()> {
         let ongoing = self.begin_at::<T>(CollectiveKind::BroadcastSlice, root).await?;
         let (bytes, mut chunks) = cut(slice);
-        let shape = match spread(ongoing.size(), Some(bytes)) {
+        let branch = match spread(ongoing.size(), Some(bytes)) {
             Some(BroadcastAlgorithm::Tree { shape, chunk_bytes }) => {
                 chunks = Chunks::new(slice.len(), (chunk_bytes / size_of::<T>().max(1)).max(1));
-                shape
+                Branch::Plain(Tree::new(shape, ongoing.rank(), root, ongoing.size()))
             }
             Some(BroadcastAlgorithm::ScatterAllGather) => {
                 rows::scatter_all_gather(&ongoing, root, slice).await?;
                 return ongoing.complete(());
             }
-            None => broadcast_shape(ongoing.size(), chunks.count()),
+            None => broadcast_branch(&ongoing, root, chunks.count()),
         };
-        let tree = Tree::new(shape, ongoing.rank(), root, ongoing.size());
-        for index in 0..chunks.count() {
-            let chunk = &mut slice[chunks.range(index)];
-            if let Some(parent) = tree.parent() {
-                ongoing.pull_into(parent, index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
-            }
-            ongoing.push_to_all(tree.children(), index, bytes, bytemuck::cast_slice(chunk)).await?;
-        }
-        for child in tree.children() {
-            ongoing.settle(child, bytes, chunks).await?;
-        }
+        hand_down(&ongoing, &branch, 0, slice, chunks).await?;
         ongoing.complete(())
     }
 
@@ -108,6 +100,13 @@ impl Team {
         let folding = ReductionTree::new(ongoing.size(), 0);
         if size_of_val(slice) <= SWAP_BYTES_MAX {
             let chunks = Chunks::new(slice.len(), slice.len().max(1));
+            if ongoing.hosts().is_some() {
+                for step in folding.to_root(ongoing.rank()) {
+                    fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
+                }
+                hand_down(&ongoing, &broadcast_branch(&ongoing, 0, 1), 1, slice, chunks).await?;
+                return ongoing.complete(());
+            }
             for step in folding.to_all(ongoing.rank()) {
                 fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
             }
@@ -174,6 +173,29 @@ impl Team {
 /// The bytes of a slice that all members pass, and its chunks.
 fn cut<T>(slice: &[T]) -> (usize, Chunks) {
     (size_of_val(slice), Chunks::new(slice.len(), chunk_len(slice.len(), size_of::<T>())))
+}
+
+/// Gives all members the slice of the root of a tree, in which this one has a place; chunks are counted from `first`.
+#[inline]
+async fn hand_down<T: NoUninit + AnyBitPattern>(
+    ongoing: &OngoingCollective<'_>,
+    branch: &Branch,
+    first: usize,
+    slice: &mut [T],
+    chunks: Chunks,
+) -> Result<()> {
+    let bytes = size_of_val(slice);
+    for index in 0..chunks.count() {
+        let chunk = &mut slice[chunks.range(index)];
+        if let Some(parent) = branch.parent() {
+            ongoing.pull_into(parent, first + index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
+        }
+        ongoing.push_to_all(branch.children(), first + index, bytes, bytemuck::cast_slice(chunk)).await?;
+    }
+    for child in branch.children() {
+        ongoing.settle(child, bytes, chunks).await?;
+    }
+    Ok(())
 }
 
 /// Does one step of a reduction with one chunk.

@@ -14,6 +14,7 @@ use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
 use super::pending::PendingMessages;
 use super::point_to_point;
+use super::schedule::TeamHosts;
 use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
@@ -40,6 +41,8 @@ pub(super) struct TeamState {
     pub(super) id: TeamId,
     /// The members by rank; unknown as long as only messages have come, but no handle.
     members: OnceCell<Members>,
+    /// Who is on which host; none where it does not matter.
+    hosts: OnceCell<Option<TeamHosts>>,
     /// The rank of this place; none if it is not a member.
     rank: Cell<Option<usize>>,
     /// What has come and is not taken.
@@ -78,6 +81,7 @@ impl TeamState {
         TeamState {
             id,
             members: OnceCell::new(),
+            hosts: OnceCell::new(),
             rank: Cell::new(None),
             pending: RefCell::new(PendingMessages::new(places)),
             sequence: Cell::new(0),
@@ -109,6 +113,24 @@ impl TeamState {
     #[inline]
     pub(super) fn rank(&self) -> Option<usize> {
         self.rank.get()
+    }
+
+    /// Who of the members is on which host, if some of them are together and some apart.
+    #[inline]
+    pub(super) fn hosts(&self) -> Option<&TeamHosts> {
+        match self.hosts.get() {
+            Some(hosts) => hosts.as_ref(),
+            None => self.hosts.get_or_init(|| self.find_hosts()).as_ref(),
+        }
+    }
+
+    #[cold]
+    fn find_hosts(&self) -> Option<TeamHosts> {
+        Local::with(|local| {
+            let hosts = local.endpoint().other_hosts().filter(|_| local.regards_hosts())?;
+            let members = self.members();
+            TeamHosts::new(members.len(), self.rank()?, |rank| hosts.host_of(members.member(rank)))
+        })
     }
 
     /// Notes who the members are; the first word counts.

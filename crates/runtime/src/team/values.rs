@@ -5,10 +5,10 @@
 //! it is chosen in [`super::algorithms`].
 
 use super::Team;
-use super::algorithms::{BroadcastAlgorithm, broadcast_shape, reduces_serially, spread};
+use super::algorithms::{BroadcastAlgorithm, broadcast_branch, reduces_serially, spread};
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
-use super::schedule::{ReductionStep, ReductionTree, Shape, Side, Tree, dissemination, pairwise};
+use super::schedule::{Branch, ReductionStep, ReductionTree, Shape, Side, Tree, dissemination, pairwise};
 use crate::error::Result;
 use crate::wire::{Reader, Writer};
 use serde::Serialize;
@@ -27,19 +27,16 @@ impl Team {
         value: Option<T>,
     ) -> Result<T> {
         let ongoing = self.begin_at::<T>(CollectiveKind::Broadcast, root).await?;
-        let shape = match spread(ongoing.size(), None) {
-            Some(BroadcastAlgorithm::Tree { shape, .. }) => shape,
-            Some(BroadcastAlgorithm::ScatterAllGather) => Shape::Binomial,
-            None => broadcast_shape(ongoing.size(), 1),
+        let of_shape = |shape| Branch::Plain(Tree::new(shape, ongoing.rank(), root, ongoing.size()));
+        let branch = match spread(ongoing.size(), None) {
+            Some(BroadcastAlgorithm::Tree { shape, .. }) => of_shape(shape),
+            Some(BroadcastAlgorithm::ScatterAllGather) => of_shape(Shape::Binomial),
+            None => broadcast_branch(&ongoing, root, 1),
         };
-        let tree = Tree::new(shape, ongoing.rank(), root, ongoing.size());
-        let value = match tree.parent() {
-            Some(parent) => ongoing.receive(parent, 0).await?,
-            None => value.ok_or_else(|| ongoing.misused("the root of a broadcast has no value"))?,
-        };
-        for child in tree.children() {
-            ongoing.give(child, 0, &value).await?;
+        if ongoing.rank() == root && value.is_none() {
+            return Err(ongoing.misused("the root of a broadcast has no value"));
         }
+        let value = hand_down(&ongoing, &branch, 0, value).await?;
         ongoing.complete(value)
     }
 
@@ -65,17 +62,7 @@ impl Team {
             };
             return ongoing.complete(all);
         }
-        let mut value = value;
-        for step in folding.to_root(ongoing.rank()) {
-            match step {
-                ReductionStep::Merge { from, side } => {
-                    value = put(side, value, ongoing.receive(from, 0).await?, &operator)
-                }
-                ReductionStep::Give { to }
-                | ReductionStep::Swap { with: to, .. }
-                | ReductionStep::Accept { from: to } => ongoing.give(to, 0, &value).await?,
-            }
-        }
+        let value = fold_to_root(&ongoing, folding, value, &operator).await?;
         let is_root = ongoing.rank() == root;
         ongoing.complete(is_root.then_some(value))
     }
@@ -90,8 +77,14 @@ impl Team {
         operator: impl Fn(T, T) -> T,
     ) -> Result<T> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllReduce).await?;
+        let folding = ReductionTree::new(ongoing.size(), 0);
+        if ongoing.hosts().is_some() {
+            let value = fold_to_root(&ongoing, folding, value, &operator).await?;
+            let value = hand_down(&ongoing, &broadcast_branch(&ongoing, 0, 1), 1, Some(value)).await?;
+            return ongoing.complete(value);
+        }
         let mut value = value;
-        for step in ReductionTree::new(ongoing.size(), 0).to_all(ongoing.rank()) {
+        for step in folding.to_all(ongoing.rank()) {
             match step {
                 ReductionStep::Merge { from, side } => {
                     value = put(side, value, ongoing.receive(from, 0).await?, &operator)
@@ -222,6 +215,44 @@ fn put<T>(side: Side, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
         Side::Before => operator(other, own),
         Side::After => operator(own, other),
     }
+}
+
+/// Gives all members the value of the root of a tree, in which this one has a place; what others pass is not looked at.
+async fn hand_down<T: Serialize + DeserializeOwned>(
+    ongoing: &OngoingCollective<'_>,
+    branch: &Branch,
+    step: usize,
+    value: Option<T>,
+) -> Result<T> {
+    let value = match (branch.parent(), value) {
+        (None, Some(value)) => value,
+        (Some(parent), _) => ongoing.receive(parent, step).await?,
+        (None, None) => unreachable!("the root has a value"),
+    };
+    for child in branch.children() {
+        ongoing.give(child, step, &value).await?;
+    }
+    Ok(value)
+}
+
+/// Folds the values of all members at the root of the tree; the others have a part of it then.
+async fn fold_to_root<T: Serialize + DeserializeOwned>(
+    ongoing: &OngoingCollective<'_>,
+    folding: ReductionTree,
+    mut value: T,
+    operator: &impl Fn(T, T) -> T,
+) -> Result<T> {
+    for step in folding.to_root(ongoing.rank()) {
+        match step {
+            ReductionStep::Merge { from, side } => {
+                value = put(side, value, ongoing.receive(from, 0).await?, operator)
+            }
+            ReductionStep::Give { to }
+            | ReductionStep::Swap { with: to, .. }
+            | ReductionStep::Accept { from: to } => ongoing.give(to, 0, &value).await?,
+        }
+    }
+    Ok(value)
 }
 
 /// Collects a value of each member, by rank, at the root.

@@ -179,7 +179,7 @@ pub fn nothing_else_is_offered<const OFFERED: u8>() -> Promise {
         assert_eq!(has_multicast, is_named(Group::Multicast), "one message to several places");
         assert_eq!(endpoint.shared_memory().is_some(), is_named(Group::SharedMemory), "shared memory");
     }
-    Promise { places: 2, script: |here| Box::new(Exchange::after(here, check::<OFFERED>, few_small)) }
+    Promise { places: 3, script: |here| Box::new(Exchange::after(here, check::<OFFERED>, few_small)) }
 }
 
 /// 48 places, each pair in both directions and both classes.

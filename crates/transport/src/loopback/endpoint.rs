@@ -54,6 +54,11 @@ impl LoopbackEndpoint {
         }
     }
 
+    /// Whether there are places on other hosts.
+    fn has_far(&self) -> bool {
+        self.shared.places_per_host < self.places()
+    }
+
     fn take(&self, inbound: Inbound) -> Option<Delivery> {
         self.state().take(self.here, inbound)
     }
@@ -198,17 +203,31 @@ impl Endpoint for LoopbackEndpoint {
         None
     }
 
+    /// None between hosts, as elsewhere.
     fn multicast(&self) -> Option<&dyn Multicast> {
-        Some(self)
+        (!self.has_far()).then_some(self as &dyn Multicast)
     }
 
     fn other_hosts(&self) -> Option<&dyn OtherHosts> {
-        None
+        self.has_far().then_some(self as &dyn OtherHosts)
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         (self.words() > 0).then_some(self as &dyn MappedMemory)
     }
+}
+
+impl OtherHosts for LoopbackEndpoint {
+    fn is_far(&self, place: PlaceId) -> bool {
+        self.host_of(place) != self.host_of(self.here)
+    }
+
+    fn host_of(&self, place: PlaceId) -> PlaceId {
+        PlaceId(place.0 - place.0 % self.shared.places_per_host)
+    }
+
+    /// Nothing waits for company here.
+    fn push_out(&self) {}
 }
 
 /// It gains nothing here. It is offered so that invented runs meet all that comes of it.
@@ -243,6 +262,9 @@ impl Multicast for LoopbackEndpoint {
 
 impl MappedMemory for LoopbackEndpoint {
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        if self.is_far(place) {
+            return None;
+        }
         self.shared.words[place.index()].get(index as usize)
     }
 
@@ -260,7 +282,8 @@ impl MappedMemory for LoopbackEndpoint {
     }
 
     fn view(&self, region: Region) -> Option<&[AtomicU64]> {
-        self.shared.regions.get(region.place.index())?.of(region)
+        let memory = self.shared.regions.get(region.place.index())?;
+        if self.is_far(region.place) { None } else { memory.of(region) }
     }
 
     fn free(&self, region: Region) {

@@ -44,6 +44,8 @@ pub struct Plan {
     pub sends_wait: bool,
     /// Bounds that the endpoints state.
     pub limits: Limits,
+    /// How many places are on one host, the first ones on the first; at least 1. Memory is shared within a host only.
+    pub places_per_host: u32,
     /// Words of each place; 0: no memory is shared, neither words nor regions.
     pub words: u32,
     /// Who dies, and when.
@@ -65,6 +67,7 @@ impl Plan {
             blocks_max: 64,
             sends_wait: false,
             limits: Limits { inline_bytes_max: 4_096, control_bytes_max: 1_024, block_bytes_max: 64 << 20 },
+            places_per_host: u32::MAX,
             words: 16,
             losses: Vec::new(),
             notice_steps: 0..=0,
@@ -72,7 +75,7 @@ impl Plan {
     }
 
     /// Tiny queues, for which sends wait, and uneven delays, themselves drawn from the seed; every second seed has no
-    /// words; nobody dies.
+    /// words, and of four one has hosts of 2 places and one of 3; nobody dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
         let mut lane = |delay_max| ClassDelivery {
@@ -86,6 +89,11 @@ impl Plan {
             batch_max: 1 + random.index(8),
             blocks_max: 1 + random.index(4),
             sends_wait: true,
+            places_per_host: match seed % 4 {
+                2 => 2,
+                3 => 3,
+                _ => u32::MAX,
+            },
             words: if seed.is_multiple_of(2) { 16 } else { 0 },
             notice_steps: 0..=random.below(300),
             ..Plan::calm(seed)

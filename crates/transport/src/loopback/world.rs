@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct WorldShared {
     pub(super) words: Vec<Vec<AtomicU64>>,
     pub(super) regions: Vec<RegionMemory>,
+    pub(super) places_per_host: u32,
     pub(super) unparked: Vec<Arc<UnparkFlag>>,
     pub(super) state: RefCell<State>,
 }
@@ -54,7 +55,7 @@ impl World {
     /// A world of `places` places, all alive, at step 0.
     ///
     /// # Panics
-    /// If there are no places, or the plan has an empty range or a capacity of 0.
+    /// If there are no places, or the plan has an empty range, a capacity of 0, or hosts without places.
     pub fn new(places: u32, plan: Plan) -> World {
         assert!(places > 0, "a world needs a place");
         assert!(plan.control.capacity > 0 && plan.data.capacity > 0, "a lane needs room for a message");
@@ -62,8 +63,10 @@ impl World {
         let words = (0..places).map(|_| (0..plan.words).map(|_| AtomicU64::new(0)).collect()).collect();
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
         let regions = (0..places).map(|_| RegionMemory::new()).collect();
+        let places_per_host = plan.places_per_host;
+        assert!(places_per_host > 0, "a host has a place");
         let state = RefCell::new(State::new(places, plan));
-        World { shared: Rc::new(WorldShared { words, regions, unparked, state }) }
+        World { shared: Rc::new(WorldShared { words, regions, places_per_host, unparked, state }) }
     }
 
     /// The endpoint of `place`; take one for each place.

@@ -56,7 +56,7 @@ fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
 pub(in crate::machine) struct Met {
     /// The endpoint of its place.
     pub(in crate::machine) endpoint: Ends,
-    /// For each rank, the first one on the same host.
+    /// For each rank, the first one with which it shares memory.
     pub(in crate::machine) hosts: Vec<u32>,
 }
 
@@ -87,8 +87,8 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
         let (run, _) = split::<8>(&digest_bytes(&run));
         bell.keep(Watch::new(library.rank(), u64::from_le_bytes(run), &hosts, limit));
     }
-    let neighbours: Vec<usize> = (0..hellos.len()).filter(|rank| hellos[*rank].host == own.host).collect();
-    let (segment, neighbours) = share(library, &hellos, neighbours)?;
+    let (segment, hosts) = share(library, &hellos, &hosts)?;
+    let neighbours: Vec<usize> = (0..hosts.len()).filter(|rank| hosts[*rank] == hosts[here]).collect();
     let number = |rank: usize| neighbours.iter().position(|neighbour| *neighbour == rank);
     let own_number = PlaceId(number(here).unwrap_or(0) as u32);
     let mut near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
@@ -108,7 +108,9 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let near_numbers = PlaceNumbers::of(places, pairs);
     let far_numbers = PlaceNumbers::of(places, (0..places).map(|place| (PlaceId(place), PlaceId(place))));
     let far = MpiEndpoint::new(Rc::clone(library), Some(bell)).ends_within(OTHERS_LIMIT);
-    let endpoint = CompositeEndpoint::new(PlaceId(library.rank()), (near, near_numbers), (far, far_numbers));
+    let sharing = hosts.iter().copied().map(PlaceId).collect();
+    let here = PlaceId(library.rank());
+    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
     Ok(Met { endpoint, hosts })
 }
 
@@ -128,13 +130,11 @@ fn check_alike(hellos: &[Hello]) -> Result<(), String> {
     Ok(())
 }
 
-/// The segment of the ranks of this host, and who they are; where memory cannot be shared, of this rank alone.
-fn share(
-    library: &Library,
-    hellos: &[Hello],
-    neighbours: Vec<usize>,
-) -> Result<(Segment, Vec<usize>), String> {
+/// The segment of the ranks of this host, and for each rank the first one with which it shares memory. `hosts` says
+/// which is the first one on its host; where ranks of a host cannot share memory, each is alone.
+fn share(library: &Library, hellos: &[Hello], hosts: &[u32]) -> Result<(Segment, Vec<u32>), String> {
     let here = library.rank() as usize;
+    let neighbours: Vec<usize> = (0..hosts.len()).filter(|rank| hosts[*rank] == hosts[here]).collect();
     let (image, leader) = (hellos[here].program, neighbours[0]);
     let together: Vec<[u8; CPU_SET_BYTES]> = neighbours.iter().map(|rank| hellos[*rank].processors).collect();
     let made = (here == leader)
@@ -147,11 +147,14 @@ fn share(
         None => Segment::join_sibling(hellos[leader].process, i32::from_le_bytes(descriptor), image).ok(),
     };
     let joined = library.gather_all(&[segment.is_some().into()]);
+    let shares = |host: u32| (0..hosts.len()).all(|rank| hosts[rank] != host || joined[rank] == [1]);
+    let first = |(rank, host): (usize, &u32)| if shares(*host) { *host } else { rank as u32 };
+    let hosts_of_memory = hosts.iter().enumerate().map(first).collect();
     match segment {
-        Some(segment) if neighbours.iter().all(|rank| joined[*rank] == [1]) => Ok((segment, neighbours)),
+        Some(segment) if shares(hosts[here]) => Ok((segment, hosts_of_memory)),
         _ => {
             let alone = Segment::for_places(1, image).map_err(|error| error.to_string())?;
-            Ok((alone, vec![here]))
+            Ok((alone, hosts_of_memory))
         }
     }
 }

@@ -8,6 +8,9 @@
 //! distances of Bruck et al. (1997); reduction by halved vectors of Rabenseifner (2004), here with doubled
 //! distances, which keeps the order of the ranks.
 
+mod hosts;
+
+pub(super) use hosts::{Branch, TeamHosts};
 use std::ops::Range;
 
 /// One round of a symmetric schedule: send to one member, take from another.

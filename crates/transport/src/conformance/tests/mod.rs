@@ -25,6 +25,7 @@ macro_rules! broken {
 
 conformance!(calm, Seeded::plain(Plan::calm, 0..1), keeps multicast shared_memory deaths);
 conformance!(adversarial, Seeded::plain(adversarial_sharing, 0..8), keeps multicast shared_memory deaths);
+conformance!(of_several_hosts, Seeded::plain(on_several_hosts, 0..8), keeps shared_memory deaths);
 conformance!(no_memory, Seeded::plain(sharing_nothing, 0..1), keeps multicast deaths);
 conformance!(
     two_hosts,
@@ -36,7 +37,11 @@ conformance!(attached, broken!(0..1, Nothing), keeps multicast shared_memory dea
 
 /// Adversarial, and memory is shared in each seed.
 fn adversarial_sharing(seed: u64) -> Plan {
-    Plan { words: 16, ..Plan::adversarial(seed) }
+    Plan { words: 16, places_per_host: u32::MAX, ..Plan::adversarial(seed) }
+}
+
+fn on_several_hosts(seed: u64) -> Plan {
+    Plan { places_per_host: 2, ..adversarial_sharing(seed) }
 }
 
 fn sharing_nothing(seed: u64) -> Plan {
@@ -55,8 +60,9 @@ fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
     let all = || (0..places).map(PlaceId);
     let neighbours = all().filter(|place| place.0 / 2 == here.0 / 2).map(|place| (place, place));
     let near_numbers = PlaceNumbers::of(places, neighbours);
+    let hosts = all().map(|place| PlaceId(place.0 / 2 * 2)).collect();
     let far_numbers = PlaceNumbers::of(places, all().map(|place| (place, PlaceId(places + place.0))));
-    Box::new(CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers)))
+    Box::new(CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts))
 }
 
 impl FarEndpoint for LoopbackEndpoint {
