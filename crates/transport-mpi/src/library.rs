@@ -81,7 +81,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Begins the library, or joins in where the program has begun it; once in a process.
+    /// Begins the library, or joins in where the program has begun it; once in a process. The environment then has
+    /// nothing more of the launcher, because a program that this process starts is no rank.
     ///
     /// # Errors
     /// The library refuses, or cannot be used by one thread of several.
