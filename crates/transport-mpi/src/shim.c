@@ -74,7 +74,7 @@ static int is_of_launcher(const char *variable) {
 }
 
 /* Takes what the launcher has said out of the environment, so that a program that this process starts is no rank. The
- * library has read it. Its threads may read the environment meanwhile: nothing moves or is freed, the list is another. */
+ * library has read it. Its threads may read the environment meanwhile: it gets another list, and nothing moves. */
 static void forget_launcher(void) {
     const char *descriptor = getenv("PMI_FD");
     if (descriptor) {

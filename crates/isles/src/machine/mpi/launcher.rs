@@ -1,7 +1,7 @@
 //! What the environment says of the launcher that has started this process, before the library is begun.
 //!
 //! Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts have it, too.
-//! What is found is remembered: once the library has begun, it is taken out of the environment, for the sake of programs
+//! What is found is remembered: once the library has begun, it is taken out of the environment for the sake of programs
 //! that a rank starts. Invariant: a process that no launcher started is none of a run.
 
 use crate::settings::table::setting;
