@@ -2,21 +2,31 @@
 //!
 //! `mpirun -n 3 conformance [NAME]...`: all, or the named ones. Promises about deaths are left out, because a run with
 //! MPI ends when a rank dies, and those that need more places than there are ranks. Rank 0 says how many were kept.
+//! Before that each rank starts this program with the word `alone`, which must not take itself for a rank.
 
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport::conformance::{ALL, Group, Promise, Step};
 use isles_transport::{Endpoint, PlaceId};
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::Segment;
+use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
 /// How long the library may take to end.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
+/// Says which rank of how many it is, and nothing else.
+const ALONE: &str = "alone";
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let library = Rc::new(Library::begin().unwrap_or_else(|error| panic!("MPI: {error}")));
+    if wanted.first().is_some_and(|word| word == ALONE) {
+        println!("{} of {}", library.rank(), library.size());
+        return library.end();
+    }
+    start_alone();
     let (mut kept, mut left_out) = (0, 0);
     for named in ALL.iter().copied().flatten() {
         let (name, promise) = (named.name, (named.promise)());
@@ -44,6 +54,15 @@ fn main() {
 /// Whether the promises of `group` are kept: nobody survives a rank, and a message goes to one place.
 fn keeps(group: Group) -> bool {
     group.is_required() || group == Group::SharedMemory
+}
+
+/// Starts this program as any program may be started by a rank: it is none, and the library is whole for it.
+fn start_alone() {
+    let own = std::env::current_exe().expect("the program's file");
+    let output = Command::new(own).arg(ALONE).output().expect("a program that starts");
+    let (said, complaint) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.trim() == "0 of 1", "{said:?} {complaint} {}", output.status);
 }
 
 /// The bell of this rank, which knows those of all.

@@ -2,27 +2,23 @@
 //!
 //! An MPI library waits only by spinning. So each rank listens on a UDP socket with a thread that makes no call of the
 //! library, and whoever sends something after a silence rings there. A ring may be lost or come from a stranger: it
-//! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch.
+//! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch, which
+//! begins before there is a place to wake.
 
-use crate::library::leave;
+use crate::library::{leave, say};
 use crate::watch::{BEAT_BYTES, Beat, Watch};
 use isles_transport::Unpark;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use std::{fmt, io};
 
 /// The bell of this rank, and the addresses of those of the others.
 #[derive(Debug)]
 pub struct Bell {
-    socket: UdpSocket,
-    addresses: Vec<SocketAddrV4>,
+    listener: Listener,
     watch: Option<Watch>,
-    // Relaxed: it says nothing of anything else.
-    watch_is_over: Arc<AtomicBool>,
-    // Relaxed: the ring that follows wakes who looks at it.
-    is_down: Arc<AtomicBool>,
 }
 
 /// How often a farewell is said.
@@ -45,8 +41,8 @@ impl Bell {
         let mut bytes = [0; ADDRESS_BYTES];
         bytes[..4].copy_from_slice(&address.octets());
         bytes[4..].copy_from_slice(&port.to_le_bytes());
-        let (watch_is_over, is_down) = Default::default();
-        Ok((Bell { socket, addresses: Vec::new(), watch: None, watch_is_over, is_down }, bytes))
+        let listener = Listener { socket, addresses: Vec::new(), state: Arc::default() };
+        Ok((Bell { listener, watch: None }, bytes))
     }
 
     /// The bells of all ranks, by rank.
@@ -55,79 +51,114 @@ impl Bell {
             let [a, b, c, d, low, high] = bytes;
             SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_le_bytes([low, high]))
         };
-        self.addresses = addresses.into_iter().map(address).collect();
+        self.listener.addresses = addresses.into_iter().map(address).collect();
     }
 
-    /// Keeps this watch from when the bell is listened to, until [`Bell::end_watch`].
-    pub fn keep(&mut self, watch: Watch) {
-        self.watch = Some(watch);
+    /// Keeps this watch from now on, until [`Bell::end_watch`]. The bell knows those of all, and the ranks are about to
+    /// meet: when it is listened to they have met.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep(&mut self, watch: Watch) -> io::Result<()> {
+        self.watch = Some(watch.clone());
+        self.start(|listener| listener.watch(watch))
     }
 
-    /// Lets each ring of this bell end a wait, from a thread of its own, as long as there is a bell; keeps the watch.
+    /// Lets each ring of this bell end a wait, from a thread of its own, as long as there is a bell.
     ///
     /// # Errors
     /// What the system says.
     pub(crate) fn listen(&self, unparker: Arc<dyn Unpark>) -> io::Result<()> {
-        let listener = Listener {
-            socket: self.socket.try_clone()?,
-            addresses: self.addresses.clone(),
-            unparker,
-            watch_is_over: Arc::clone(&self.watch_is_over),
-            is_down: Arc::clone(&self.is_down),
-        };
-        let watch = self.watch.clone();
-        let listen = move || match watch {
-            Some(watch) => listener.watch(watch),
-            None => listener.hear(),
-        };
-        std::thread::Builder::new().name("isles-bell".into()).stack_size(64 << 10).spawn(listen).map(drop)
+        let is_first = self.listener.state.unparker.set(Unparker(unparker)).is_ok();
+        match self.watch {
+            None if is_first => self.start(|listener| listener.hear()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the thread, which does this.
+    fn start(&self, listen: impl FnOnce(Listener) + Send + 'static) -> io::Result<()> {
+        let Listener { socket, addresses, state } = &self.listener;
+        let listener =
+            Listener { socket: socket.try_clone()?, addresses: addresses.clone(), state: Arc::clone(state) };
+        let thread = std::thread::Builder::new().name("isles-bell".into()).stack_size(64 << 10);
+        thread.spawn(move || listen(listener)).map(drop)
     }
 
     /// Tells the partners of the watch that this rank leaves in good order, and watches them no more.
     pub(crate) fn end_watch(&self) {
-        if let Some(watch) = self.watch.as_ref().filter(|_| !self.watch_is_over.swap(true, Ordering::Relaxed))
+        let Listener { state, .. } = &self.listener;
+        if let Some(watch) =
+            self.watch.as_ref().filter(|_| !state.watch_is_over.swap(true, Ordering::Relaxed))
         {
             // A datagram may be lost, and silence would count as death.
-            (0..FAREWELLS).for_each(|_| send_beats(&self.socket, &self.addresses, watch, Beat::Farewell));
+            (0..FAREWELLS).for_each(|_| self.listener.send_beats(watch, Beat::Farewell));
         }
     }
 
     /// Rings at `rank`.
     pub(crate) fn ring(&self, rank: u32) {
-        if let Some(address) = self.addresses.get(rank as usize) {
+        let Listener { socket, addresses, .. } = &self.listener;
+        if let Some(address) = addresses.get(rank as usize) {
             // What is lost is found at the next look.
-            let _ = self.socket.send_to(&[1], address);
+            let _ = socket.send_to(&[1], address);
         }
     }
 }
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        self.watch_is_over.store(true, Ordering::Relaxed);
-        self.is_down.store(true, Ordering::Relaxed);
+        let Listener { socket, state, .. } = &self.listener;
+        state.watch_is_over.store(true, Ordering::Relaxed);
+        state.is_down.store(true, Ordering::Relaxed);
         // The thread ends at the next ring, be it a stranger's if this one is lost.
-        let own = self.socket.local_addr().map(|own| (Ipv4Addr::LOCALHOST, own.port()));
-        let _ = own.and_then(|own| self.socket.send_to(&[1], own));
+        let own = socket.local_addr().map(|own| (Ipv4Addr::LOCALHOST, own.port()));
+        let _ = own.and_then(|own| socket.send_to(&[1], own));
     }
 }
 
-/// What the thread of a bell has.
+/// Who is woken.
+struct Unparker(Arc<dyn Unpark>);
+
+impl fmt::Debug for Unparker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Unparker")
+    }
+}
+
+/// What a bell and its thread tell each other.
+#[derive(Debug, Default)]
+struct BellState {
+    /// Once there is a place to wake: all ranks have met.
+    unparker: OnceLock<Unparker>,
+    // Relaxed: it says nothing of anything else.
+    watch_is_over: AtomicBool,
+    // Relaxed: the ring that follows wakes who looks at it.
+    is_down: AtomicBool,
+}
+
+/// What a bell has, and its thread, too.
+#[derive(Debug)]
 struct Listener {
     socket: UdpSocket,
     addresses: Vec<SocketAddrV4>,
-    unparker: Arc<dyn Unpark>,
-    watch_is_over: Arc<AtomicBool>,
-    is_down: Arc<AtomicBool>,
+    state: Arc<BellState>,
 }
 
 impl Listener {
+    fn unpark(&self) {
+        if let Some(Unparker(unparker)) = self.state.unparker.get() {
+            unparker.unpark();
+        }
+    }
+
     /// Hears rings only.
     fn hear(&self) {
         let mut byte = [0];
         // An error is that of a ring of ours which nobody heard.
-        while !self.is_down.load(Ordering::Relaxed) {
+        while !self.state.is_down.load(Ordering::Relaxed) {
             let _ = self.socket.recv(&mut byte);
-            self.unparker.unpark();
+            self.unpark();
         }
     }
 
@@ -138,44 +169,47 @@ impl Listener {
         }
         let start = Instant::now();
         let (mut bytes, mut beaten) = ([0; BEAT_BYTES], None);
-        while !self.watch_is_over.load(Ordering::Relaxed) {
-            if let Ok(len) = self.socket.recv(&mut bytes) {
-                match len {
-                    BEAT_BYTES => watch.hear(&bytes, start.elapsed()),
-                    _ => self.unparker.unpark(),
-                }
-            }
+        while !self.state.watch_is_over.load(Ordering::Relaxed) {
             let now = start.elapsed();
             if beaten.is_none_or(|beaten| now >= beaten + watch.period()) {
                 beaten = Some(now);
-                send_beats(&self.socket, &self.addresses, &watch, Beat::Here);
+                self.send_beats(&watch, Beat::Here);
+                if self.state.unparker.get().is_some() {
+                    watch.have_met();
+                }
                 if let Some(lost) = watch.look(now) {
                     self.end_process(&watch, lost);
+                }
+            }
+            if let Ok(len) = self.socket.recv(&mut bytes) {
+                match len {
+                    BEAT_BYTES => watch.hear(&bytes, start.elapsed()),
+                    _ => self.unpark(),
                 }
             }
         }
         self.hear();
     }
 
+    fn send_beats(&self, watch: &Watch, beat: Beat) {
+        let bytes = watch.beat(beat);
+        for address in watch.partners().filter_map(|partner| self.addresses.get(partner as usize)) {
+            // What is lost comes again.
+            let _ = self.socket.send_to(&bytes, address);
+        }
+    }
+
     /// The rank `lost` is silent: says so, and ends this process, which its launcher notices.
     fn end_process(&self, watch: &Watch, lost: u32) {
-        if self.watch_is_over.load(Ordering::Relaxed) {
+        if self.state.watch_is_over.load(Ordering::Relaxed) {
             return;
         }
         let (rank, limit) = (watch.rank(), watch.limit().as_secs_f64());
-        eprintln!(
+        say(&format!(
             "isles: place {rank}: place {lost} has not been heard for {limit} s: it, its host or the link to it is \
              down, and the run ends"
-        );
+        ));
         leave(EXIT_LOST)
-    }
-}
-
-fn send_beats(socket: &UdpSocket, addresses: &[SocketAddrV4], watch: &Watch, beat: Beat) {
-    let bytes = watch.beat(beat);
-    for address in watch.partners().filter_map(|partner| addresses.get(partner as usize)) {
-        // What is lost comes again.
-        let _ = socket.send_to(&bytes, address);
     }
 }
 

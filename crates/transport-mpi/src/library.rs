@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
+use std::io::Write;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -81,7 +82,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Begins the library, or joins in where the program has begun it; once in a process.
+    /// Begins the library, or joins in where the program has begun it; once in a process. The environment then has
+    /// nothing more of the launcher, because a program that this process starts is no rank.
     ///
     /// # Errors
     /// The library refuses, or cannot be used by one thread of several.
@@ -308,7 +310,7 @@ impl Library {
 
     /// Says why on standard error, and ends all ranks with an exit code that is not 0.
     pub fn abort(&self, why: &dyn fmt::Display) -> ! {
-        eprintln!("isles: place {}: {why}", self.rank);
+        say(&format!("isles: place {}: {why}", self.rank));
         // The launcher may take its time, and `MPI_Abort` wait for it.
         std::thread::spawn(|| {
             std::thread::sleep(Duration::from_secs(1));
@@ -325,6 +327,12 @@ impl Library {
             self.abort(&format_args!("MPI fails at {what}: {}", meaning(code)));
         }
     }
+}
+
+/// Writes a line to standard error at once: other ranks may have one to say at the same moment.
+pub(crate) fn say(line: &str) {
+    // The process ends, whether anybody can read why or not.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Ends this process with `code` at once, without what it does at its end.

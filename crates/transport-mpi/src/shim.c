@@ -4,7 +4,8 @@
  * returns the library's code, 0 for success. All are called by one thread (MPI_THREAD_FUNNELED).
  */
 
-#define _DEFAULT_SOURCE /* on_exit */
+#define _GNU_SOURCE /* environ, on_exit */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,41 @@ static int copy(MPI_Comm of, int *rank, int *size) {
     return MPI_Comm_size(frames, size);
 }
 
+/* How a process of MPICH talks to its launcher, or -1. */
+static int hydra = -1;
+
+/* What launchers tell a rank of itself, as names begin, but for what people set (PMIX_MCA_). */
+static const char *const of_launchers[] = {
+    "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "OMPI_NUM_APP_CTX=", "OMPI_FIRST_RANKS=",
+    "OMPI_FILE_LOCATION=", "OMPI_COMMAND=", "OMPI_MCA_ess=", "OMPI_MCA_ess_base_", "OMPI_MCA_orte_", "OMPI_MCA_pmix=",
+    "PMIX_", "PMI_", "MPI_LOCALNRANKS=", "MPI_LOCALRANKID=", "HYDI_CONTROL_FD=",
+};
+
+static int is_of_launcher(const char *variable) {
+    if (!strncmp(variable, "PMIX_MCA_", strlen("PMIX_MCA_"))) return 0;
+    for (size_t at = 0; at < sizeof of_launchers / sizeof *of_launchers; at++)
+        if (!strncmp(variable, of_launchers[at], strlen(of_launchers[at]))) return 1;
+    return 0;
+}
+
+/* Takes what the launcher has said out of the environment, so that a program that this process starts is no rank. The
+ * library has read it. Its threads may read the environment meanwhile: it gets another list, and nothing moves. */
+static void forget_launcher(void) {
+    const char *descriptor = getenv("PMI_FD");
+    if (descriptor) {
+        hydra = atoi(descriptor);
+        fcntl(hydra, F_SETFD, FD_CLOEXEC);
+    }
+    size_t all = 0, kept = 0;
+    while (environ[all]) all++;
+    char **list = malloc((all + 1) * sizeof *list);
+    if (!list) abort();
+    for (size_t at = 0; at < all; at++)
+        if (!is_of_launcher(environ[at])) list[kept++] = environ[at];
+    list[kept] = NULL;
+    __atomic_store_n(&environ, list, __ATOMIC_RELEASE);
+}
+
 /* Begins the library, unless the program has; on all ranks. */
 int shim_begin(int *rank, int *size) {
     int provided = MPI_THREAD_SINGLE, begun = 0;
@@ -62,6 +98,7 @@ int shim_begin(int *rank, int *size) {
     int code = begun ? MPI_Query_thread(&provided) : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     if (code) return code;
     if (provided < MPI_THREAD_FUNNELED) return -1;
+    forget_launcher();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     return copy(MPI_COMM_WORLD, rank, size);
 }
@@ -169,12 +206,11 @@ int shim_end(void) {
 void shim_sign_off(int code) {
 #ifdef MPICH_VERSION
     /* The words of PMI 1 by which a process tells Hydra that it is done; the process then may end as it likes. */
-    const char *words = "cmd=finalize\n", *descriptor = getenv("PMI_FD");
-    if (!descriptor) return;
+    const char *words = "cmd=finalize\n";
+    if (hydra < 0) return;
     char answer[256];
-    int launcher = atoi(descriptor);
-    if (write(launcher, words, strlen(words)) != (ssize_t)strlen(words)) return;
-    if (read(launcher, answer, sizeof answer) <= 0) return;
+    if (write(hydra, words, strlen(words)) != (ssize_t)strlen(words)) return;
+    if (read(hydra, answer, sizeof answer) <= 0) return;
     fflush(NULL);
     _exit(code);
 #else

@@ -2,8 +2,9 @@
 //!
 //! Neither library says anything when a link goes down, or when a process ends well in the middle of a run. So hosts
 //! stand in a ring, and between neighbours in it beats go by UDP: from the first rank of a host to all of the next, and
-//! back. A pure state machine; the thread of the bell drives it. Invariants: who beats for whom is mutual; a rank that
-//! was never heard, or has said farewell, is never lost.
+//! back. Beats begin before the ranks have met, so that each has heard its partners when it knows that the library
+//! reaches all; who was not heard then has no way by UDP. A pure state machine; the thread of the bell drives it.
+//! Invariants: who beats for whom is mutual; a rank that has no way by UDP, or has said farewell, is never lost.
 
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
 #[derive(Clone, Debug)]
 struct Partner {
     rank: u32,
-    /// When it was heard last; none before the first time, and after a farewell.
+    /// When it was heard last; none before the first time.
     heard: Option<Duration>,
 }
 
@@ -59,6 +60,8 @@ pub struct Watch {
     /// How long a partner may be silent.
     limit: Duration,
     partners: Vec<Partner>,
+    /// Since when silence counts of who was never heard; none once all ranks have met.
+    since: Option<Duration>,
     looked: Duration,
 }
 
@@ -68,7 +71,7 @@ impl Watch {
     pub fn new(rank: u32, run: u64, hosts: &[u32], limit: Duration) -> Watch {
         let partners = partners(rank as usize, hosts);
         let partners = partners.into_iter().map(|rank| Partner { rank: rank as u32, heard: None }).collect();
-        Watch { rank, run, limit, partners, looked: Duration::ZERO }
+        Watch { rank, run, limit, partners, since: Some(Duration::ZERO), looked: Duration::ZERO }
     }
 
     /// The rank that keeps it.
@@ -107,6 +110,11 @@ impl Watch {
         }
     }
 
+    /// All ranks have met over the library, so the links are there: who was never heard is not watched until it is.
+    pub fn have_met(&mut self) {
+        self.since = None;
+    }
+
     /// The partner that has been silent too long at `now`, if one has. To be asked at least each [`Watch::period`].
     pub fn look(&mut self, now: Duration) -> Option<u32> {
         let absence = now.saturating_sub(std::mem::replace(&mut self.looked, now));
@@ -116,9 +124,11 @@ impl Watch {
                 .iter_mut()
                 .filter(|partner| partner.heard.is_some())
                 .for_each(|partner| partner.heard = Some(now));
+            self.since = self.since.and(Some(now));
         }
         let silent = |heard: Duration| now.saturating_sub(heard) > self.limit;
-        self.partners.iter().find(|partner| partner.heard.is_some_and(silent)).map(|partner| partner.rank)
+        let is_lost = |partner: &&Partner| partner.heard.or(self.since).is_some_and(silent);
+        self.partners.iter().find(is_lost).map(|partner| partner.rank)
     }
 }
 
@@ -156,7 +166,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A watch that hears each partner at each second before `until`, and looks each second up to `end`.
+    /// A watch that hears each partner at each second, `silent` only before `until`, and looks each second up to `end`.
     fn heard_until(watch: &mut Watch, silent: u32, until: u64, end: u64) -> Option<(u64, u32)> {
         for second in 0..=end {
             let partners: Vec<u32> = watch.partners().collect();
@@ -179,13 +189,28 @@ mod tests {
     }
 
     #[test]
-    fn who_was_never_heard_or_has_left_is_not_lost() {
+    fn who_was_not_heard_when_all_had_met_or_has_left_is_not_lost() {
         let mut watch = Watch::new(0, 7, &[0, 1], LIMIT);
+        watch.have_met();
         assert_eq!(heard_until(&mut watch, 1, 0, 30), None);
         watch.hear(&to_bytes(Beat::Here, 7, 1), seconds(31));
         watch.hear(&to_bytes(Beat::Farewell, 7, 1), seconds(31));
         watch.hear(&to_bytes(Beat::Here, 7, 1), seconds(31));
         assert!((32..60).all(|second| watch.look(seconds(second)).is_none()));
+    }
+
+    #[test]
+    fn who_is_not_heard_at_all_is_lost_unless_all_meet() {
+        let watch = Watch::new(0, 7, &[0, 1, 2], LIMIT);
+        assert_eq!(heard_until(&mut watch.clone(), 2, 0, 30), Some((6, 2)));
+        let mut met = watch.clone();
+        assert_eq!(heard_until(&mut met, 2, 0, 4), None);
+        met.have_met();
+        assert_eq!(heard_until(&mut met, 2, 0, 30), None);
+        let mut stopped = watch;
+        assert_eq!(stopped.look(seconds(0)), None);
+        assert!((100..=105).all(|second| stopped.look(seconds(second)).is_none()));
+        assert_eq!(stopped.look(seconds(106)), Some(1));
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! The book: every link leads somewhere, every page is in the table of contents, every listing is compiled and shown.
 //!
 //! Refused: a link whose file is not in the tree, a `#heading` that the page does not have, a page in `docs/` that
-//! `docs/SUMMARY.md` does not link, and a file in `docs/listings/` whose text no page shows or that the façade does not
-//! compile as an example. The pages hold that text itself, so that they can be read as files. Addresses outside the
-//! repository are not fetched.
+//! `docs/SUMMARY.md` does not link, and a file in `docs/listings/` whose text no page shows, or that neither the façade
+//! compiles as an example nor a stage of `./test` tries. The pages hold that text itself, so that they can be read as
+//! files. Addresses outside the repository are not fetched.
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 const FACADE: &str = "crates/isles/Cargo.toml";
+const STAGES: &str = "test";
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -98,7 +99,8 @@ fn unlisted(tree: &Tree) -> Vec<Finding> {
 
 /// What is wrong with the programs of the pages.
 fn listings(tree: &Tree) -> Vec<Finding> {
-    let manifest = tree.file(FACADE).map_or("", |file| file.text.as_str());
+    let text = |path| tree.file(path).map_or("", |file| file.text.as_str());
+    let (manifest, stages) = (text(FACADE), text(STAGES));
     let mut findings = Vec::new();
     for file in tree.files_ending("rs").filter(|file| file.path.starts_with("docs/listings/")) {
         let shown = format!("\n```rust,ignore\n{}\n```\n", file.text.trim_end());
@@ -106,12 +108,11 @@ fn listings(tree: &Tree) -> Vec<Finding> {
             let text = "no page of the book shows this text; copy it into its page, in a block `rust,ignore`";
             findings.push(Finding::new(&file.path, 0, text));
         }
-        if !manifest.contains(&format!("\"../../{}\"", file.path)) {
-            findings.push(Finding::new(
-                &file.path,
-                0,
-                format!("not compiled: make it an [[example]] of {FACADE}"),
-            ));
+        if !manifest.contains(&format!("\"../../{}\"", file.path)) && !stages.contains(&file.path) {
+            let text = format!(
+                "not compiled: make it an [[example]] of {FACADE}, or let a stage of {STAGES} try it"
+            );
+            findings.push(Finding::new(&file.path, 0, text));
         }
     }
     findings
@@ -120,7 +121,7 @@ fn listings(tree: &Tree) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::found;
-    use super::{FACADE, check, listings};
+    use super::{FACADE, STAGES, check, listings};
 
     const CONTENTS: (&str, &str) = ("docs/SUMMARY.md", "- [A](a.md)\n- [B](deep/b.md)\n");
 
@@ -157,6 +158,8 @@ mod tests {
     #[test]
     fn a_listing_that_is_shown_and_compiled_passes() {
         assert!(found(listings, &[LISTING, PAGE, MANIFEST]).is_empty());
+        let stage = (STAGES, "cp docs/listings/hello.rs main.rs");
+        assert!(found(listings, &[LISTING, PAGE, stage]).is_empty());
     }
 
     #[test]

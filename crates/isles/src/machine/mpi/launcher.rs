@@ -1,10 +1,12 @@
 //! What the environment says of the launcher that has started this process, before the library is begun.
 //!
 //! Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts have it, too.
-//! Invariant: a process that no launcher started is none of a run.
+//! What is found is remembered: once the library has begun, it is taken out of the environment for the sake of programs
+//! that a rank starts. Invariant: a process that no launcher started is none of a run.
 
 use crate::settings::table::setting;
 use std::env;
+use std::sync::OnceLock;
 
 /// A launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +27,13 @@ const VARIABLES: [(&str, &str); 3] = [
 impl Launcher {
     /// The one that has started this process, unless another machine was chosen by `ISLES_MACHINE`.
     pub(crate) fn of_environment() -> Option<Launcher> {
-        let chosen = env::var(setting("machine").variable).ok();
-        if chosen.is_some_and(|machine| machine != "mpi") {
-            return None;
-        }
-        Launcher::of(&|name| env::var(name).ok())
+        static FOUND: OnceLock<Option<Launcher>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| {
+            let chosen = env::var(setting("machine").variable).ok();
+            let is_wanted = chosen.is_none_or(|machine| machine == "mpi");
+            is_wanted.then(|| Launcher::of(&|name| env::var(name).ok())).flatten()
+        });
+        found.clone()
     }
 
     fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launcher> {

@@ -85,7 +85,8 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     if let Some(limit) = silence {
         let run = hellos.iter().flat_map(Hello::to_bytes).collect::<Vec<u8>>();
         let (run, _) = split::<8>(&digest_bytes(&run));
-        bell.keep(Watch::new(library.rank(), u64::from_le_bytes(run), &hosts, limit));
+        bell.keep(Watch::new(library.rank(), u64::from_le_bytes(run), &hosts, limit))
+            .map_err(|error| format!("other hosts cannot be watched: {error}"))?;
     }
     let (segment, hosts) = share(library, &hellos, &hosts)?;
     let neighbours: Vec<usize> = (0..hosts.len()).filter(|rank| hosts[*rank] == hosts[here]).collect();

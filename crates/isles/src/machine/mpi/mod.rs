@@ -23,6 +23,7 @@ use isles_transport_mpi::{Library, MpiEndpoint};
 use isles_transport_shm::{ShmEndpoint, processes};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// Exit code of ranks that were not started as asked.
@@ -30,6 +31,9 @@ const EXIT_USAGE: i32 = 2;
 
 /// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// After how long the first rank says that it still waits for the others. It ends nothing: a large start takes long.
+const LATE: Duration = Duration::from_secs(30);
 
 /// How long a rank whose run is over waits for the others, for which it is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
@@ -102,6 +106,7 @@ pub(crate) fn serve_if_rank() {
 }
 
 fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
+    let _met = launcher.is_first().then(tell_if_late);
     let library = Rc::new(Library::begin().map_err(|error| error.to_string())?);
     if let Some(size) = launcher.ranks.filter(|size| *size != library.size()) {
         return Err(format!(
@@ -113,6 +118,23 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
     }
     let met = meeting::meet(&library).inspect_err(|_| library.end())?;
     Ok(Ranks { library, met: RefCell::new(Some(met)) })
+}
+
+/// Says so if the ranks have not met when they are late, which a link that is down may be the cause of, and of which
+/// neither library says anything; until the end of what it returns.
+fn tell_if_late() -> mpsc::Sender<()> {
+    let (waits, met) = mpsc::channel();
+    // Without the thread nothing is said.
+    let _ = std::thread::Builder::new().name("isles-start".into()).spawn(move || {
+        if met.recv_timeout(LATE) == Err(RecvTimeoutError::Timeout) {
+            let seconds = LATE.as_secs();
+            notice(format_args!(
+                "isles: the ranks have not met within {seconds} s: a host, or a link to one, may be down; the first \
+                 one still waits"
+            ));
+        }
+    });
+    waits
 }
 
 /// Runs the place of this rank by `body`, recorded for `collector` if there is one; all ranks call it at once.
