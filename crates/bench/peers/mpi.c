@@ -204,6 +204,12 @@ static void all_reduce(long count, int bytes) {
     for (long i = 0; i < count; i++) MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+// Element by element, into the same memory.
+static void all_reduce_slice(long count, int bytes) {
+    for (long i = 0; i < count; i++)
+        MPI_Allreduce(MPI_IN_PLACE, near_end, bytes / 8, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
 // The root changes each time, so that no broadcast starts before the one before it has arrived.
 static void broadcast(long count, int bytes) {
     for (long i = 0; i < count; i++) MPI_Bcast(near_end, bytes, MPI_BYTE, (int)(i % ranks), MPI_COMM_WORLD);
@@ -379,6 +385,8 @@ int main(int count, char **words) {
     } else if (strcmp(section, "collective") == 0) {
         measure("barrier_us", barrier, 0, 1e6, 0);
         measure("all_reduce_us", all_reduce, 8, 1e6, 0);
+        measure("all_reduce_8k_us", all_reduce_slice, 8 << 10, 1e6, 0);
+        measure("all_reduce_1m_us", all_reduce_slice, 1 << 20, 1e6, 0);
         measure("broadcast_8k_us", broadcast, 8 << 10, 1e6, 0);
         measure("broadcast_1m_us", broadcast, 1 << 20, 1e6, 0);
     } else if (strcmp(section, "large") == 0) {

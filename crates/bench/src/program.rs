@@ -54,6 +54,8 @@ pub enum Program {
         child: &'static str,
         /// How many ranks, and where.
         ranks: Ranks,
+        /// What `ISLES_COLLECTIVES` gets, if anything.
+        collectives: Option<&'static str>,
     },
     /// `peers/spawn.go`.
     Go {
@@ -139,8 +141,9 @@ impl Program {
                 put_effort(&mut command, of_places(ranks.count, effort));
                 Ok(command)
             }
-            Program::IslesMpi { library, child, ranks } => {
+            Program::IslesMpi { library, child, ranks, collectives } => {
                 let mut command = library.own(folder, ranks)?;
+                command.envs(collectives.map(|word| ("ISLES_COLLECTIVES", word)));
                 command.args(["child", child]);
                 put_effort(&mut command, of_places(ranks.count, effort));
                 Ok(command)

@@ -14,6 +14,7 @@ use crate::program::Program;
 const PROCESSES: &str = "isles, processes";
 const RANKS: &str = "isles, ranks";
 const OVER_OPEN_MPI: &str = "isles over Open MPI";
+const FLAT: &str = "isles, hosts disregarded";
 const OVER_MPICH: &str = "isles over MPICH";
 
 /// All groups, in the order in which they are run.
@@ -42,7 +43,16 @@ const fn on(
     count: u32,
     hosts: u32,
 ) -> Contender {
-    Contender { label, program: Program::IslesMpi { library, child, ranks: Ranks { count, hosts } } }
+    let program = Program::IslesMpi { library, child, ranks: Ranks { count, hosts }, collectives: None };
+    Contender { label, program }
+}
+
+/// Collectives of ranks on several hosts, by teams that disregard these.
+const fn flat(count: u32, hosts: u32) -> Contender {
+    let ranks = Ranks { count, hosts };
+    let program =
+        Program::IslesMpi { library: OpenMpi, child: "isles-collective", ranks, collectives: Some("flat") };
+    Contender { label: FLAT, program }
 }
 
 const fn in_c(
@@ -317,6 +327,7 @@ const TOGETHER_6: Group = Group {
     slow: false,
     contenders: &[
         on(OpenMpi, OVER_OPEN_MPI, "isles-collective", 6, 3),
+        flat(6, 3),
         in_c(OpenMpi, OPEN_MPI, "collective", 6, 3),
     ],
     rows: &[
@@ -324,25 +335,37 @@ const TOGETHER_6: Group = Group {
             "hosts-barrier-6",
             "barrier of 6 ranks",
             "barrier_us",
-            const { &[figure(OPEN_MPI, "barrier_us")] },
+            const { &[figure(OPEN_MPI, "barrier_us"), figure(FLAT, "barrier_us")] },
         ),
         together(
             "hosts-all-reduce-6",
             "all_reduce of 8 bytes, 6 ranks",
             "all_reduce_us",
-            const { &[figure(OPEN_MPI, "all_reduce_us")] },
+            const { &[figure(OPEN_MPI, "all_reduce_us"), figure(FLAT, "all_reduce_us")] },
+        ),
+        together(
+            "hosts-all-reduce-8k-6",
+            "all_reduce of 8 KiB, 6 ranks",
+            "all_reduce_8k_us",
+            const { &[figure(OPEN_MPI, "all_reduce_8k_us"), figure(FLAT, "all_reduce_8k_us")] },
+        ),
+        together(
+            "hosts-all-reduce-1m-6",
+            "all_reduce of 1 MiB, 6 ranks",
+            "all_reduce_1m_us",
+            const { &[figure(OPEN_MPI, "all_reduce_1m_us"), figure(FLAT, "all_reduce_1m_us")] },
         ),
         together(
             "hosts-broadcast-8k-6",
             "broadcast of 8 KiB, 6 ranks, the root changing",
             "broadcast_8k_us",
-            const { &[figure(OPEN_MPI, "broadcast_8k_us")] },
+            const { &[figure(OPEN_MPI, "broadcast_8k_us"), figure(FLAT, "broadcast_8k_us")] },
         ),
         together(
             "hosts-broadcast-1m-6",
             "broadcast of 1 MiB, 6 ranks, the root changing",
             "broadcast_1m_us",
-            const { &[figure(OPEN_MPI, "broadcast_1m_us")] },
+            const { &[figure(OPEN_MPI, "broadcast_1m_us"), figure(FLAT, "broadcast_1m_us")] },
         ),
     ],
 };

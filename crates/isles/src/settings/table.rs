@@ -385,6 +385,17 @@ pub const SETTINGS: &[SettingRow] = &[
         read: READ_ELSEWHERE,
     },
     SettingRow {
+        name: "collectives",
+        variable: "ISLES_COLLECTIVES",
+        flag: None,
+        about: "How [teams over several hosts](teams.md) go: by `hosts`, of which one member talks to the others, or \
+                `flat`, as on one host",
+        default: SettingDefault::Words("`hosts`"),
+        machines: RANKS,
+        stored: Stored::Nowhere,
+        read: READ_ELSEWHERE,
+    },
+    SettingRow {
         name: "cache",
         variable: "ISLES_CACHE",
         flag: None,

@@ -62,23 +62,31 @@ fn gigabytes(arrays: u64, seconds: f64) -> f64 {
     arrays as f64 * (WORDS * size_of::<u64>()) as f64 / seconds / 1e9
 }
 
+/// Words of 8 KiB and of 1 MiB.
+const WORDS_8K: usize = (8 << 10) / size_of::<u64>();
+const WORDS_1M: usize = (1 << 20) / size_of::<u64>();
+
 /// What is measured.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 enum Collective {
     Barrier,
     AllReduce,
+    /// Of so many words, element by element.
+    AllReduceSlice(usize),
     /// Of that many words, the root changing each time.
     Broadcast(usize),
 }
 
-/// Prints `barrier_us`, `all_reduce_us`, `broadcast_8k_us` and `broadcast_1m_us`.
+/// Prints `barrier_us`, and `all_reduce` and `broadcast` of several lengths.
 pub fn collectives(effort: Effort) {
     run(move || async move {
         let rows = [
             ("barrier_us", Collective::Barrier),
             ("all_reduce_us", Collective::AllReduce),
-            ("broadcast_8k_us", Collective::Broadcast((8 << 10) / size_of::<u64>())),
-            ("broadcast_1m_us", Collective::Broadcast((1 << 20) / size_of::<u64>())),
+            ("all_reduce_8k_us", Collective::AllReduceSlice(WORDS_8K)),
+            ("all_reduce_1m_us", Collective::AllReduceSlice(WORDS_1M)),
+            ("broadcast_8k_us", Collective::Broadcast(WORDS_8K)),
+            ("broadcast_1m_us", Collective::Broadcast(WORDS_1M)),
         ];
         for (name, collective) in rows {
             say(name, time(effort, collective).await? * 1e6);
@@ -107,7 +115,7 @@ async fn time(effort: Effort, collective: Collective) -> isles::Result<f64> {
 async fn repeat(collective: Collective, count: u64) -> isles::Result<()> {
     let team = Team::world();
     let mut words = match collective {
-        Collective::Broadcast(len) => vec![1_u64; len],
+        Collective::Broadcast(len) | Collective::AllReduceSlice(len) => vec![1_u64; len],
         Collective::Barrier | Collective::AllReduce => Vec::new(),
     };
     for number in 0..count {
@@ -116,6 +124,9 @@ async fn repeat(collective: Collective, count: u64) -> isles::Result<()> {
             Collective::AllReduce => {
                 let sum = team.all_reduce(1_u64, |left, right| left + right).await?;
                 assert_eq!(sum, team.size() as u64);
+            }
+            Collective::AllReduceSlice(_) => {
+                team.all_reduce_slice(&mut words, |left, right| left.wrapping_add(right)).await?;
             }
             Collective::Broadcast(_) => {
                 team.broadcast_slice(number as usize % team.size(), &mut words).await?;

@@ -58,6 +58,8 @@ pub(in crate::machine) struct Met {
     pub(in crate::machine) endpoint: Ends,
     /// For each rank, the first one with which it shares memory.
     pub(in crate::machine) hosts: Vec<u32>,
+    /// Whether teams regard them.
+    pub(in crate::machine) teams_regard_hosts: bool,
 }
 
 /// Brings all ranks together.
@@ -78,7 +80,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let hellos = library.gather_all(&own.to_bytes());
     let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
     check_alike(&hellos)?;
-    let silence = silence_limit()?;
+    let (silence, teams_regard_hosts) = (silence_limit()?, teams_regard_hosts()?);
     bell.know(hellos.iter().map(|hello| hello.bell));
     let first = |hello: &Hello| hellos.iter().position(|other| other.host == hello.host);
     let hosts: Vec<u32> = hellos.iter().map(|hello| first(hello).unwrap_or(0) as u32).collect();
@@ -112,7 +114,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let sharing = hosts.iter().copied().map(PlaceId).collect();
     let here = PlaceId(library.rank());
     let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
-    Ok(Met { endpoint, hosts })
+    Ok(Met { endpoint, hosts, teams_regard_hosts })
 }
 
 fn check_alike(hellos: &[Hello]) -> Result<(), String> {
@@ -207,6 +209,18 @@ fn silence_limit() -> Result<Option<Duration>, String> {
             HOST_SILENCE.variable,
             said.unwrap_or_default()
         )),
+    }
+}
+
+/// How teams over several hosts go.
+const COLLECTIVES: &SettingRow = setting("collectives");
+
+/// What [`COLLECTIVES`] says; hosts are regarded if it says nothing.
+fn teams_regard_hosts() -> Result<bool, String> {
+    match std::env::var(COLLECTIVES.variable).as_deref() {
+        Ok("" | "hosts") | Err(_) => Ok(true),
+        Ok("flat") => Ok(false),
+        Ok(said) => Err(format!("{} is {said:?}; allowed: hosts, flat", COLLECTIVES.variable)),
     }
 }
 
