@@ -13,6 +13,9 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
+/// How long a rank is taken to look before it sleeps: less than it does, so that rings are many.
+const LOOK: Duration = Duration::from_micros(50);
+
 /// How long the library may take to end.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
@@ -69,7 +72,8 @@ fn start_alone() {
 fn bell(library: &Library) -> Bell {
     let (mut bell, address) = Bell::hang().expect("a socket");
     let addresses = library.gather_all(&address);
-    bell.know(addresses.into_iter().map(|bytes| bytes.try_into().expect("as long as our own")));
+    let address = |bytes: Vec<u8>| bytes.try_into().expect("as long as our own");
+    bell.know(addresses.into_iter().map(|bytes| (address(bytes), LOOK)));
     bell
 }
 

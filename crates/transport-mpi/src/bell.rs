@@ -11,13 +11,15 @@ use isles_transport::Unpark;
 use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 /// The bell of this rank, and the addresses of those of the others.
 #[derive(Debug)]
 pub struct Bell {
     listener: Listener,
+    /// By rank: after so long without a frame to it, it may sleep.
+    silences: Vec<Duration>,
     watch: Option<Watch>,
 }
 
@@ -42,16 +44,17 @@ impl Bell {
         bytes[..4].copy_from_slice(&address.octets());
         bytes[4..].copy_from_slice(&port.to_le_bytes());
         let listener = Listener { socket, addresses: Vec::new(), state: Arc::default() };
-        Ok((Bell { listener, watch: None }, bytes))
+        Ok((Bell { listener, silences: Vec::new(), watch: None }, bytes))
     }
 
-    /// The bells of all ranks, by rank.
-    pub fn know(&mut self, addresses: impl IntoIterator<Item = [u8; ADDRESS_BYTES]>) {
-        let address = |bytes: [u8; ADDRESS_BYTES]| {
+    /// The bells of all ranks, by rank, and for how long each of them looks at least before it sleeps.
+    pub fn know(&mut self, bells: impl IntoIterator<Item = ([u8; ADDRESS_BYTES], Duration)>) {
+        let known = |(bytes, look): ([u8; ADDRESS_BYTES], Duration)| {
             let [a, b, c, d, low, high] = bytes;
-            SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_le_bytes([low, high]))
+            let address = SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_le_bytes([low, high]));
+            (address, look / 2)
         };
-        self.listener.addresses = addresses.into_iter().map(address).collect();
+        (self.listener.addresses, self.silences) = bells.into_iter().map(known).unzip();
     }
 
     /// Keeps this watch from now on, until [`Bell::end_watch`]. The bell knows those of all, and the ranks are about to
@@ -96,10 +99,11 @@ impl Bell {
         }
     }
 
-    /// Rings at `rank`.
-    pub(crate) fn ring(&self, rank: u32) {
+    /// Rings at `rank` if it may sleep: nothing was sent to it for so long.
+    pub(crate) fn ring_after(&self, silence: Duration, rank: u32) {
         let Listener { socket, addresses, .. } = &self.listener;
-        if let Some(address) = addresses.get(rank as usize) {
+        let may_sleep = self.silences.get(rank as usize).is_some_and(|longest| silence > *longest);
+        if let Some(address) = addresses.get(rank as usize).filter(|_| may_sleep) {
             // What is lost is found at the next look.
             let _ = socket.send_to(&[1], address);
         }

@@ -25,14 +25,11 @@ use std::time::{Duration, Instant};
 /// A frame that is as long leaves.
 const FRAME_BYTES: usize = 4096;
 
-/// A place that has not looked for messages for so long was computing.
-const AWAY: Duration = Duration::from_micros(20);
+/// A place that has not looked for messages for so long was computing, or waited for its turn.
+const AWAY: Duration = Duration::from_micros(5);
 
 /// Frames that one call of `progress` takes at most.
 const FRAMES_MAX: usize = 16;
-
-/// After so long without a frame to a place its bell is rung: half of what a place looks before it sleeps.
-const SILENCE: Duration = Duration::from_micros(100);
 
 /// How long a place sleeps at most: the library moves large messages only while it is called, and a ring may be lost.
 const SLEEP_MOVING: Duration = Duration::from_micros(50);
@@ -252,9 +249,9 @@ impl MpiEndpoint {
         let request = self.library.send_frame(&bytes, place.0, tag_of(class));
         self.keep(Some(request), SentBytes::Frame(bytes));
         let now = Instant::now();
-        let was_silent = peer.last_sent.replace(now).is_none_or(|last| now - last > SILENCE);
-        if let Some(bell) = self.bell.as_ref().filter(|_| was_silent) {
-            bell.ring(place.0);
+        let silence = peer.last_sent.replace(now).map_or(Duration::MAX, |last| now - last);
+        if let Some(bell) = &self.bell {
+            bell.ring_after(silence, place.0);
         }
     }
 
@@ -404,6 +401,15 @@ impl MpiEndpoint {
             return None;
         }
         waiting.pop_front()
+    }
+
+    /// Whether a frame has come. What a look takes from the network the library shows at the next one, which for a
+    /// place that was away would be long after.
+    fn has_frame(&self) -> bool {
+        let was_away = self.was_away();
+        let has_come = self.library.has_frame(None) || was_away && self.library.has_frame(None);
+        self.looked.set(self.start.elapsed());
+        has_come
     }
 
     /// Whether some block that others wait for is here.
@@ -584,7 +590,7 @@ impl Endpoint for MpiEndpoint {
             || self.has_room_again.get()
             || !self.dropped.borrow().is_empty()
             || self.has_stalled()
-            || self.library.has_frame(None)
+            || self.has_frame()
     }
 
     /// Looks, and gives the processor away between: for a rank that has no near endpoint to sleep in.

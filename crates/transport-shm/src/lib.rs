@@ -63,7 +63,7 @@ mod sync;
 mod words;
 
 #[cfg(not(loom))]
-pub use endpoint::ShmEndpoint;
+pub use endpoint::{ShmEndpoint, hosts_look};
 #[cfg(not(loom))]
 pub use layout::{BatchLimits, Geometry, PROCESSORS_MAX};
 pub use parking::PLACES_MAX;

@@ -28,6 +28,7 @@ pub trait FarEndpoint: Endpoint {
 const NEAR_LOOKS: u32 = 4;
 
 /// In a wait, after so many looks at near places one at far places: a library takes as long for one as a near message.
+/// Where places share processors each look has waited for its turn, so there it is at both.
 const WAITING_LOOKS: u32 = 8;
 
 /// How a transport numbers the places that it reaches.
@@ -248,7 +249,8 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         let longest = self.far.before_sleep();
         let timeout = timeout.into_iter().chain(longest).min();
         let looks = Cell::new(0_u32);
-        let is_far_due = || looks.replace(looks.get() + 1).is_multiple_of(WAITING_LOOKS);
+        let period = if self.shares_processors() { 1 } else { WAITING_LOOKS };
+        let is_far_due = || looks.replace(looks.get() + 1).is_multiple_of(period);
         let is_far_ready = || is_far_due() && self.far.is_ready();
         self.near.wait_with(timeout, &|| is_far_ready() || also());
         // What has ended the wait is to end no other one.

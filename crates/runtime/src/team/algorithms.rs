@@ -22,7 +22,7 @@
 //! |---|---|---|---|
 //! | `barrier` | [`FLAT_HOSTS_MAX`] hosts | all at leaders, these at the first one | these by dissemination |
 //! | `broadcast` | any length | from leader to leader as above, then within each host | |
-//! | `all_reduce` | [`SWAP_BYTES_MAX`] | to the first member, then as a broadcast | as above |
+//! | `all_reduce`, [`HOSTS_REDUCE_MIN`] members | [`SWAP_BYTES_MAX`] | to the first, then as a broadcast | as above |
 //!
 //! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most
 //! [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer
@@ -175,6 +175,15 @@ pub(super) fn barrier_algorithm(size: usize) -> BarrierAlgorithm {
 
 /// Most hosts whose leaders all meet at the first one; of more, each would wait for it.
 const FLAT_HOSTS_MAX: usize = 4;
+
+/// Fewest members of whom the first folds for the others in an `all_reduce` between hosts: among fewer, to go up a tree
+/// and down again takes longer than twice the messages. Measured on 2 and 3 hosts of 2 to 4 members on two cores.
+const HOSTS_REDUCE_MIN: usize = 12;
+
+/// Whether an `all_reduce` of a short vector goes to the first member and then to all.
+pub(super) fn reduces_by_hosts(ongoing: &OngoingCollective<'_>) -> bool {
+    ongoing.size() >= HOSTS_REDUCE_MIN && ongoing.hosts().is_some()
+}
 
 /// How the leaders of so many hosts meet.
 pub(super) fn hosts_barrier_algorithm(hosts: usize) -> BarrierAlgorithm {

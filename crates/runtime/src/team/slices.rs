@@ -9,7 +9,8 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_branch, chunk_len, reduces_serially, spread,
+    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_branch, chunk_len, reduces_by_hosts, reduces_serially,
+    spread,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
@@ -100,7 +101,7 @@ impl Team {
         let folding = ReductionTree::new(ongoing.size(), 0);
         if size_of_val(slice) <= SWAP_BYTES_MAX {
             let chunks = Chunks::new(slice.len(), slice.len().max(1));
-            if ongoing.hosts().is_some() {
+            if reduces_by_hosts(&ongoing) {
                 for step in folding.to_root(ongoing.rank()) {
                     fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
                 }

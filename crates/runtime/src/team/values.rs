@@ -5,7 +5,7 @@
 //! it is chosen in [`super::algorithms`].
 
 use super::Team;
-use super::algorithms::{BroadcastAlgorithm, broadcast_branch, reduces_serially, spread};
+use super::algorithms::{BroadcastAlgorithm, broadcast_branch, reduces_by_hosts, reduces_serially, spread};
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
 use super::schedule::{Branch, ReductionStep, ReductionTree, Shape, Side, Tree, dissemination, pairwise};
@@ -78,7 +78,7 @@ impl Team {
     ) -> Result<T> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllReduce).await?;
         let folding = ReductionTree::new(ongoing.size(), 0);
-        if ongoing.hosts().is_some() {
+        if reduces_by_hosts(&ongoing) {
             let value = fold_to_root(&ongoing, folding, value, &operator).await?;
             let value = hand_down(&ongoing, &broadcast_branch(&ongoing, 0, 1), 1, Some(value)).await?;
             return ongoing.complete(value);

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use waiter::Waiter;
+pub use waiter::hosts_look;
 
 /// The endpoint of a place that shares a segment with all others of its run.
 ///
@@ -43,6 +44,7 @@ pub struct ShmEndpoint {
     waiter: Waiter,
     regions: Regions,
     reentry: ReentryGuard,
+    shares_processors: bool,
     /// The head of the segment, where changes are counted.
     head: View<SegmentHeader>,
     /// The count of changes that this endpoint has looked at.
@@ -59,14 +61,28 @@ impl ShmEndpoint {
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
         let head = View::new(&segment, 0);
         let (regions, reentry) = (Regions::new(&segment, here), ReentryGuard::default());
-        ShmEndpoint { segment, here, outlets, inlets, waiter, regions, reentry, head, changes_seen }
+        let shares_processors = segment.shares_processors();
+        ShmEndpoint {
+            segment,
+            here,
+            outlets,
+            inlets,
+            waiter,
+            regions,
+            reentry,
+            shares_processors,
+            head,
+            changes_seen,
+        }
     }
 
-    /// Lets each wait look for 200 µs at least before it sleeps, as a place needs to which other hosts write: they wake
-    /// it only after they have been silent for half of that.
+    /// Lets each wait look for [`hosts_look`] at least before it sleeps, as a place needs to which other hosts write:
+    /// they wake it only after they have been silent for a while. Of those hosts some may be containers of this
+    /// machine, so `places` places of the run share its `processors` processors.
     #[must_use]
-    pub fn looking_for_hosts(mut self) -> ShmEndpoint {
-        self.waiter.look_for_hosts();
+    pub fn looking_for_hosts(mut self, places: u32, processors: u32) -> ShmEndpoint {
+        self.waiter.look_for_hosts(places, processors);
+        self.shares_processors |= places > processors;
         self
     }
 
@@ -126,7 +142,7 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn shares_processors(&self) -> bool {
-        self.segment.shares_processors()
+        self.shares_processors
     }
 
     #[inline]

@@ -35,17 +35,20 @@ const COMING_MAX: Duration = Duration::from_millis(2);
 /// wake-up takes where it is slow; a place that is woken more rarely than this looks no longer than the policy says.
 const SPIN_MAX: Duration = Duration::from_micros(250);
 
-/// How long a place looks that other hosts write to: several times what an answer of one takes over TCP. It gives the
-/// processor away meanwhile, if somebody wants it.
-const HOSTS_LOOK: Duration = Duration::from_micros(200);
+/// How long a place looks at least that other hosts write to, if `places` places of the run have `processors`
+/// processors of its machine together: several times what an answer takes over TCP, or, where places wait for their
+/// turns, what all of them take. It gives the processor away meanwhile, if somebody wants it.
+pub fn hosts_look(places: u32, processors: u32) -> Duration {
+    if places <= processors { Duration::from_micros(200) } else { Duration::from_millis(2) }
+}
 
 /// The waiting of one place.
 pub(super) struct Waiter {
     wait_policy: WaitPolicy,
     /// How long to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
     spin: Cell<Duration>,
-    /// Whether other hosts write to this place, too ([`Waiter::look_for_hosts`]).
-    has_hosts: bool,
+    /// How long each wait looks at least ([`Waiter::look_for_hosts`]).
+    hosts_look: Option<Duration>,
     /// The last wait ended because its time was over, with nothing found.
     found_nothing: Cell<bool>,
     /// The processor of this place, if one is kept for it.
@@ -77,17 +80,20 @@ impl Waiter {
         Waiter {
             wait_policy,
             spin: Cell::new(wait_policy.spin),
-            has_hosts: false,
+            hosts_look: None,
             found_nothing: Cell::new(false),
             core_balance: CoreBalance::of(segment, here),
             unpark_signal: Arc::new(unpark_signal),
         }
     }
 
-    /// From now on each wait looks for [`HOSTS_LOOK`] at least before a sleep, on whose end others may count; but after
-    /// a sleep whose time was over, and that nothing has ended, it sleeps on at once.
-    pub fn look_for_hosts(&mut self) {
-        self.has_hosts = true;
+    /// From now on each wait looks for [`hosts_look`] at least before a sleep, on whose end others may count; but after
+    /// a sleep whose time was over, and that nothing has ended, it sleeps on at once. It keeps the processor only if
+    /// `places` places of the run have `processors` processors of this machine together.
+    pub fn look_for_hosts(&mut self, places: u32, processors: u32) {
+        self.hosts_look = Some(hosts_look(places, processors));
+        self.wait_policy = WaitPolicy::of(places, processors);
+        self.spin.set(self.wait_policy.spin);
     }
 
     /// Whether a wait would end because of an unpark.
@@ -130,8 +136,8 @@ impl Waiter {
             parking::park(&self.unpark_signal.own.sleeping.0, self.unpark_signal.fencing, timeout, ready);
             let slept = start.elapsed();
             self.adapt(slept);
-            let is_over = timeout.is_some_and(|timeout| slept >= timeout && timeout >= HOSTS_LOOK);
-            self.found_nothing.set(self.has_hosts && is_over && !ready());
+            let is_long = |look: Duration| timeout.is_some_and(|timeout| slept >= timeout && timeout >= look);
+            self.found_nothing.set(self.hosts_look.is_some_and(is_long) && !ready());
         }
         self.take_unpark();
     }
@@ -191,10 +197,11 @@ impl Waiter {
             }
             ready() || end.is_some_and(|end| Instant::now() >= end)
         };
-        let start = self.has_hosts.then(Instant::now);
+        let start = Instant::now();
         (0..self.wait_policy.yields).any(|_| turn())
-            || start
-                .is_some_and(|start| (0..).take_while(|_| start.elapsed() < HOSTS_LOOK).any(|_: u32| turn()))
+            || self
+                .hosts_look
+                .is_some_and(|look| (0..).take_while(|_| start.elapsed() < look).any(|_: u32| turn()))
     }
 
     fn take_unpark(&self) {

@@ -10,8 +10,8 @@ use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
-use isles_transport_shm::{Segment, processors};
-use std::collections::BTreeSet;
+use isles_transport_shm::{Segment, hosts_look, processors};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -19,11 +19,13 @@ use std::time::Duration;
 /// Which processors of a host a rank may use, a bit each.
 const CPU_SET_BYTES: usize = 128;
 
-/// What a rank says in the first round, in this order: program, settings, host, process, bell, processors.
+/// What a rank says in the first round, in this order: program, settings, host, machine, process, bell, processors.
 struct Hello {
     program: [u8; 16],
     settings: [u8; 16],
     host: [u8; 16],
+    /// Several hosts may be containers of one machine, and share its processors.
+    machine: [u8; 16],
     process: u32,
     bell: [u8; 6],
     processors: [u8; CPU_SET_BYTES],
@@ -32,7 +34,8 @@ struct Hello {
 impl Hello {
     fn to_bytes(&self) -> Vec<u8> {
         let process = self.process.to_le_bytes();
-        [&self.program[..], &self.settings, &self.host, &process, &self.bell, &self.processors].concat()
+        let names = [self.program, self.settings, self.host, self.machine].concat();
+        [&names[..], &process, &self.bell, &self.processors].concat()
     }
 
     /// Reads what [`Hello::to_bytes`] has written.
@@ -40,10 +43,12 @@ impl Hello {
         let (program, rest) = split::<16>(bytes);
         let (settings, rest) = split::<16>(rest);
         let (host, rest) = split::<16>(rest);
+        let (machine, rest) = split::<16>(rest);
         let (process, rest) = split::<4>(rest);
         let (bell, rest) = split::<6>(rest);
         let (processors, _) = split::<CPU_SET_BYTES>(rest);
-        Hello { program, settings, host, process: u32::from_le_bytes(process), bell, processors }
+        let process = u32::from_le_bytes(process);
+        Hello { program, settings, host, machine, process, bell, processors }
     }
 }
 
@@ -73,6 +78,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
         program: program()?,
         settings: settings(),
         host: host(),
+        machine: machine(),
         process: std::process::id(),
         bell: address,
         processors: cpu_set(),
@@ -81,7 +87,11 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
     check_alike(&hellos)?;
     let (silence, teams_regard_hosts) = (silence_limit()?, teams_regard_hosts()?);
-    bell.know(hellos.iter().map(|hello| hello.bell));
+    let crowds = crowds(&hellos);
+    bell.know(hellos.iter().map(|hello| {
+        let (places, processors) = crowds[&hello.machine];
+        (hello.bell, hosts_look(places, processors))
+    }));
     let first = |hello: &Hello| hellos.iter().position(|other| other.host == hello.host);
     let hosts: Vec<u32> = hellos.iter().map(|hello| first(hello).unwrap_or(0) as u32).collect();
     if let Some(limit) = silence {
@@ -96,7 +106,8 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let own_number = PlaceId(number(here).unwrap_or(0) as u32);
     let mut near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
     if neighbours.len() < hellos.len() {
-        near = near.looking_for_hosts();
+        let (places, processors) = crowds[&own.machine];
+        near = near.looking_for_hosts(places, processors);
     }
     let siblings = neighbours.iter().enumerate().filter(|(_, rank)| **rank != here);
     let siblings = siblings.map(|(number, rank)| (PlaceId(number as u32), hellos[*rank].process));
@@ -115,6 +126,16 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let here = PlaceId(library.rank());
     let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
     Ok(Met { endpoint, hosts, teams_regard_hosts })
+}
+
+/// By machine: how many ranks have how many of its processors together.
+fn crowds(hellos: &[Hello]) -> BTreeMap<[u8; 16], (u32, u32)> {
+    let mut sets: BTreeMap<[u8; 16], Vec<[u8; CPU_SET_BYTES]>> = BTreeMap::new();
+    for hello in hellos {
+        sets.entry(hello.machine).or_default().push(hello.processors);
+    }
+    let crowd = |sets: Vec<_>| (sets.len() as u32, processors_of(&sets).len() as u32);
+    sets.into_iter().map(|(machine, sets)| (machine, crowd(sets))).collect()
 }
 
 fn check_alike(hellos: &[Hello]) -> Result<(), String> {
@@ -227,17 +248,20 @@ fn teams_regard_hosts() -> Result<bool, String> {
 /// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.
 pub(crate) const HOST_VARIABLE: &str = "ISLES_TEST_HOST";
 
+/// What tells the machine of this host from others, of which several hosts may be parts: its boot.
+fn machine() -> [u8; 16] {
+    digest_bytes(std::fs::read_to_string(BOOT).unwrap_or_default().as_bytes())
+}
+
+/// The file with the name of the boot of a machine.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
 /// What tells this host from others: its boot, its name, and which processes are seen from here.
 fn host() -> [u8; 16] {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let said = std::env::var(HOST_VARIABLE).unwrap_or_default();
-    let parts = [
-        read("/proc/sys/kernel/random/boot_id"),
-        read("/proc/sys/kernel/hostname"),
-        processes.display().to_string(),
-        said,
-    ];
+    let parts = [read(BOOT), read("/proc/sys/kernel/hostname"), processes.display().to_string(), said];
     digest_bytes(parts.join("\n").as_bytes())
 }
 
@@ -266,12 +290,14 @@ mod tests {
             program: [1; 16],
             settings: [2; 16],
             host: [3; 16],
+            machine: [4; 16],
             process: 0x0405_0607,
             bell: [8; 6],
             processors: cpu_set(),
         };
         let read = Hello::of(&hello.to_bytes());
         assert_eq!((read.program, read.settings, read.host), ([1; 16], [2; 16], [3; 16]));
+        assert_eq!(read.machine, [4; 16]);
         assert_eq!((read.process, read.bell), (0x0405_0607, [8; 6]));
         assert_eq!(processors_of(&[read.processors]), processors());
     }
@@ -282,6 +308,7 @@ mod tests {
             program: [program; 16],
             settings: [settings; 16],
             host: [0; 16],
+            machine: [0; 16],
             process: 1,
             bell: [0; 6],
             processors: [0; CPU_SET_BYTES],
