@@ -82,12 +82,12 @@ fn lone_tasks(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
     number("SLURM_STEP_NUM_TASKS").filter(|tasks| is_first && *tasks > 1)
 }
 
-/// Which words of `srun` are for which library, where Slurm has started this process.
+/// How the launcher of each library is called, by Slurm if that has started this process, else on Debian.
 #[cfg(feature = "mpi")]
-pub(crate) fn advice_of_slurm() -> &'static str {
+pub(crate) fn names_of_launchers() -> &'static str {
     match env::var_os("SLURM_STEP_ID") {
-        Some(_) => "; `srun --mpi=pmix` is for Open MPI, `srun --mpi=pmi2` for MPICH",
-        None => "",
+        Some(_) => "; `srun --mpi=pmix` for Open MPI, `srun --mpi=pmi2` for MPICH",
+        None => "; on Debian `mpirun.openmpi`, `mpirun.mpich`",
     }
 }
 
