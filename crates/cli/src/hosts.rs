@@ -8,6 +8,7 @@ use clap::Args;
 use isles::{Flag, SettingRow, setting};
 use isles_apps::console;
 use isles_apps::registry::Failure;
+use std::env;
 use std::ffi::OsString;
 use std::net::ToSocketAddrs;
 use std::process::Command;
@@ -15,9 +16,9 @@ use std::process::Command;
 /// Most ranks that a line may ask for: more than any library was tried with.
 const RANKS_MAX: u32 = 65_536;
 
-/// After how many seconds of silence `mpirun` of Open MPI asks whether a host is still there, how many it then waits for
-/// an answer, and how often. Its own figures are minutes. It must know before ranks end because they miss others, after
-/// 5 seconds: once it has told that to a host that is cut off, TCP waits for the host without asking.
+/// After how many seconds of silence `mpirun` of Open MPI asks whether a host is still there, how many it then waits,
+/// and how often it asks. Its own figures are minutes. It must know before ranks end because they miss others, after 5
+/// seconds: once it has told that to a host that is cut off, TCP waits for the host without asking.
 const SILENCE_OF_TCP: [(&str, u32); 3] = [("time", 2), ("intvl", 1), ("probes", 2)];
 
 /// The launcher of the library that is installed, or was installed last.
@@ -26,6 +27,9 @@ const LAUNCHER: &str = "mpirun";
 /// The settings that the line itself says.
 const PLACES: &SettingRow = setting("places");
 const MACHINE: &SettingRow = setting("machine");
+
+/// How long another host may be silent.
+const HOST_SILENCE: &SettingRow = setting("host silence");
 
 /// Where ranks go.
 #[derive(Args)]
@@ -105,7 +109,8 @@ impl Library {
         .into_iter()
         .map(str::to_owned)
         .collect();
-        if self == Library::OpenMpi {
+        // Who has said how long silence may be wants no other limit.
+        if self == Library::OpenMpi && env::var_os(HOST_SILENCE.variable).is_none() {
             words.extend(SILENCE_OF_TCP.iter().flat_map(|(name, value)| {
                 ["--mca".to_owned(), format!("oob_tcp_keepalive_{name}"), value.to_string()]
             }));
