@@ -95,8 +95,9 @@ impl Library {
         }
     }
 
-    /// The words before the program: `per_host` ranks on each of `hosts`, with these variables.
-    fn words(self, hosts: &[&str], per_host: u32, flags: &[Flag<'_>]) -> Vec<String> {
+    /// The words before the program: `per_host` ranks on each of `hosts`, with these variables, and with those that
+    /// this process has inherited, which Hydra hands on by itself.
+    fn words(self, hosts: &[&str], per_host: u32, flags: &[Flag<'_>], inherited: &[String]) -> Vec<String> {
         let slots = hosts.iter().map(|host| format!("{host}:{per_host}")).collect::<Vec<_>>().join(",");
         let ranks = (hosts.len() as u32 * per_host).to_string();
         let mut words: Vec<String> = match self {
@@ -110,10 +111,14 @@ impl Library {
         .map(str::to_owned)
         .collect();
         // Who has said how long silence may be wants no other limit.
-        if self == Library::OpenMpi && env::var_os(HOST_SILENCE.variable).is_none() {
+        let is_silence_chosen = inherited.iter().any(|name| name == HOST_SILENCE.variable);
+        if self == Library::OpenMpi && !is_silence_chosen {
             words.extend(SILENCE_OF_TCP.iter().flat_map(|(name, value)| {
                 ["--mca".to_owned(), format!("oob_tcp_keepalive_{name}"), value.to_string()]
             }));
+        }
+        if self == Library::OpenMpi {
+            words.extend(inherited.iter().flat_map(|name| ["-x".to_owned(), name.clone()]));
         }
         for Flag { variable, value, .. } in flags {
             match self {
@@ -151,7 +156,7 @@ impl HostsArguments {
         }
         let (library, launcher) = Library::of_launcher()?;
         let mut command = Command::new(launcher);
-        command.args(library.words(&hosts, per_host, flags)).args(program);
+        command.args(library.words(&hosts, per_host, flags, &inherited(flags))).args(program);
         Ok(Some(command))
     }
 
@@ -166,6 +171,15 @@ impl HostsArguments {
         let number = text.parse().ok().filter(|number| (1..=most).contains(number));
         number.ok_or_else(|| refusal("--places-per-host", text, &format!("1 to {most}")))
     }
+}
+
+/// The variables of Isles that this process has inherited and no flag says, in order.
+fn inherited(flags: &[Flag<'_>]) -> Vec<String> {
+    let is_said = |name: &String| flags.iter().any(|flag| flag.variable == name);
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("ISLES_") && !is_said(name)).collect();
+    names.sort();
+    names
 }
 
 /// The hosts of a list, each once.
@@ -213,11 +227,14 @@ mod tests {
     #[test]
     fn each_library_has_its_words() {
         let flag = Flag { variable: "ISLES_REPORT", name: "--report", value: "finish" };
-        let words = |library: Library| library.words(&["a", "b"], 3, &[flag]).join(" ");
+        let words = |library: Library| library.words(&["a", "b"], 3, &[flag], &[]).join(" ");
         let open_mpi = words(Library::OpenMpi);
         assert!(open_mpi.starts_with("--host a:3,b:3 -n 6 "), "{open_mpi}");
         assert!(open_mpi.contains(" --mca oob_tcp_keepalive_time 2 "), "{open_mpi}");
         assert!(open_mpi.ends_with("-x ISLES_REPORT=finish"), "{open_mpi}");
+        let silence = ["ISLES_HOST_SILENCE".to_owned()];
+        let chosen = Library::OpenMpi.words(&["a"], 1, &[], &silence).join(" ");
+        assert!(chosen.ends_with("-x ISLES_HOST_SILENCE") && !chosen.contains("keepalive"), "{chosen}");
         assert_eq!(words(Library::Mpich), "-hosts a:3,b:3 -n 6 -genv ISLES_REPORT finish");
     }
 
