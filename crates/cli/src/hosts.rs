@@ -8,6 +8,7 @@ use clap::Args;
 use isles::{Flag, SettingRow, setting};
 use isles_apps::console;
 use isles_apps::registry::Failure;
+use std::env;
 use std::ffi::OsString;
 use std::net::ToSocketAddrs;
 use std::process::Command;
@@ -15,9 +16,20 @@ use std::process::Command;
 /// Most ranks that a line may ask for: more than any library was tried with.
 const RANKS_MAX: u32 = 65_536;
 
+/// After how many seconds of silence `mpirun` of Open MPI asks whether a host is still there, how many it then waits,
+/// and how often it asks. Its own figures are minutes. It must know before ranks end because they miss others, after 5
+/// seconds: once it has told that to a host that is cut off, TCP waits for the host without asking.
+const SILENCE_OF_TCP: [(&str, u32); 3] = [("time", 2), ("intvl", 1), ("probes", 2)];
+
+/// The launcher of the library that is installed, or was installed last.
+const LAUNCHER: &str = "mpirun";
+
 /// The settings that the line itself says.
 const PLACES: &SettingRow = setting("places");
 const MACHINE: &SettingRow = setting("machine");
+
+/// How long another host may be silent.
+const HOST_SILENCE: &SettingRow = setting("host silence");
 
 /// Where ranks go.
 #[derive(Args)]
@@ -44,29 +56,48 @@ enum Library {
 }
 
 impl Library {
-    /// The one whose `mpirun` is found first.
-    fn of_launcher() -> Result<Library, Failure> {
-        let unknown = |said: &str| refusal("mpirun", said, "that of Open MPI, or of MPICH (Hydra)");
-        let output = Command::new("mpirun").arg("--version").output();
-        let output = output.map_err(|cause| {
+    /// The one whose launcher is found first, and the launcher. Where both are installed, as Debian names them, it is
+    /// that of the library which this program was built with: as a rule the other program was, too.
+    fn of_launcher() -> Result<(Library, &'static str), Failure> {
+        let said = |launcher: &str| Command::new(launcher).arg("--version").output();
+        let built = isles::mpi_library().and_then(|version| Library::of_version(&version));
+        if let Some(library) = built
+            && said(library.launcher()).is_ok()
+        {
+            return Ok((library, library.launcher()));
+        }
+        let output = said(LAUNCHER).map_err(|cause| {
             Failure::Usage(format!(
-                "--hosts needs mpirun, which cannot be started: {cause}; see `isles doctor`"
+                "--hosts needs {LAUNCHER}, which cannot be started: {cause}; see `isles doctor`"
             ))
         })?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        Library::of_version(&text).ok_or_else(|| unknown(text.lines().next().unwrap_or("silent").trim()))
+        let unknown = |said: &str| refusal(LAUNCHER, said, "that of Open MPI, or of MPICH (Hydra)");
+        let library = Library::of_version(&text);
+        let library = library.ok_or_else(|| unknown(text.lines().next().unwrap_or("silent").trim()))?;
+        Ok((library, LAUNCHER))
     }
 
+    /// Its launcher, as Debian names it where there may be several.
+    fn launcher(self) -> &'static str {
+        match self {
+            Library::OpenMpi => "mpirun.openmpi",
+            Library::Mpich => "mpirun.mpich",
+        }
+    }
+
+    /// The one that says this of itself or of its launcher.
     fn of_version(text: &str) -> Option<Library> {
         match text {
             _ if text.contains("Open MPI") => Some(Library::OpenMpi),
-            _ if text.contains("HYDRA") => Some(Library::Mpich),
+            _ if text.contains("HYDRA") || text.contains("MPICH") => Some(Library::Mpich),
             _ => None,
         }
     }
 
-    /// The words before the program: `per_host` ranks on each of `hosts`, with these variables.
-    fn words(self, hosts: &[&str], per_host: u32, flags: &[Flag<'_>]) -> Vec<String> {
+    /// The words before the program: `per_host` ranks on each of `hosts`, with these variables, and with those that
+    /// this process has inherited, which Hydra hands on by itself.
+    fn words(self, hosts: &[&str], per_host: u32, flags: &[Flag<'_>], inherited: &[String]) -> Vec<String> {
         let slots = hosts.iter().map(|host| format!("{host}:{per_host}")).collect::<Vec<_>>().join(",");
         let ranks = (hosts.len() as u32 * per_host).to_string();
         let mut words: Vec<String> = match self {
@@ -79,6 +110,16 @@ impl Library {
         .into_iter()
         .map(str::to_owned)
         .collect();
+        // Who has said how long silence may be wants no other limit.
+        let is_silence_chosen = inherited.iter().any(|name| name == HOST_SILENCE.variable);
+        if self == Library::OpenMpi && !is_silence_chosen {
+            words.extend(SILENCE_OF_TCP.iter().flat_map(|(name, value)| {
+                ["--mca".to_owned(), format!("oob_tcp_keepalive_{name}"), value.to_string()]
+            }));
+        }
+        if self == Library::OpenMpi {
+            words.extend(inherited.iter().flat_map(|name| ["-x".to_owned(), name.clone()]));
+        }
         for Flag { variable, value, .. } in flags {
             match self {
                 Library::OpenMpi => words.extend(["-x".to_owned(), format!("{variable}={value}")]),
@@ -113,9 +154,9 @@ impl HostsArguments {
         if !self.dry_run {
             hosts.iter().try_for_each(|host| reachable(host))?;
         }
-        let words = Library::of_launcher()?.words(&hosts, per_host, flags);
-        let mut command = Command::new("mpirun");
-        command.args(words).args(program);
+        let (library, launcher) = Library::of_launcher()?;
+        let mut command = Command::new(launcher);
+        command.args(library.words(&hosts, per_host, flags, &inherited(flags))).args(program);
         Ok(Some(command))
     }
 
@@ -130,6 +171,15 @@ impl HostsArguments {
         let number = text.parse().ok().filter(|number| (1..=most).contains(number));
         number.ok_or_else(|| refusal("--places-per-host", text, &format!("1 to {most}")))
     }
+}
+
+/// The variables of Isles that this process has inherited and no flag says, in order.
+fn inherited(flags: &[Flag<'_>]) -> Vec<String> {
+    let is_said = |name: &String| flags.iter().any(|flag| flag.variable == name);
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("ISLES_") && !is_said(name)).collect();
+    names.sort();
+    names
 }
 
 /// The hosts of a list, each once.
@@ -177,10 +227,14 @@ mod tests {
     #[test]
     fn each_library_has_its_words() {
         let flag = Flag { variable: "ISLES_REPORT", name: "--report", value: "finish" };
-        let words = |library: Library| library.words(&["a", "b"], 3, &[flag]).join(" ");
+        let words = |library: Library| library.words(&["a", "b"], 3, &[flag], &[]).join(" ");
         let open_mpi = words(Library::OpenMpi);
         assert!(open_mpi.starts_with("--host a:3,b:3 -n 6 "), "{open_mpi}");
+        assert!(open_mpi.contains(" --mca oob_tcp_keepalive_time 2 "), "{open_mpi}");
         assert!(open_mpi.ends_with("-x ISLES_REPORT=finish"), "{open_mpi}");
+        let silence = ["ISLES_HOST_SILENCE".to_owned()];
+        let chosen = Library::OpenMpi.words(&["a"], 1, &[], &silence).join(" ");
+        assert!(chosen.ends_with("-x ISLES_HOST_SILENCE") && !chosen.contains("keepalive"), "{chosen}");
         assert_eq!(words(Library::Mpich), "-hosts a:3,b:3 -n 6 -genv ISLES_REPORT finish");
     }
 
@@ -188,6 +242,7 @@ mod tests {
     fn launchers_are_told_apart() {
         assert_eq!(Library::of_version("mpirun (Open MPI) 4.1.4\n"), Some(Library::OpenMpi));
         assert_eq!(Library::of_version("HYDRA build details:\n    Version: 4.0.2\n"), Some(Library::Mpich));
+        assert_eq!(Library::of_version("MPICH Version:\t4.0.2"), Some(Library::Mpich));
         assert_eq!(Library::of_version("Intel(R) MPI Library"), None);
     }
 

@@ -12,8 +12,8 @@ fn launch(version: &str, line: &str) -> Ended {
     let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{version}' || echo \"told $*\"\n");
     let mpirun = scene.executable("mpirun", script);
     let mut command = scene.isles(&words(line));
-    let path = std::env::var("PATH").unwrap();
-    command.env("PATH", format!("{}:{path}", mpirun.parent().unwrap().display()));
+    // Nothing else is found, nor another launcher that is installed.
+    command.env("PATH", mpirun.parent().unwrap()).env("ISLES_STALL", "60");
     ended(command)
 }
 
@@ -30,6 +30,7 @@ fn a_dry_run_prints_the_line_in_the_words_of_the_library() {
     );
     let told = launch(OPEN_MPI, line).stdout;
     assert!(told.starts_with("mpirun --host a:3,b:3 -n 6 "), "{told}");
+    assert!(told.contains(" -x ISLES_STALL -x "), "what is set goes to the other hosts, too: {told}");
     assert!(told.ends_with(" -x ISLES_REPORT=finish prog --own 1\n"), "{told}");
 }
 

@@ -5,7 +5,7 @@
 
 use crate::init;
 use crate::launch::{Launch, LaunchError};
-use crate::machine::launcher::Launcher;
+use crate::machine::launcher::{Launcher, tell_of_lone_tasks};
 use crate::notice::notice;
 use crate::trace::Collector;
 use isles_runtime::capture::TaskOutcome;
@@ -45,6 +45,7 @@ pub(crate) fn serve_if_rank() {
         }
         std::process::exit(EXIT_USAGE);
     }
+    tell_of_lone_tasks();
 }
 
 /// Refuses.

@@ -4,9 +4,10 @@
 //! What is found is remembered: once the library has begun, it is taken out of the environment for the sake of programs
 //! that a rank starts. Invariant: a process that no launcher started is none of a run.
 
+use crate::notice::notice;
 use crate::settings::table::setting;
-use std::env;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
+use std::{env, fs};
 
 /// A launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,17 +56,62 @@ impl Launcher {
     }
 }
 
+/// Says once, at the first of several tasks of Slurm, that each is alone, unless a machine was chosen.
+///
+/// Only a task itself does it, which the process of Slurm has started: programs that it starts see the same variables.
+pub(crate) fn tell_of_lone_tasks() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        let is_chosen = env::var_os(setting("machine").variable).is_some();
+        let Some(tasks) = lone_tasks(&|name| env::var(name).ok()).filter(|_| !is_chosen) else { return };
+        let parent = format!("/proc/{}/comm", std::os::unix::process::parent_id());
+        if fs::read_to_string(parent).is_ok_and(|name| name.trim() == "slurmstepd") {
+            notice(format_args!(
+                "warning: Slurm has started {tasks} tasks and tells none of the others, so each does all alone; \
+                 `srun --mpi=pmix` makes them ranks of Open MPI, `srun --mpi=pmi2` of MPICH; if this is wanted, say \
+                 so by ISLES_MACHINE"
+            ));
+        }
+    });
+}
+
+/// How many tasks Slurm has started in a step of which this process is the first and knows no other.
+fn lone_tasks(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
+    let number = |name: &str| -> Option<u32> { variable(name)?.parse().ok() };
+    let is_first = number("SLURM_PROCID") == Some(0) && Launcher::of(variable).is_none();
+    number("SLURM_STEP_NUM_TASKS").filter(|tasks| is_first && *tasks > 1)
+}
+
+/// How the launcher of each library is called, by Slurm if that has started this process, else on Debian.
+#[cfg(feature = "mpi")]
+pub(crate) fn names_of_launchers() -> &'static str {
+    match env::var_os("SLURM_STEP_ID") {
+        Some(_) => "; `srun --mpi=pmix` for Open MPI, `srun --mpi=pmi2` for MPICH",
+        None => "; on Debian `mpirun.openmpi`, `mpirun.mpich`",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(set: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        move |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    #[test]
+    fn tasks_of_slurm_that_know_no_other_are_seen_by_the_first() {
+        let step = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "4")];
+        assert_eq!(lone_tasks(&of(&step)), Some(4));
+        assert_eq!(lone_tasks(&of(&[step[0], step[1], ("PMI_RANK", "0")])), None);
+        assert_eq!(lone_tasks(&of(&[("SLURM_PROCID", "1"), step[1]])), None);
+        assert_eq!(lone_tasks(&of(&[step[0], ("SLURM_STEP_NUM_TASKS", "1")])), None);
+        assert_eq!(lone_tasks(&of(&[step[0], ("SLURM_NTASKS", "4")])), None, "a batch script is no step");
+    }
+
     #[test]
     fn launchers_are_known_by_rank_and_size() {
-        let of = |set: &[(&str, &str)]| {
-            Launcher::of(&|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-            })
-        };
+        let of = |set: &[(&str, &str)]| Launcher::of(&of(set));
         let open_mpi =
             of(&[("OMPI_COMM_WORLD_RANK", "2"), ("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "2")]);
         assert_eq!(open_mpi, Some(Launcher { rank: 2, ranks: Some(4) }));

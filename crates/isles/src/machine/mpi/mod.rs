@@ -10,7 +10,7 @@ pub(super) mod recorded;
 
 use crate::init;
 use crate::launch::{Launch, LaunchError};
-use crate::machine::launcher::Launcher;
+use crate::machine::launcher::{Launcher, names_of_launchers, tell_of_lone_tasks};
 use crate::machine::mpi::meeting::Met;
 use crate::machine::mpi::recorded::RecordedRun;
 use crate::notice::notice;
@@ -81,7 +81,7 @@ pub(crate) fn serve_if_rank() {
     if is_place || init::is_running() || RANKS.get().is_some() {
         return;
     }
-    let Some(launcher) = Launcher::of_environment() else { return };
+    let Some(launcher) = Launcher::of_environment() else { return tell_of_lone_tasks() };
     let ranks: &'static Ranks = Box::leak(Box::new(match begin(&launcher) {
         Ok(ranks) => ranks,
         Err(text) => {
@@ -111,9 +111,10 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
     if let Some(size) = launcher.ranks.filter(|size| *size != library.size()) {
         return Err(format!(
             "the launcher says {size} ranks, and the library of this program {}: they belong to different libraries; \
-             this program was built for {}",
+             this program was built for {}; allowed: the launcher of that library{}",
             library.size(),
-            Library::version()
+            Library::version(),
+            names_of_launchers()
         ));
     }
     let met = meeting::meet(&library).inspect_err(|_| library.end())?;
