@@ -6,6 +6,7 @@
 //! borrowed while a message is written or handed on, because both may send.
 
 use crate::bell::Bell;
+use crate::block::{BlockBytes, BlockPool};
 use crate::credit::{PairCredit, window};
 use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, RECORD_BYTES, record_bytes};
 use crate::library::{Library, OpenRequest};
@@ -50,38 +51,6 @@ fn tag_of(class: Class) -> u32 {
     }
 }
 
-/// Memory of a large message.
-#[derive(Debug)]
-struct BlockBytes {
-    lines: Vec<BlockLine>,
-    len: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct BlockLine([u64; 8]);
-
-// NEED: memory that is aligned to 64 bytes, and comes zeroed from the system without being touched.
-// SOUND: a line is eight numbers without padding, and any bits are one.
-unsafe impl bytemuck::Zeroable for BlockLine {}
-// NEED: as above.
-// SOUND: as above.
-unsafe impl bytemuck::Pod for BlockLine {}
-
-impl BlockBytes {
-    fn new(len: usize) -> BlockBytes {
-        BlockBytes { lines: bytemuck::allocation::zeroed_vec(len.div_ceil(size_of::<BlockLine>())), len }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
-    }
-}
-
 /// A large message that has arrived; its sender has its room back when it is dropped.
 #[derive(Debug)]
 pub struct MpiBlock {
@@ -98,14 +67,15 @@ impl BlockMemory for MpiBlock {
 
 impl Drop for MpiBlock {
     fn drop(&mut self) {
-        self.dropped.borrow_mut().push((self.source, self.bytes.len as u64));
+        self.dropped.borrow_mut().push((self.source, self.bytes.bytes().len() as u64));
     }
 }
 
 /// What has arrived behind a block that is still coming, or is that block.
 enum Postponed {
     Message(HandlerId, AlignedBytes),
-    Block(HandlerId, BlockBytes, Option<OpenRequest>),
+    /// With the bytes of its record.
+    Block(HandlerId, BlockBytes, Option<OpenRequest>, usize),
 }
 
 /// What is known of a place with which there was talk.
@@ -151,6 +121,7 @@ pub struct MpiEndpoint {
     sending: RefCell<Vec<(Option<OpenRequest>, SentBytes)>>,
     /// The places and classes that wait for a block.
     stalled: RefCell<Vec<(PlaceId, Class)>>,
+    blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
     /// A send was refused, and since then something was given back.
     refused: Cell<bool>,
@@ -179,6 +150,7 @@ impl MpiEndpoint {
             dirty: RefCell::default(),
             sending: RefCell::default(),
             stalled: RefCell::default(),
+            blocks: Rc::default(),
             dropped: Rc::default(),
             refused: Cell::new(false),
             has_room_again: Cell::new(false),
@@ -240,6 +212,30 @@ impl MpiEndpoint {
         self.refused.set(true);
         self.has_room_again.set(false);
         SendError::Full
+    }
+
+    /// Sends a large message, for which there is room as a block, in a frame, if it is short enough and there is room
+    /// for that: to be told of and to come by itself would take longer. Whether it did.
+    fn send_whole(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        let mut peer = self.peer(to);
+        if len > self.limits().inline_bytes_max || !peer.credit.has_room(class, record_bytes(len)) {
+            return false;
+        }
+        let written = {
+            let _fill = self.reentry.fill();
+            peer.frames[tag_of(class) as usize].add_whole(handler, len, fill)
+        };
+        peer.credit.send(class, written.unwrap_or_default());
+        peer.credit.send_block(len as u64);
+        self.send_frame(to, &mut peer, class);
+        true
     }
 
     /// Sends the frame of a class to `place`.
@@ -331,15 +327,30 @@ impl MpiEndpoint {
                 self.handed_on(source, class, record_bytes(content.len()));
                 return 1;
             }
+            FrameRecord::Whole(handler, content) => {
+                let mut memory = self.blocks.take(content.len());
+                memory.bytes_mut().copy_from_slice(content);
+                let bytes = record_bytes(content.len());
+                if is_behind {
+                    let block = Postponed::Block(handler, memory, None, bytes);
+                    peer.waiting[tag_of(class) as usize].push_back(block);
+                    return 0;
+                }
+                drop(peer);
+                let body = self.block_of(source, memory);
+                deliver(Arrival::Message(Message { source, class, handler, body }));
+                self.handed_on(source, class, bytes);
+                return 1;
+            }
             FrameRecord::Block(handler, len, tag) => {
                 let Some(len) = usize::try_from(len).ok().filter(|len| *len <= BLOCK_MAX) else {
                     drop(peer);
                     self.condemn(source);
                     return 0;
                 };
-                let mut memory = BlockBytes::new(len);
+                let mut memory = self.blocks.take(len);
                 let request = self.library.receive_block(memory.bytes_mut(), source.0, tag);
-                let block = Postponed::Block(handler, memory, Some(request));
+                let block = Postponed::Block(handler, memory, Some(request), BLOCK_RECORD_BYTES);
                 peer.waiting[tag_of(class) as usize].push_back(block);
             }
         }
@@ -348,6 +359,11 @@ impl MpiEndpoint {
             self.stalled.borrow_mut().push((source, class));
         }
         0
+    }
+
+    /// A large message of `source`, as its receiver has it.
+    fn block_of(&self, source: PlaceId, bytes: BlockBytes) -> Body<'static> {
+        Body::Block(Box::new(MpiBlock { bytes, source, dropped: Rc::clone(&self.dropped) }))
     }
 
     /// A record of `source` was handed on: its bytes are to be given back.
@@ -374,10 +390,8 @@ impl MpiEndpoint {
                         count += 1;
                         continue;
                     }
-                    Postponed::Block(handler, bytes, _) => {
-                        let dropped = Rc::clone(&self.dropped);
-                        let block = Box::new(MpiBlock { bytes, source, dropped });
-                        (handler, Body::Block(block), BLOCK_RECORD_BYTES)
+                    Postponed::Block(handler, memory, _, bytes) => {
+                        (handler, self.block_of(source, memory), bytes)
                     }
                 };
                 deliver(Arrival::Message(Message { source, class, handler, body }));
@@ -395,7 +409,7 @@ impl MpiEndpoint {
     fn next_waiting(&self, source: PlaceId, class: Class) -> Option<Postponed> {
         let mut peer = self.peer(source);
         let waiting = &mut peer.waiting[tag_of(class) as usize];
-        if let Postponed::Block(_, _, request) = waiting.front_mut()?
+        if let Postponed::Block(_, _, request, _) = waiting.front_mut()?
             && !self.library.is_done(request)
         {
             return None;
@@ -416,7 +430,7 @@ impl MpiEndpoint {
     fn has_stalled(&self) -> bool {
         self.stalled.borrow().iter().any(|(source, class)| {
             match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {
-                Some(Postponed::Block(_, _, request)) => self.library.is_done(request),
+                Some(Postponed::Block(_, _, request, _)) => self.library.is_done(request),
                 Some(Postponed::Message(..)) => true,
                 None => false,
             }
@@ -542,7 +556,10 @@ impl Endpoint for MpiEndpoint {
                 return Err(self.refuse());
             }
         }
-        let mut memory = BlockBytes::new(len);
+        if self.send_whole(to, class, handler, len, fill) {
+            return Ok(());
+        }
+        let mut memory = self.blocks.take(len);
         {
             let _fill = self.reentry.fill();
             fill(memory.bytes_mut());

@@ -44,6 +44,8 @@ impl Returned {
 pub enum FrameRecord<'a> {
     /// A small message.
     Message(HandlerId, &'a [u8]),
+    /// A large one that is short enough to come along.
+    Whole(HandlerId, &'a [u8]),
     /// A large one, of so many bytes, which comes by itself with this tag.
     Block(HandlerId, u64, u32),
     /// The place has left: it sends nothing more.
@@ -54,6 +56,7 @@ pub enum FrameRecord<'a> {
 const MESSAGE: u16 = 1;
 const BLOCK: u16 = 2;
 const LEFT: u16 = 3;
+const WHOLE: u16 = 4;
 
 /// Bytes that a record with `len` bytes of content takes.
 pub fn record_bytes(len: usize) -> usize {
@@ -107,6 +110,29 @@ impl Frame {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Option<usize> {
+        self.add_record(MESSAGE, handler, room, fill)
+    }
+
+    /// As [`Frame::add`], a large message of `len` bytes; `fill` writes all of it.
+    pub fn add_whole(
+        &mut self,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Option<usize> {
+        self.add_record(WHOLE, handler, len, &mut |room| {
+            fill(room);
+            Some(len)
+        })
+    }
+
+    fn add_record(
+        &mut self,
+        kind: u16,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Option<usize> {
         let start = self.bytes.len();
         let undo = Undo { frame: self, len: start };
         let content = start + RECORD_BYTES;
@@ -116,7 +142,7 @@ impl Frame {
         let frame: &mut Frame = undo.frame;
         frame.bytes.truncate(content + len);
         frame.bytes.resize(start + record_bytes(len), 0);
-        let head = record_head(len as u32, handler, MESSAGE);
+        let head = record_head(len as u32, handler, kind);
         frame.bytes[start..content].copy_from_slice(&head);
         let end = frame.bytes.len();
         let mut undo = undo;
@@ -163,6 +189,7 @@ impl Frame {
             let (content, after) = content.split_at_checked(padded).ok_or(BrokenFrame)?;
             records.push(match u16::from_le_bytes([head[6], head[7]]) {
                 MESSAGE => FrameRecord::Message(handler, &content[..len]),
+                WHOLE => FrameRecord::Whole(handler, &content[..len]),
                 BLOCK if len == 16 => {
                     let tag = u32::try_from(long(content, 8)).map_err(|_| BrokenFrame)?;
                     FrameRecord::Block(handler, long(content, 0), tag)
@@ -205,6 +232,7 @@ mod tests {
     enum Part {
         Message(u16, Vec<u8>, usize),
         Abandoned(usize),
+        Whole(u16, Vec<u8>),
         Block(u16, u64, u32),
         Left,
     }
@@ -214,6 +242,8 @@ mod tests {
             (any::<u16>(), proptest::collection::vec(any::<u8>(), 0..40), 0..9_usize)
                 .prop_map(|(handler, bytes, spare)| Part::Message(handler, bytes, spare)),
             (0..40_usize).prop_map(Part::Abandoned),
+            (any::<u16>(), proptest::collection::vec(any::<u8>(), 0..40))
+                .prop_map(|(handler, bytes)| Part::Whole(handler, bytes)),
             (any::<u16>(), any::<u64>(), any::<u32>()).prop_map(|(h, len, tag)| Part::Block(h, len, tag)),
             Just(Part::Left),
         ]
@@ -239,6 +269,12 @@ mod tests {
                     Part::Abandoned(room) => {
                         prop_assert_eq!(frame.add(HandlerId(1), *room, &mut |_| None), None);
                     }
+                    Part::Whole(handler, bytes) => {
+                        let added = frame
+                            .add_whole(HandlerId(*handler), bytes.len(), &mut |room| room.copy_from_slice(bytes));
+                        prop_assert_eq!(added, Some(record_bytes(bytes.len())));
+                        expected.push(FrameRecord::Whole(HandlerId(*handler), bytes));
+                    }
                     Part::Block(handler, len, tag) => {
                         frame.add_block(HandlerId(*handler), *len, *tag);
                         expected.push(FrameRecord::Block(HandlerId(*handler), *len, *tag));
@@ -259,7 +295,7 @@ mod tests {
         fn garbage_is_refused_or_read_and_nothing_else(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok((_, records)) = Frame::parse(&bytes) {
                 let len = |record: &FrameRecord<'_>| match record {
-                    FrameRecord::Message(_, bytes) => record_bytes(bytes.len()),
+                    FrameRecord::Message(_, bytes) | FrameRecord::Whole(_, bytes) => record_bytes(bytes.len()),
                     FrameRecord::Block(..) => BLOCK_RECORD_BYTES,
                     FrameRecord::Left => RECORD_BYTES,
                 };

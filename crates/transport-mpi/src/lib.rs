@@ -12,6 +12,8 @@ pub mod watch;
 
 #[cfg(feature = "library")]
 mod bell;
+#[cfg(any(feature = "library", test))]
+mod block;
 #[cfg(feature = "library")]
 mod endpoint;
 #[cfg(feature = "library")]

@@ -1,0 +1,120 @@
+//! Memory of large messages, which is used again.
+//!
+//! The system gives memory as zeros, and to have its pages or to write those zeros takes as long as to copy a message.
+//! So what a place had for a large message it keeps for the next one, up to [`SPARE_BYTES_MAX`]. Invariant: memory is
+//! lent to one message at a time; what is in it before that is written is what was there before.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// How many bytes that are not in use a place keeps: as many as it keeps in shared memory.
+const SPARE_BYTES_MAX: usize = 32 << 20;
+
+/// Memory of a message may be so many times as long as the message.
+const SLACK_MAX: usize = 2;
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct BlockLine([u64; 8]);
+
+// NEED: memory that is aligned to 64 bytes, and comes zeroed from the system without being touched.
+// SOUND: a line is eight numbers without padding, and any bits are one.
+unsafe impl bytemuck::Zeroable for BlockLine {}
+// NEED: as above.
+// SOUND: as above.
+unsafe impl bytemuck::Pod for BlockLine {}
+
+/// What a place keeps of the memory of its large messages.
+#[derive(Debug, Default)]
+pub(crate) struct BlockPool(RefCell<Vec<Vec<BlockLine>>>);
+
+impl BlockPool {
+    /// Memory for a message of `len` bytes.
+    pub(crate) fn take(self: &Rc<Self>, len: usize) -> BlockBytes {
+        let wanted = len.div_ceil(size_of::<BlockLine>());
+        let mut spare = self.0.borrow_mut();
+        let fits = |lines: &&Vec<BlockLine>| (wanted..=SLACK_MAX * wanted).contains(&lines.len());
+        let best = spare.iter().filter(fits).map(Vec::len).min();
+        let best = best.and_then(|best| spare.iter().position(|lines| lines.len() == best));
+        let lines = match best {
+            Some(index) => spare.swap_remove(index),
+            None => bytemuck::allocation::zeroed_vec(wanted),
+        };
+        BlockBytes { lines, len, pool: Rc::clone(self) }
+    }
+
+    /// Keeps memory, instead of some that has been here for longer if it is too much together.
+    fn give_back(&self, lines: Vec<BlockLine>) {
+        let bytes = |lines: &Vec<BlockLine>| size_of_val(&lines[..]);
+        if lines.is_empty() || bytes(&lines) > SPARE_BYTES_MAX {
+            return;
+        }
+        let mut spare = self.0.borrow_mut();
+        spare.push(lines);
+        while spare.iter().map(bytes).sum::<usize>() > SPARE_BYTES_MAX {
+            spare.remove(0);
+        }
+    }
+}
+
+/// Memory of a large message; its first byte is aligned to 64.
+#[derive(Debug)]
+pub(crate) struct BlockBytes {
+    lines: Vec<BlockLine>,
+    len: usize,
+    pool: Rc<BlockPool>,
+}
+
+impl BlockBytes {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}
+
+impl Drop for BlockBytes {
+    fn drop(&mut self) {
+        self.pool.give_back(std::mem::take(&mut self.lines));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spare(pool: &BlockPool) -> Vec<usize> {
+        pool.0.borrow().iter().map(|lines| size_of_val(&lines[..])).collect()
+    }
+
+    #[test]
+    fn memory_is_used_again_where_it_fits() {
+        let pool = Rc::new(BlockPool::default());
+        let mut first = pool.take(100_000);
+        first.bytes_mut().fill(7);
+        let address = first.bytes().as_ptr();
+        assert!(address.align_offset(64) == 0 && first.bytes().len() == 100_000);
+        drop(first);
+        let again = pool.take(60_000);
+        assert_eq!((again.bytes().as_ptr(), again.bytes().len()), (address, 60_000));
+        assert_ne!(pool.take(60_000).bytes().as_ptr(), address, "it is lent to one message at a time");
+        drop(again);
+        assert!(pool.take(40_000).bytes().as_ptr() != address, "it would be more than twice as long");
+        assert_eq!(pool.take(0).bytes(), [0; 0]);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_latest() {
+        let pool = Rc::new(BlockPool::default());
+        let most = SPARE_BYTES_MAX / (1 << 20);
+        let lent: Vec<BlockBytes> = (0..most + 3).map(|_| pool.take(1 << 20)).collect();
+        drop(lent);
+        assert_eq!(spare(&pool), vec![1 << 20; most]);
+        drop(pool.take(SPARE_BYTES_MAX + 1));
+        drop(pool.take(2 << 20));
+        assert_eq!(spare(&pool).len(), most - 1, "two that were older made room");
+        assert_eq!(spare(&pool).last(), Some(&(2 << 20)), "and what is longer than all together is not here");
+    }
+}
