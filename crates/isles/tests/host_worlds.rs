@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Seeds in the ordinary tests.
 const SEEDS: u64 = 21;
 
-/// Places of a world: so many that reductions regard hosts, and no multiple of any host's.
+/// The number of places: a prime, and enough for a hierarchical `all_reduce`.
 const PLACES: u32 = 13;
 
 /// Elements of the slices of a team: one message, and several chunks by halves.
@@ -27,7 +27,7 @@ thread_local! {
     static TAKEN: RefCell<Vec<u64>> = RefCell::default();
 }
 
-/// A hostile world of `seed`, with hosts of so many places.
+/// Returns an adversarial plan of `seed` with `places_per_host` places on each host.
 fn plan(seed: u64, places_per_host: u32) -> Plan {
     Plan { places_per_host, words: if seed.is_multiple_of(3) { 0 } else { 16 }, ..Plan::adversarial(seed) }
 }

@@ -7,10 +7,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// How many bytes that are not in use a place keeps: as many as it keeps in shared memory.
+/// The largest number of bytes that the pool holds unused: that of the arena of shared memory.
 const SPARE_BYTES_MAX: usize = 32 << 20;
 
-/// Memory of a message may be so many times as long as the message.
+/// The largest ratio of the length of reused memory to that of its message.
 const SLACK_MAX: usize = 2;
 
 #[derive(Clone, Copy, Debug)]

@@ -216,7 +216,7 @@ impl MpiEndpoint {
 
     /// Sends a large message, for which there is room as a block, in a frame, if it is short enough and there is room
     /// for that: to be told of and to come by itself would take longer. Whether it did.
-    fn send_whole(
+    fn send_inline_block(
         &self,
         to: PlaceId,
         class: Class,
@@ -230,7 +230,7 @@ impl MpiEndpoint {
         }
         let written = {
             let _fill = self.reentry.fill();
-            peer.frames[tag_of(class) as usize].add_whole(handler, len, fill)
+            peer.frames[tag_of(class) as usize].add_inline_block(handler, len, fill)
         };
         peer.credit.send(class, written.unwrap_or_default());
         peer.credit.send_block(len as u64);
@@ -327,7 +327,7 @@ impl MpiEndpoint {
                 self.handed_on(source, class, record_bytes(content.len()));
                 return 1;
             }
-            FrameRecord::Whole(handler, content) => {
+            FrameRecord::InlineBlock(handler, content) => {
                 let mut memory = self.blocks.take(content.len());
                 memory.bytes_mut().copy_from_slice(content);
                 let bytes = record_bytes(content.len());
@@ -556,7 +556,7 @@ impl Endpoint for MpiEndpoint {
                 return Err(self.refuse());
             }
         }
-        if self.send_whole(to, class, handler, len, fill) {
+        if self.send_inline_block(to, class, handler, len, fill) {
             return Ok(());
         }
         let mut memory = self.blocks.take(len);

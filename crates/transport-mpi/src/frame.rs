@@ -44,8 +44,8 @@ impl Returned {
 pub enum FrameRecord<'a> {
     /// A small message.
     Message(HandlerId, &'a [u8]),
-    /// A large one that is short enough to come along.
-    Whole(HandlerId, &'a [u8]),
+    /// A large one that is short enough for the frame.
+    InlineBlock(HandlerId, &'a [u8]),
     /// A large one, of so many bytes, which comes by itself with this tag.
     Block(HandlerId, u64, u32),
     /// The place has left: it sends nothing more.
@@ -56,7 +56,7 @@ pub enum FrameRecord<'a> {
 const MESSAGE: u16 = 1;
 const BLOCK: u16 = 2;
 const LEFT: u16 = 3;
-const WHOLE: u16 = 4;
+const INLINE_BLOCK: u16 = 4;
 
 /// Bytes that a record with `len` bytes of content takes.
 pub fn record_bytes(len: usize) -> usize {
@@ -114,13 +114,13 @@ impl Frame {
     }
 
     /// As [`Frame::add`], a large message of `len` bytes; `fill` writes all of it.
-    pub fn add_whole(
+    pub fn add_inline_block(
         &mut self,
         handler: HandlerId,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Option<usize> {
-        self.add_record(WHOLE, handler, len, &mut |room| {
+        self.add_record(INLINE_BLOCK, handler, len, &mut |room| {
             fill(room);
             Some(len)
         })
@@ -189,7 +189,7 @@ impl Frame {
             let (content, after) = content.split_at_checked(padded).ok_or(BrokenFrame)?;
             records.push(match u16::from_le_bytes([head[6], head[7]]) {
                 MESSAGE => FrameRecord::Message(handler, &content[..len]),
-                WHOLE => FrameRecord::Whole(handler, &content[..len]),
+                INLINE_BLOCK => FrameRecord::InlineBlock(handler, &content[..len]),
                 BLOCK if len == 16 => {
                     let tag = u32::try_from(long(content, 8)).map_err(|_| BrokenFrame)?;
                     FrameRecord::Block(handler, long(content, 0), tag)
@@ -232,7 +232,7 @@ mod tests {
     enum Part {
         Message(u16, Vec<u8>, usize),
         Abandoned(usize),
-        Whole(u16, Vec<u8>),
+        InlineBlock(u16, Vec<u8>),
         Block(u16, u64, u32),
         Left,
     }
@@ -243,7 +243,7 @@ mod tests {
                 .prop_map(|(handler, bytes, spare)| Part::Message(handler, bytes, spare)),
             (0..40_usize).prop_map(Part::Abandoned),
             (any::<u16>(), proptest::collection::vec(any::<u8>(), 0..40))
-                .prop_map(|(handler, bytes)| Part::Whole(handler, bytes)),
+                .prop_map(|(handler, bytes)| Part::InlineBlock(handler, bytes)),
             (any::<u16>(), any::<u64>(), any::<u32>()).prop_map(|(h, len, tag)| Part::Block(h, len, tag)),
             Just(Part::Left),
         ]
@@ -269,11 +269,11 @@ mod tests {
                     Part::Abandoned(room) => {
                         prop_assert_eq!(frame.add(HandlerId(1), *room, &mut |_| None), None);
                     }
-                    Part::Whole(handler, bytes) => {
-                        let added = frame
-                            .add_whole(HandlerId(*handler), bytes.len(), &mut |room| room.copy_from_slice(bytes));
+                    Part::InlineBlock(handler, bytes) => {
+                        let mut fill = |room: &mut [u8]| room.copy_from_slice(bytes);
+                        let added = frame.add_inline_block(HandlerId(*handler), bytes.len(), &mut fill);
                         prop_assert_eq!(added, Some(record_bytes(bytes.len())));
-                        expected.push(FrameRecord::Whole(HandlerId(*handler), bytes));
+                        expected.push(FrameRecord::InlineBlock(HandlerId(*handler), bytes));
                     }
                     Part::Block(handler, len, tag) => {
                         frame.add_block(HandlerId(*handler), *len, *tag);
@@ -295,7 +295,7 @@ mod tests {
         fn garbage_is_refused_or_read_and_nothing_else(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok((_, records)) = Frame::parse(&bytes) {
                 let len = |record: &FrameRecord<'_>| match record {
-                    FrameRecord::Message(_, bytes) | FrameRecord::Whole(_, bytes) => record_bytes(bytes.len()),
+                    FrameRecord::Message(_, bytes) | FrameRecord::InlineBlock(_, bytes) => record_bytes(bytes.len()),
                     FrameRecord::Block(..) => BLOCK_RECORD_BYTES,
                     FrameRecord::Left => RECORD_BYTES,
                 };

@@ -63,7 +63,7 @@ mod sync;
 mod words;
 
 #[cfg(not(loom))]
-pub use endpoint::{ShmEndpoint, hosts_look};
+pub use endpoint::{ShmEndpoint, polling_time};
 #[cfg(not(loom))]
 pub use layout::{BatchLimits, Geometry, PROCESSORS_MAX};
 pub use parking::PLACES_MAX;

@@ -14,7 +14,7 @@ use crate::program::Program;
 const PROCESSES: &str = "isles, processes";
 const RANKS: &str = "isles, ranks";
 const OVER_OPEN_MPI: &str = "isles over Open MPI";
-const FLAT: &str = "isles, hosts disregarded";
+const FLAT: &str = "isles, flat";
 const OVER_MPICH: &str = "isles over MPICH";
 
 /// All groups, in the order in which they are run.

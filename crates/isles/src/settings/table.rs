@@ -388,9 +388,9 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "collectives",
         variable: "ISLES_COLLECTIVES",
         flag: None,
-        about: "How [teams over several hosts](teams.md) go: by `hosts`, of which one member talks to the others, or \
-                `flat`, as on one host",
-        default: SettingDefault::Words("`hosts`"),
+        about: "Collectives of [teams over several hosts](teams.md): `hierarchical`, where one member of each host talks to \
+                other hosts, or `flat`, as on one host",
+        default: SettingDefault::Words("`hierarchical`"),
         machines: RANKS,
         stored: Stored::Nowhere,
         read: READ_ELSEWHERE,

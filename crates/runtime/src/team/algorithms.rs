@@ -15,14 +15,14 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
-//! Where members are on several hosts and some of them together, leaders of the hosts talk for all
-//! ([`super::schedule::TeamHosts`]):
+//! Where members are on several hosts and some of them together, collectives are hierarchical: the leader of a host
+//! talks to other hosts for all of it ([`super::schedule::TeamHosts`]):
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
-//! | `barrier` | [`FLAT_HOSTS_MAX`] hosts | all at leaders, these at the first one | these by dissemination |
+//! | `barrier` | [`FLAT_LEADERS_MAX`] hosts | all at leaders, these at the first one | these by dissemination |
 //! | `broadcast` | any length | from leader to leader as above, then within each host | |
-//! | `all_reduce`, [`HOSTS_REDUCE_MIN`] members | [`SWAP_BYTES_MAX`] | to the first, then as a broadcast | as above |
+//! | `all_reduce` of [`HIERARCHICAL_REDUCE_MIN`] | [`SWAP_BYTES_MAX`] | `reduce`, then `broadcast` | as above |
 //!
 //! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most
 //! [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer
@@ -30,7 +30,7 @@
 //! `all_..` forms on slices it may be as much as the slice that its task takes there.
 
 use super::ongoing::OngoingCollective;
-use super::schedule::{Branch, Shape, Tree};
+use super::schedule::{Shape, Tree, TreeNode};
 use crate::local::Local;
 use std::rc::Rc;
 
@@ -99,13 +99,19 @@ pub enum BroadcastAlgorithm {
 /// single value, whose length only its owner knows.
 pub trait Collectives {
     /// How a broadcast to so many members goes; none: by the rules.
-    fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm>;
+    fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
+        let _ = (members, bytes);
+        None
+    }
 
     /// Whether all members give the root of a reduction what they have, and it alone folds.
-    fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool;
+    fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool {
+        let _ = (members, bytes);
+        false
+    }
 
-    /// Whether members of one host meet and reduce before hosts talk to each other; only where there are several.
-    fn regards_hosts(&self) -> bool {
+    /// Whether one member of each host talks to other hosts for all of its host; asked only where there are several.
+    fn is_hierarchical(&self) -> bool {
         true
     }
 }
@@ -117,9 +123,9 @@ impl Local {
         assert!(set.is_ok(), "the collectives of a place are said once");
     }
 
-    /// Whether members of one host do together what goes between hosts.
-    pub(super) fn regards_hosts(&self) -> bool {
-        self.collectives.get().is_none_or(|collectives| collectives.regards_hosts())
+    /// Whether one member of each host talks to other hosts for all of its host.
+    pub(super) fn has_hierarchical_collectives(&self) -> bool {
+        self.collectives.get().is_none_or(|collectives| collectives.is_hierarchical())
     }
 }
 
@@ -173,32 +179,32 @@ pub(super) fn barrier_algorithm(size: usize) -> BarrierAlgorithm {
     }
 }
 
-/// Most hosts whose leaders all meet at the first one; of more, each would wait for it.
-const FLAT_HOSTS_MAX: usize = 4;
+/// The largest number of hosts whose leaders all meet at the first one; it would have too much to do with more.
+const FLAT_LEADERS_MAX: usize = 4;
 
-/// Fewest members of whom the first folds for the others in an `all_reduce` between hosts: among fewer, to go up a tree
-/// and down again takes longer than twice the messages. Measured on 2 and 3 hosts of 2 to 4 members on two cores.
-const HOSTS_REDUCE_MIN: usize = 12;
+/// The least number of members for a hierarchical `all_reduce`: among fewer, a tree up and down takes longer than twice
+/// the messages of doubled distances. Measured on 2 and 3 hosts of 2 to 4 members on two cores.
+const HIERARCHICAL_REDUCE_MIN: usize = 12;
 
-/// Whether an `all_reduce` of a short vector goes to the first member and then to all.
-pub(super) fn reduces_by_hosts(ongoing: &OngoingCollective<'_>) -> bool {
-    ongoing.size() >= HOSTS_REDUCE_MIN && ongoing.hosts().is_some()
+/// Whether a short `all_reduce` is a reduction to the first member and then a broadcast.
+pub(super) fn reduces_hierarchically(ongoing: &OngoingCollective<'_>) -> bool {
+    ongoing.size() >= HIERARCHICAL_REDUCE_MIN && ongoing.hosts().is_some()
 }
 
-/// How the leaders of so many hosts meet.
-pub(super) fn hosts_barrier_algorithm(hosts: usize) -> BarrierAlgorithm {
-    if hosts <= FLAT_HOSTS_MAX { BarrierAlgorithm::AtFirst } else { BarrierAlgorithm::Dissemination }
+/// Returns the algorithm by which the leaders of `hosts` hosts meet.
+pub(super) fn leaders_barrier_algorithm(hosts: usize) -> BarrierAlgorithm {
+    if hosts <= FLAT_LEADERS_MAX { BarrierAlgorithm::AtFirst } else { BarrierAlgorithm::Dissemination }
 }
 
-/// The place of this member in the tree from `root` by which `chunks` chunks go to all, by the rules.
-pub(super) fn broadcast_branch(ongoing: &OngoingCollective<'_>, root: usize, chunks: usize) -> Branch {
+/// Returns the node of this member in the tree by which `chunks` chunks go from `root` to all, by the rules.
+pub(super) fn broadcast_tree(ongoing: &OngoingCollective<'_>, root: usize, chunks: usize) -> TreeNode {
     let (rank, size) = (ongoing.rank(), ongoing.size());
     match ongoing.hosts() {
         Some(hosts) => {
             let shape = broadcast_shape(hosts.leaders().len(), chunks);
-            Branch::ByHosts(hosts.tree(root, shape, broadcast_shape(hosts.together(), chunks)))
+            TreeNode::Hierarchical(hosts.tree(root, shape, broadcast_shape(hosts.own_size(), chunks)))
         }
-        None => Branch::Plain(Tree::new(broadcast_shape(size, chunks), rank, root, size)),
+        None => TreeNode::Flat(Tree::new(broadcast_shape(size, chunks), rank, root, size)),
     }
 }
 

@@ -6,7 +6,7 @@
 //! business of the callers.
 
 use super::algorithms::{
-    AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm, hosts_barrier_algorithm,
+    AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
 };
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
 use super::schedule::{Chunks, Shape, TeamHosts, Tree, dissemination};
@@ -324,7 +324,7 @@ impl<'t> OngoingCollective<'t> {
             && let Some(hosts) = self.hosts()
         {
             // In a box, so that a meeting on one host is no larger for it.
-            return Box::pin(self.meet_by_hosts(hosts, first)).await;
+            return Box::pin(self.meet_hierarchically(hosts, first)).await;
         }
         match barrier_algorithm(size) {
             BarrierAlgorithm::Dissemination => {
@@ -353,9 +353,9 @@ impl<'t> OngoingCollective<'t> {
         Ok(())
     }
 
-    /// As [`OngoingCollective::meet`]: each host at its leader, and the leaders for all.
+    /// As [`OngoingCollective::meet`]: the members of a host meet at its leader, and the leaders meet for all.
     #[cold]
-    async fn meet_by_hosts(&self, hosts: &TeamHosts, first: usize) -> Result<()> {
+    async fn meet_hierarchically(&self, hosts: &TeamHosts, first: usize) -> Result<()> {
         let (leader, others) = hosts.own();
         if self.rank() != leader {
             self.signal(leader, first)?;
@@ -364,9 +364,9 @@ impl<'t> OngoingCollective<'t> {
         for other in others {
             self.await_signal(*other, first).await?;
         }
-        let (number, leaders) = (hosts.number(), hosts.leaders());
-        match hosts_barrier_algorithm(leaders.len()) {
-            BarrierAlgorithm::AtFirst if number > 0 => {
+        let (own, leaders) = (hosts.own_host(), hosts.leaders());
+        match leaders_barrier_algorithm(leaders.len()) {
+            BarrierAlgorithm::AtFirst if own > 0 => {
                 self.signal(leaders[0], first)?;
                 self.await_signal(leaders[0], first).await?;
             }
@@ -377,9 +377,9 @@ impl<'t> OngoingCollective<'t> {
                 leaders[1..].iter().try_for_each(|other| self.signal(*other, first))?;
             }
             BarrierAlgorithm::Dissemination | BarrierAlgorithm::Tree => {
-                for (round_number, round) in dissemination(number, leaders.len()).enumerate() {
-                    self.signal(leaders[round.to], first + round_number)?;
-                    self.await_signal(leaders[round.from], first + round_number).await?;
+                for (number, round) in dissemination(own, leaders.len()).enumerate() {
+                    self.signal(leaders[round.to], first + number)?;
+                    self.await_signal(leaders[round.from], first + number).await?;
                 }
             }
         }

@@ -9,14 +9,14 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_branch, chunk_len, reduces_by_hosts, reduces_serially,
+    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_tree, chunk_len, reduces_hierarchically, reduces_serially,
     spread,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
 use super::rows;
 use super::schedule::{
-    Branch, Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, dissemination,
+    Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, TreeNode, dissemination,
 };
 use crate::error::Result;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -34,18 +34,18 @@ impl Team {
     ) -> Result<()> {
         let ongoing = self.begin_at::<T>(CollectiveKind::BroadcastSlice, root).await?;
         let (bytes, mut chunks) = cut(slice);
-        let branch = match spread(ongoing.size(), Some(bytes)) {
+        let node = match spread(ongoing.size(), Some(bytes)) {
             Some(BroadcastAlgorithm::Tree { shape, chunk_bytes }) => {
                 chunks = Chunks::new(slice.len(), (chunk_bytes / size_of::<T>().max(1)).max(1));
-                Branch::Plain(Tree::new(shape, ongoing.rank(), root, ongoing.size()))
+                TreeNode::Flat(Tree::new(shape, ongoing.rank(), root, ongoing.size()))
             }
             Some(BroadcastAlgorithm::ScatterAllGather) => {
                 rows::scatter_all_gather(&ongoing, root, slice).await?;
                 return ongoing.complete(());
             }
-            None => broadcast_branch(&ongoing, root, chunks.count()),
+            None => broadcast_tree(&ongoing, root, chunks.count()),
         };
-        hand_down(&ongoing, &branch, 0, slice, chunks).await?;
+        broadcast_down(&ongoing, &node, 0, slice, chunks).await?;
         ongoing.complete(())
     }
 
@@ -101,11 +101,11 @@ impl Team {
         let folding = ReductionTree::new(ongoing.size(), 0);
         if size_of_val(slice) <= SWAP_BYTES_MAX {
             let chunks = Chunks::new(slice.len(), slice.len().max(1));
-            if reduces_by_hosts(&ongoing) {
+            if reduces_hierarchically(&ongoing) {
                 for step in folding.to_root(ongoing.rank()) {
                     fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
                 }
-                hand_down(&ongoing, &broadcast_branch(&ongoing, 0, 1), 1, slice, chunks).await?;
+                broadcast_down(&ongoing, &broadcast_tree(&ongoing, 0, 1), 1, slice, chunks).await?;
                 return ongoing.complete(());
             }
             for step in folding.to_all(ongoing.rank()) {
@@ -176,11 +176,11 @@ fn cut<T>(slice: &[T]) -> (usize, Chunks) {
     (size_of_val(slice), Chunks::new(slice.len(), chunk_len(slice.len(), size_of::<T>())))
 }
 
-/// Gives all members the slice of the root of a tree, in which this one has a place; chunks are counted from `first`.
+/// Gives all members the slice of the root of the tree in which `node` is this member; steps are counted from `first`.
 #[inline]
-async fn hand_down<T: NoUninit + AnyBitPattern>(
+async fn broadcast_down<T: NoUninit + AnyBitPattern>(
     ongoing: &OngoingCollective<'_>,
-    branch: &Branch,
+    node: &TreeNode,
     first: usize,
     slice: &mut [T],
     chunks: Chunks,
@@ -188,12 +188,12 @@ async fn hand_down<T: NoUninit + AnyBitPattern>(
     let bytes = size_of_val(slice);
     for index in 0..chunks.count() {
         let chunk = &mut slice[chunks.range(index)];
-        if let Some(parent) = branch.parent() {
+        if let Some(parent) = node.parent() {
             ongoing.pull_into(parent, first + index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
         }
-        ongoing.push_to_all(branch.children(), first + index, bytes, bytemuck::cast_slice(chunk)).await?;
+        ongoing.push_to_all(node.children(), first + index, bytes, bytemuck::cast_slice(chunk)).await?;
     }
-    for child in branch.children() {
+    for child in node.children() {
         ongoing.settle(child, bytes, chunks).await?;
     }
     Ok(())

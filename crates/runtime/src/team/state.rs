@@ -127,7 +127,7 @@ impl TeamState {
     #[cold]
     fn find_hosts(&self) -> Option<TeamHosts> {
         Local::with(|local| {
-            let hosts = local.endpoint().other_hosts().filter(|_| local.regards_hosts())?;
+            let hosts = local.endpoint().other_hosts().filter(|_| local.has_hierarchical_collectives())?;
             let members = self.members();
             TeamHosts::new(members.len(), self.rank()?, |rank| hosts.host_of(members.member(rank)))
         })

@@ -5,10 +5,12 @@
 //! it is chosen in [`super::algorithms`].
 
 use super::Team;
-use super::algorithms::{BroadcastAlgorithm, broadcast_branch, reduces_by_hosts, reduces_serially, spread};
+use super::algorithms::{
+    BroadcastAlgorithm, broadcast_tree, reduces_hierarchically, reduces_serially, spread,
+};
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
-use super::schedule::{Branch, ReductionStep, ReductionTree, Shape, Side, Tree, dissemination, pairwise};
+use super::schedule::{ReductionStep, ReductionTree, Shape, Side, Tree, TreeNode, dissemination, pairwise};
 use crate::error::Result;
 use crate::wire::{Reader, Writer};
 use serde::Serialize;
@@ -27,16 +29,16 @@ impl Team {
         value: Option<T>,
     ) -> Result<T> {
         let ongoing = self.begin_at::<T>(CollectiveKind::Broadcast, root).await?;
-        let of_shape = |shape| Branch::Plain(Tree::new(shape, ongoing.rank(), root, ongoing.size()));
-        let branch = match spread(ongoing.size(), None) {
+        let of_shape = |shape| TreeNode::Flat(Tree::new(shape, ongoing.rank(), root, ongoing.size()));
+        let node = match spread(ongoing.size(), None) {
             Some(BroadcastAlgorithm::Tree { shape, .. }) => of_shape(shape),
             Some(BroadcastAlgorithm::ScatterAllGather) => of_shape(Shape::Binomial),
-            None => broadcast_branch(&ongoing, root, 1),
+            None => broadcast_tree(&ongoing, root, 1),
         };
         if ongoing.rank() == root && value.is_none() {
             return Err(ongoing.misused("the root of a broadcast has no value"));
         }
-        let value = hand_down(&ongoing, &branch, 0, value).await?;
+        let value = broadcast_down(&ongoing, &node, 0, value).await?;
         ongoing.complete(value)
     }
 
@@ -62,7 +64,7 @@ impl Team {
             };
             return ongoing.complete(all);
         }
-        let value = fold_to_root(&ongoing, folding, value, &operator).await?;
+        let value = reduce_to_root(&ongoing, folding, value, &operator).await?;
         let is_root = ongoing.rank() == root;
         ongoing.complete(is_root.then_some(value))
     }
@@ -78,9 +80,9 @@ impl Team {
     ) -> Result<T> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllReduce).await?;
         let folding = ReductionTree::new(ongoing.size(), 0);
-        if reduces_by_hosts(&ongoing) {
-            let value = fold_to_root(&ongoing, folding, value, &operator).await?;
-            let value = hand_down(&ongoing, &broadcast_branch(&ongoing, 0, 1), 1, Some(value)).await?;
+        if reduces_hierarchically(&ongoing) {
+            let value = reduce_to_root(&ongoing, folding, value, &operator).await?;
+            let value = broadcast_down(&ongoing, &broadcast_tree(&ongoing, 0, 1), 1, Some(value)).await?;
             return ongoing.complete(value);
         }
         let mut value = value;
@@ -217,26 +219,26 @@ fn put<T>(side: Side, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
     }
 }
 
-/// Gives all members the value of the root of a tree, in which this one has a place; what others pass is not looked at.
-async fn hand_down<T: Serialize + DeserializeOwned>(
+/// Gives all members the value of the root of the tree in which `node` is this member.
+async fn broadcast_down<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
-    branch: &Branch,
+    node: &TreeNode,
     step: usize,
     value: Option<T>,
 ) -> Result<T> {
-    let value = match (branch.parent(), value) {
+    let value = match (node.parent(), value) {
         (None, Some(value)) => value,
         (Some(parent), _) => ongoing.receive(parent, step).await?,
         (None, None) => unreachable!("the root has a value"),
     };
-    for child in branch.children() {
+    for child in node.children() {
         ongoing.give(child, step, &value).await?;
     }
     Ok(value)
 }
 
 /// Folds the values of all members at the root of the tree; the others have a part of it then.
-async fn fold_to_root<T: Serialize + DeserializeOwned>(
+async fn reduce_to_root<T: Serialize + DeserializeOwned>(
     ongoing: &OngoingCollective<'_>,
     folding: ReductionTree,
     mut value: T,

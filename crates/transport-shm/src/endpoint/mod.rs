@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use waiter::Waiter;
-pub use waiter::hosts_look;
+pub use waiter::polling_time;
 
 /// The endpoint of a place that shares a segment with all others of its run.
 ///
@@ -76,7 +76,7 @@ impl ShmEndpoint {
         }
     }
 
-    /// Lets each wait look for [`hosts_look`] at least before it sleeps, as a place needs to which other hosts write:
+    /// Lets each wait look for [`polling_time`] at least before it sleeps, as a place needs to which other hosts write:
     /// they wake it only after they have been silent for a while. Of those hosts some may be containers of this
     /// machine, so `places` places of the run share its `processors` processors.
     #[must_use]

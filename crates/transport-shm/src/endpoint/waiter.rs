@@ -38,7 +38,7 @@ const SPIN_MAX: Duration = Duration::from_micros(250);
 /// How long a place looks at least that other hosts write to, if `places` places of the run have `processors`
 /// processors of its machine together: several times what an answer takes over TCP, or, where places wait for their
 /// turns, what all of them take. It gives the processor away meanwhile, if somebody wants it.
-pub fn hosts_look(places: u32, processors: u32) -> Duration {
+pub fn polling_time(places: u32, processors: u32) -> Duration {
     if places <= processors { Duration::from_micros(200) } else { Duration::from_millis(2) }
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Waiter {
     /// How long to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
     spin: Cell<Duration>,
     /// How long each wait looks at least ([`Waiter::look_for_hosts`]).
-    hosts_look: Option<Duration>,
+    polling_time: Option<Duration>,
     /// The last wait ended because its time was over, with nothing found.
     found_nothing: Cell<bool>,
     /// The processor of this place, if one is kept for it.
@@ -80,18 +80,18 @@ impl Waiter {
         Waiter {
             wait_policy,
             spin: Cell::new(wait_policy.spin),
-            hosts_look: None,
+            polling_time: None,
             found_nothing: Cell::new(false),
             core_balance: CoreBalance::of(segment, here),
             unpark_signal: Arc::new(unpark_signal),
         }
     }
 
-    /// From now on each wait looks for [`hosts_look`] at least before a sleep, on whose end others may count; but after
-    /// a sleep whose time was over, and that nothing has ended, it sleeps on at once. It keeps the processor only if
+    /// Lets each wait look for [`polling_time`] at least before a sleep, on whose end others may count; but after a
+    /// sleep whose time was over, and that nothing has ended, it sleeps on at once. It keeps the processor only if
     /// `places` places of the run have `processors` processors of this machine together.
     pub fn look_for_hosts(&mut self, places: u32, processors: u32) {
-        self.hosts_look = Some(hosts_look(places, processors));
+        self.polling_time = Some(polling_time(places, processors));
         self.wait_policy = WaitPolicy::of(places, processors);
         self.spin.set(self.wait_policy.spin);
     }
@@ -137,7 +137,7 @@ impl Waiter {
             let slept = start.elapsed();
             self.adapt(slept);
             let is_long = |look: Duration| timeout.is_some_and(|timeout| slept >= timeout && timeout >= look);
-            self.found_nothing.set(self.hosts_look.is_some_and(is_long) && !ready());
+            self.found_nothing.set(self.polling_time.is_some_and(is_long) && !ready());
         }
         self.take_unpark();
     }
@@ -200,7 +200,7 @@ impl Waiter {
         let start = Instant::now();
         (0..self.wait_policy.yields).any(|_| turn())
             || self
-                .hosts_look
+                .polling_time
                 .is_some_and(|look| (0..).take_while(|_| start.elapsed() < look).any(|_: u32| turn()))
     }
 

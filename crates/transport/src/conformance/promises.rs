@@ -8,7 +8,7 @@ use super::script::calls::{self, PingPong};
 use super::script::death::{End, death};
 use super::script::exchange::Exchange;
 use super::script::held_blocks::held_blocks;
-use super::script::multicast::Several;
+use super::script::multicast::MulticastExchange;
 use super::script::refused_sends::refused_sends;
 use super::script::shared::{self, Regions, Words};
 use super::script::traffic::{SendForm, small_max};
@@ -148,7 +148,7 @@ pub fn a_message_taken_alone_is_the_oldest() -> Promise {
 
 /// A message to several places arrives once at each, in order with the others of its class.
 pub fn a_message_to_several_arrives_at_each_in_order() -> Promise {
-    Promise { places: 4, script: |_| Box::new(Several::default()) }
+    Promise { places: 4, script: |_| Box::new(MulticastExchange::default()) }
 }
 
 /// Words are written by any place that shares memory with theirs, and seen by all of those.

@@ -71,7 +71,7 @@ const WORDS_1M: usize = (1 << 20) / size_of::<u64>();
 enum Collective {
     Barrier,
     AllReduce,
-    /// Of so many words, element by element.
+    /// `all_reduce_slice` of this many words.
     AllReduceSlice(usize),
     /// Of that many words, the root changing each time.
     Broadcast(usize),

@@ -10,7 +10,7 @@ use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
-use isles_transport_shm::{Segment, hosts_look, processors};
+use isles_transport_shm::{Segment, polling_time, processors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -63,8 +63,8 @@ pub(in crate::machine) struct Met {
     pub(in crate::machine) endpoint: Ends,
     /// For each rank, the first one with which it shares memory.
     pub(in crate::machine) hosts: Vec<u32>,
-    /// Whether teams regard them.
-    pub(in crate::machine) teams_regard_hosts: bool,
+    /// Whether one rank of each host talks to other hosts for all of it in collectives.
+    pub(in crate::machine) hierarchical_collectives: bool,
 }
 
 /// Brings all ranks together.
@@ -86,11 +86,11 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let hellos = library.gather_all(&own.to_bytes());
     let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
     check_alike(&hellos)?;
-    let (silence, teams_regard_hosts) = (silence_limit()?, teams_regard_hosts()?);
-    let crowds = crowds(&hellos);
+    let (silence, hierarchical_collectives) = (silence_limit()?, hierarchical_collectives()?);
+    let loads = machine_loads(&hellos);
     bell.know(hellos.iter().map(|hello| {
-        let (places, processors) = crowds[&hello.machine];
-        (hello.bell, hosts_look(places, processors))
+        let load = &loads[&hello.machine];
+        (hello.bell, polling_time(load.ranks, load.processors))
     }));
     let first = |hello: &Hello| hellos.iter().position(|other| other.host == hello.host);
     let hosts: Vec<u32> = hellos.iter().map(|hello| first(hello).unwrap_or(0) as u32).collect();
@@ -106,8 +106,8 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let own_number = PlaceId(number(here).unwrap_or(0) as u32);
     let mut near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
     if neighbours.len() < hellos.len() {
-        let (places, processors) = crowds[&own.machine];
-        near = near.looking_for_hosts(places, processors);
+        let load = &loads[&own.machine];
+        near = near.looking_for_hosts(load.ranks, load.processors);
     }
     let siblings = neighbours.iter().enumerate().filter(|(_, rank)| **rank != here);
     let siblings = siblings.map(|(number, rank)| (PlaceId(number as u32), hellos[*rank].process));
@@ -125,17 +125,26 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let sharing = hosts.iter().copied().map(PlaceId).collect();
     let here = PlaceId(library.rank());
     let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
-    Ok(Met { endpoint, hosts, teams_regard_hosts })
+    Ok(Met { endpoint, hosts, hierarchical_collectives })
 }
 
-/// By machine: how many ranks have how many of its processors together.
-fn crowds(hellos: &[Hello]) -> BTreeMap<[u8; 16], (u32, u32)> {
+/// The ranks on one machine, and the processors that they have together.
+struct MachineLoad {
+    ranks: u32,
+    processors: u32,
+}
+
+/// Returns the load of each machine, by its name.
+fn machine_loads(hellos: &[Hello]) -> BTreeMap<[u8; 16], MachineLoad> {
     let mut sets: BTreeMap<[u8; 16], Vec<[u8; CPU_SET_BYTES]>> = BTreeMap::new();
     for hello in hellos {
         sets.entry(hello.machine).or_default().push(hello.processors);
     }
-    let crowd = |sets: Vec<_>| (sets.len() as u32, processors_of(&sets).len() as u32);
-    sets.into_iter().map(|(machine, sets)| (machine, crowd(sets))).collect()
+    let load = |sets: Vec<_>| MachineLoad {
+        ranks: sets.len() as u32,
+        processors: processors_of(&sets).len() as u32,
+    };
+    sets.into_iter().map(|(machine, sets)| (machine, load(sets))).collect()
 }
 
 fn check_alike(hellos: &[Hello]) -> Result<(), String> {
@@ -236,12 +245,12 @@ fn silence_limit() -> Result<Option<Duration>, String> {
 /// How teams over several hosts go.
 const COLLECTIVES: &SettingRow = setting("collectives");
 
-/// What [`COLLECTIVES`] says; hosts are regarded if it says nothing.
-fn teams_regard_hosts() -> Result<bool, String> {
+/// What [`COLLECTIVES`] says; hierarchical if it says nothing.
+fn hierarchical_collectives() -> Result<bool, String> {
     match std::env::var(COLLECTIVES.variable).as_deref() {
-        Ok("" | "hosts") | Err(_) => Ok(true),
+        Ok("" | "hierarchical") | Err(_) => Ok(true),
         Ok("flat") => Ok(false),
-        Ok(said) => Err(format!("{} is {said:?}; allowed: hosts, flat", COLLECTIVES.variable)),
+        Ok(said) => Err(format!("{} is {said:?}; allowed: hierarchical, flat", COLLECTIVES.variable)),
     }
 }
 

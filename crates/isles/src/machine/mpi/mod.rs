@@ -16,7 +16,7 @@ use crate::machine::mpi::recorded::RecordedRun;
 use crate::notice::notice;
 use crate::trace::{Collector, attach};
 use isles_runtime::capture::TaskOutcome;
-use isles_runtime::{BroadcastAlgorithm, Clock, Collectives, Local, Result, RunReport, run};
+use isles_runtime::{Clock, Collectives, Local, Result, RunReport, run};
 use isles_transport::composite::CompositeEndpoint;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_mpi::{Library, MpiEndpoint};
@@ -138,19 +138,11 @@ fn tell_if_late() -> mpsc::Sender<()> {
     waits
 }
 
-/// Teams that disregard hosts.
-struct Flat;
+/// Collectives that disregard hosts.
+struct FlatCollectives;
 
-impl Collectives for Flat {
-    fn broadcast(&self, _: usize, _: Option<usize>) -> Option<BroadcastAlgorithm> {
-        None
-    }
-
-    fn reduces_serially(&self, _: usize, _: Option<usize>) -> bool {
-        false
-    }
-
-    fn regards_hosts(&self) -> bool {
+impl Collectives for FlatCollectives {
+    fn is_hierarchical(&self) -> bool {
         false
     }
 }
@@ -158,15 +150,15 @@ impl Collectives for Flat {
 /// Runs the place of this rank by `body`, recorded for `collector` if there is one; all ranks call it at once.
 pub(super) fn run_place<V>(
     library: &Library,
-    Met { endpoint, hosts, teams_regard_hosts }: Met,
+    Met { endpoint, hosts, hierarchical_collectives }: Met,
     collector: Option<Collector>,
     body: impl FnOnce(&Rc<Local>) -> V,
 ) -> V {
     let recorded = collector.map(|collector| RecordedRun::begin(library, &hosts, collector));
     let endpoint = attach(endpoint, recorded.as_ref().map(RecordedRun::collector));
     let local = Local::new(endpoint, Clock::host());
-    if !teams_regard_hosts {
-        local.set_collectives(Rc::new(Flat));
+    if !hierarchical_collectives {
+        local.set_collectives(Rc::new(FlatCollectives));
     }
     let outcome = body(&local);
     // The end of the endpoint waits for those of the others, so that nothing is under way.

@@ -54,24 +54,24 @@ impl TeamHosts {
     }
 
     /// The number of the own host.
-    pub(in crate::team) fn number(&self) -> usize {
+    pub(in crate::team) fn own_host(&self) -> usize {
         self.of[self.rank] as usize
     }
 
     /// How many members are on the own host.
-    pub(in crate::team) fn together(&self) -> usize {
+    pub(in crate::team) fn own_size(&self) -> usize {
         self.own.len()
     }
 
-    /// The place of this member in a tree from `root` to all. Leaders hang together in `shape`, and `root` leads on its
-    /// host; the others of a host hang below its leader in the shape `within`.
-    pub(in crate::team) fn tree(&self, root: usize, shape: Shape, within: Shape) -> HostTree {
+    /// Returns the parent and the children of this member in a tree from `root` to all. `leaders` is the shape of the
+    /// tree of the leaders, where `root` leads on its host; `members` that of the tree within each host.
+    pub(in crate::team) fn tree(&self, root: usize, leaders: Shape, members: Shape) -> HierarchicalTree {
         let root_host = self.of[root] as usize;
         let leader_of = |host: usize| if host == root_host { root } else { self.leaders[host] };
         let (mut parent, mut children) = (None, Vec::new());
-        let own_leader = leader_of(self.number());
+        let own_leader = leader_of(self.own_host());
         if self.rank == own_leader {
-            let tree = Tree::new(shape, self.number(), root_host, self.leaders.len());
+            let tree = Tree::new(leaders, self.own_host(), root_host, self.leaders.len());
             parent = tree.parent().map(leader_of);
             // Those on other hosts first: theirs takes longer.
             children.extend(tree.children().map(leader_of));
@@ -80,37 +80,37 @@ impl TeamHosts {
         let (Some(index), Some(first)) = (index_of(self.rank), index_of(own_leader)) else {
             unreachable!("a member and its leader are on the host of both")
         };
-        let tree = Tree::new(within, index, first, self.own.len());
+        let tree = Tree::new(members, index, first, self.own.len());
         parent = parent.or(tree.parent().map(|index| self.own[index]));
         children.extend(tree.children().map(|index| self.own[index]));
-        HostTree { parent, children }
+        HierarchicalTree { parent, children }
     }
 }
 
-/// The place of one member in a tree that goes between hosts as seldom as it can.
+/// The parent and the children of one member in a tree that goes to each host once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::team) struct HostTree {
+pub(in crate::team) struct HierarchicalTree {
     /// Whom it hears from; none for the root.
     pub(in crate::team) parent: Option<usize>,
     /// Whom it sends to, in this order.
     pub(in crate::team) children: Vec<usize>,
 }
 
-/// The place of one member in a tree, whether that regards hosts or not.
-pub(in crate::team) enum Branch {
-    /// It does not.
-    Plain(Tree),
-    /// It does.
-    ByHosts(HostTree),
+/// The parent and the children of one member in a tree, flat or hierarchical.
+pub(in crate::team) enum TreeNode {
+    /// A tree of [`Tree`], which disregards hosts.
+    Flat(Tree),
+    /// A tree of leaders, and one within each host.
+    Hierarchical(HierarchicalTree),
 }
 
-impl Branch {
+impl TreeNode {
     /// Whom this member hears from; none for the root.
     #[inline]
     pub(in crate::team) fn parent(&self) -> Option<usize> {
         match self {
-            Branch::Plain(tree) => tree.parent(),
-            Branch::ByHosts(tree) => tree.parent,
+            TreeNode::Flat(tree) => tree.parent(),
+            TreeNode::Hierarchical(tree) => tree.parent,
         }
     }
 
@@ -118,8 +118,8 @@ impl Branch {
     #[inline]
     pub(in crate::team) fn children(&self) -> impl Iterator<Item = usize> {
         let (plain, by_hosts) = match self {
-            Branch::Plain(tree) => (Some(tree.children()), &[][..]),
-            Branch::ByHosts(tree) => (None, &tree.children[..]),
+            TreeNode::Flat(tree) => (Some(tree.children()), &[][..]),
+            TreeNode::Hierarchical(tree) => (None, &tree.children[..]),
         };
         plain.into_iter().flatten().chain(by_hosts.iter().copied())
     }
@@ -146,7 +146,7 @@ mod tests {
         ) {
             let root = root.index(hosts.len());
             let (shape, within) = (SHAPES[shapes.0], SHAPES[shapes.1]);
-            let trees: Option<Vec<HostTree>> = (0..hosts.len())
+            let trees: Option<Vec<HierarchicalTree>> = (0..hosts.len())
                 .map(|rank| Some(seen_by(&hosts, rank)?.tree(root, shape, within)))
                 .collect();
             let mut kinds = hosts.clone();
@@ -178,7 +178,7 @@ mod tests {
                 let seen = seen_by(&hosts, rank).expect("as for the first");
                 prop_assert_eq!(seen.leaders(), first.leaders());
                 let (leader, others) = seen.own();
-                prop_assert_eq!(leader, seen.leaders()[seen.number()]);
+                prop_assert_eq!(leader, seen.leaders()[seen.own_host()]);
                 prop_assert_eq!(Some(leader), hosts.iter().position(|host| *host == hosts[rank]));
                 prop_assert!(others.iter().all(|other| *other > leader && hosts[*other] == hosts[rank]));
             }

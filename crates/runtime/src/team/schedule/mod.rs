@@ -10,7 +10,7 @@
 
 mod hosts;
 
-pub(super) use hosts::{Branch, TeamHosts};
+pub(super) use hosts::{TeamHosts, TreeNode};
 use std::ops::Range;
 
 /// One round of a symmetric schedule: send to one member, take from another.

@@ -12,7 +12,7 @@ const MESSAGES: u32 = 60;
 
 /// Sends to each other place and to all, in turn.
 #[derive(Default)]
-pub(in crate::conformance) struct Several {
+pub(in crate::conformance) struct MulticastExchange {
     is_refusal_checked: bool,
     /// By class: the number of the next message, and how many places it was sent to.
     next: [(u32, u32); 2],
@@ -33,7 +33,7 @@ fn content(len: usize, number: u32) -> impl Iterator<Item = u8> {
     (0..len as u32).map(move |index| (index.wrapping_mul(7) ^ number) as u8)
 }
 
-impl Several {
+impl MulticastExchange {
     /// Panics unless lengths that are not offered are refused.
     fn check_refusals(endpoint: &dyn Endpoint, others: &[PlaceId]) {
         let multicast = endpoint.multicast().unwrap_or_else(|| panic!("{} offers none", endpoint.here()));
@@ -87,13 +87,13 @@ impl Several {
     }
 }
 
-impl Script for Several {
+impl Script for MulticastExchange {
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
         let here = endpoint.here();
         let others: Vec<PlaceId> =
             (0..endpoint.places()).map(PlaceId).filter(|place| *place != here).collect();
         if !std::mem::replace(&mut self.is_refusal_checked, true) {
-            Several::check_refusals(endpoint, &others);
+            MulticastExchange::check_refusals(endpoint, &others);
         }
         let mut sent = false;
         for class in [Class::Data, Class::Control] {
