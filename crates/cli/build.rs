@@ -1,4 +1,4 @@
-//! Writes down which commit the command is built of, for `isles --version`.
+//! Writes down which commit the command is built of, for `isles --version`, and which applications there are.
 //!
 //! Git is asked, because worktrees and packed references make files of it hard to read. Where there is no git, or the
 //! sources lie in no checkout of their own (an archive unpacked in another repository), nothing is written, and the
@@ -13,6 +13,9 @@ use std::{env, fs, io};
 /// Where this package lies in a checkout of Isles, as git tells it.
 const PREFIX: &str = "crates/cli/";
 
+/// Where the applications lie.
+const APPS: &str = "../../apps";
+
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     let checkout = Checkout::around(Path::new("."));
@@ -20,7 +23,23 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", journal.display());
     }
     let version = version(env!("CARGO_PKG_VERSION"), checkout.as_ref());
-    fs::write(Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("version"), version)
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(out.join("version"), version)?;
+    println!("cargo::rerun-if-changed={APPS}");
+    fs::write(out.join("applications"), applications(Path::new(APPS))?)
+}
+
+/// The list of applications as Rust, by name: of each the folder, and the description in its manifest.
+fn applications(folder: &Path) -> io::Result<String> {
+    let mut rows = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml")) else { continue };
+        let about = manifest.lines().find_map(|line| line.strip_prefix("description = ")).unwrap_or("\"\"");
+        rows.push(format!("({:?}, {about}),", entry.file_name().to_string_lossy()));
+    }
+    rows.sort();
+    Ok(format!("&[{}]", rows.concat()))
 }
 
 /// What `isles --version` says after the name.

@@ -1,4 +1,4 @@
 //! The edge-list decoder takes any bytes.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isles_apps::graph::fuzz::edge_list(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isles_graph::fuzz::edge_list(bytes));

@@ -1,4 +1,4 @@
 //! The graph-tool decoder takes any bytes.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isles_apps::graph::fuzz::gt(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isles_graph::fuzz::gt(bytes));

@@ -1,4 +1,4 @@
 //! The Matrix Market decoder takes any bytes.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isles_apps::graph::fuzz::matrix_market(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isles_graph::fuzz::matrix_market(bytes));

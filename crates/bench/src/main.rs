@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use isles_apps::console;
+use isles_app::console;
 use isles_bench::options::{Options, Request, USAGE};
 use isles_bench::report::{markdown, table};
 use isles_bench::session::Session;

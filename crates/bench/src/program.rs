@@ -282,7 +282,7 @@ fn python_with(folder: &WorkFolder, module: &'static str) -> Result<Command, Mis
 
 fn hartree_fock(folder: &WorkFolder, molecule: &str, basis: &str) -> Result<Command, Missing> {
     let mut command = python_with(folder, "pyscf")?;
-    let text = isles_apps::hf::molecule::built_in_text(molecule);
+    let text = isles_hf::molecule::built_in_text(molecule);
     let text = text.ok_or_else(|| Missing::new(format!("there is no molecule {molecule}"), ""))?;
     let atoms = folder.lay(&format!("{molecule}.inp"), text)?;
     let script = folder.lay("hartree_fock.py", include_str!("../peers/hartree_fock.py"))?;

@@ -6,7 +6,7 @@
 //! built anew.
 
 use crate::program::Missing;
-use isles_apps::graph::{ReadOptions, Weights, open};
+use isles_graph::{ReadOptions, Weights, open};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

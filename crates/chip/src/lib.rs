@@ -20,8 +20,6 @@ pub mod cost;
 pub mod draw;
 pub mod energy;
 pub mod file;
-#[cfg(feature = "fit")]
-pub mod fit;
 pub mod gear;
 pub mod governor;
 pub mod kernel;

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 use isles::{Claim, Destination, ModelledChip};
-use isles_apps::console;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::console;
 use isles_chip::Chip;
 use isles_chip::draw;
 use isles_chip::file::{BUILT_IN, FindError, is_path};

@@ -2,8 +2,8 @@
 //!
 //! It prints the table that pages, logs and metrics take their names from, and holds nothing of its own.
 
-use isles_apps::console;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::console;
 use isles_telemetry::COUNTERS;
 
 /// Prints a line for each counter: name, unit, whether it grows or is a level, what it counts.

@@ -1,10 +1,10 @@
 //! `isles data`: the graphs that Isles knows by name.
 
 use clap::Subcommand;
-use isles_apps::console;
-use isles_apps::graph::dataset::{self, Dataset, DatasetError, Presence};
-use isles_apps::graph::rmat;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::console;
+use isles_graph::dataset::{self, Dataset, DatasetError, Presence};
+use isles_graph::rmat;
 
 /// What to do with the data sets.
 #[derive(Subcommand)]

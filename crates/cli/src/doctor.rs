@@ -6,8 +6,9 @@
 use clap::Args;
 use isles::Machine;
 use isles::prelude::*;
-use isles_apps::console;
-use isles_apps::registry::{Failure, PlaceArguments};
+use isles_app::console;
+use isles_app::console::cpu_info;
+use isles_app::{Failure, PlaceArguments};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{MembarrierQuery, membarrier_query, sched_getaffinity};
 use serde::{Deserialize, Serialize};
@@ -138,13 +139,6 @@ fn host_name() -> String {
 fn processors() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
-}
-
-/// What `/proc/cpuinfo` says of the first processor in the line `name`.
-pub(crate) fn cpu_info(name: &str) -> Option<String> {
-    let text = read("/proc/cpuinfo")?;
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 fn cores() -> Fact {

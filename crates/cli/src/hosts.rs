@@ -3,11 +3,11 @@
 //! The launcher of an MPI library does it; this writes its line, in the words of the library that is there. Invariant:
 //! nothing is started before all hosts are known to have an address.
 
-use crate::runs::refusal;
 use clap::Args;
 use isles::{Flag, SettingRow, setting};
-use isles_apps::console;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::console;
+use isles_app::runs::refusal;
 use std::env;
 use std::ffi::OsString;
 use std::net::ToSocketAddrs;

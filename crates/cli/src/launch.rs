@@ -1,14 +1,14 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
-use crate::companion::{BENCH, unstartable};
 use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
-use crate::runs::refusal;
-use crate::ui::{UiArguments, UiPlan};
 use clap::Args;
 use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, setting};
-use isles_apps::console;
-use isles_apps::registry::{Failure, PlaceArguments};
+use isles_app::companion::{BENCH, unstartable};
+use isles_app::console;
+use isles_app::runs::refusal;
+use isles_app::ui::{UiArguments, UiPlan};
+use isles_app::{Failure, PlaceArguments};
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

@@ -1,87 +1,54 @@
-//! `isles run`: the applications.
+//! `isles run`: becomes the program of an application; `isles list`: names them all.
 
-use crate::plot::Picture;
-use crate::seeds::{self, SeedsArguments};
-use crate::ui::{UiArguments, UiPlan, UiServer};
-use clap::{ArgMatches, Args, Command, FromArgMatches};
-use isles::SWEEP_VARIABLE;
-use isles_apps::registry::{self, Failure, PlaceArguments};
-use isles_apps::{APPS, console};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use isles_app::companion::Companion;
+use isles_app::{CommandArguments, Failure, console};
+use std::ffi::OsString;
 
-/// The command with one subcommand an application.
+/// The applications of the suite with what each computes; see `build.rs`.
+pub const APPS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/applications"));
+
+/// What an application is told.
+const WORDS: &str = "words";
+
+/// The command with one subcommand an application, which knows nothing of what that can be told.
 pub fn command() -> Command {
-    let apps = APPS.iter().map(|app| {
-        // Last, because arguments bring what they say of themselves.
-        let own = app.frame_arguments(app.own_arguments(Command::new(app.name())));
-        let own = UiArguments::augment_args(PlaceArguments::augment_args(SeedsArguments::augment_args(own)));
-        own.about(app.about())
+    let apps = APPS.iter().map(|(name, about)| {
+        let words = Arg::new(WORDS).num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
+        let words = words.value_parser(clap::value_parser!(OsString));
+        Command::new(*name).about(*about).disable_help_flag(true).arg(words)
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }
 
 /// Prints a line for each application.
 pub fn list() -> Result<(), Failure> {
-    let lines = APPS.iter().map(|app| format!("{:<9}{}\n", app.name(), app.about()));
+    let lines = APPS.iter().map(|(name, about)| format!("{name:<9}{about}\n"));
     console::print(lines.collect::<String>() + "isles run NAME --help says what each can be told\n")
         .map_err(Failure::stdout)
 }
 
-/// Lets this process end with the sweep, or the comparison of seeds, that started it, if one did: nobody else waits for
-/// its figures.
+/// The application of this name.
 ///
 /// # Errors
-/// The sweep has ended already.
-fn end_with_sweep() -> Result<(), Failure> {
-    let Ok(sweep) = std::env::var(SWEEP_VARIABLE) else { return Ok(()) };
-    // Where the system cannot do that, the run goes on to its end.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // The thread that starts a run waits for it, so a parent that is another one is a sweep that has ended.
-    match getppid().map(Pid::as_raw_pid) {
-        Some(parent) if parent.to_string() == sweep => Ok(()),
-        _ => Err(Failure::Ended(format!("the sweep {sweep} has ended"))),
-    }
+/// There is none; `source` is where the name was said.
+pub fn app(source: &str, name: &str) -> Result<&'static str, Failure> {
+    let names = || APPS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = APPS.iter().find(|(known, _)| *known == name).map(|(name, _)| *name);
+    found.ok_or_else(|| Failure::Usage(format!("{source} is {name:?}; allowed: {}", names())))
 }
 
-/// Runs the application that was named. A page that is kept is waited for when everything has been said of the run.
-pub fn run(matches: &ArgMatches) -> ExitCode {
-    let (ended, server) = carry_out(matches).unwrap_or_else(|refused| (Err(refused), None));
-    let code = crate::outcome(ended);
-    if let Some(server) = server {
-        server.end();
-    }
-    code
-}
-
-/// How the application ended, and the server that shows its run.
+/// Becomes the program of the application that was named.
 ///
 /// # Errors
-/// It did not begin.
-fn carry_out(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
-    end_with_sweep()?;
-    let Some((name, matches)) = matches.subcommand() else {
+/// There is none, or it cannot be started.
+pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((name, told)) = matches.subcommand() else {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
     };
-    let app = registry::app("the application", name)?;
-    let mut places =
-        PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let several =
-        SeedsArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let ui = UiArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let ui = ui.plan(&mut places)?;
-    let launch = places.launch(app.reads(matches)?)?;
-    if let Some(number) = several.seeds {
-        return Ok((seeds::compare(&number, (app, matches), (&places, &launch)), None));
-    }
-    launch.check_tape()?;
-    let summary = Arc::new(OnceLock::new());
-    let server = ui.map(UiPlan::start).transpose()?;
-    let ended = app.run(matches, launch.keeping_summary(&summary), &|json, svg| {
-        // What places did on a chip its summary knows.
-        let text = summary.get().map_or(json, String::as_str);
-        Picture::of_text("the run", text)?.write(svg)
-    });
-    Ok((ended, server))
+    // What every command can be told may stand before the name.
+    let own = CommandArguments::from_arg_matches(told).map_err(|error| Failure::Usage(error.to_string()))?;
+    let own = own.flags().into_iter().flat_map(|flag| [flag.name.into(), flag.value.into()]);
+    let words = told.get_many::<OsString>(WORDS).into_iter().flatten().cloned();
+    Companion::application(name).become_it(own.chain(words).collect::<Vec<OsString>>())
 }

@@ -3,11 +3,11 @@
 //! Reads a file that `--trace` has written, of the host or of a modelled chip, and prints what `isles_trace::stats`
 //! makes of it. Invariant: a file that is none, or is cut off, is refused in one line, with nothing printed.
 
-use crate::runs::refusal;
 use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
-use isles_apps::console;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::console;
+use isles_app::runs::refusal;
 use isles_trace::stats::{FinishSpan, PairTraffic, Stats, read};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -29,7 +29,7 @@ const MACHINES: [(&str, &str); 6] = [
 
 #[test]
 fn a_tree_has_the_same_size_on_every_machine() {
-    // Of `crates/apps/tests/uts.py`.
+    // Of `apps/uts/tests/uts.py`.
     for (tree, expected) in [
         ("T1 --depth 7", [63_914, 51_124, 7]),
         ("T4 --depth 8 --batch 50", [15_914, 11_966, 73]),

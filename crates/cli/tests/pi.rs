@@ -52,7 +52,7 @@ fn it_can_be_swept_and_compared_by_seeds_as_any_application() {
     let swept = scene.run(&words(line));
     assert_eq!(swept.code, Some(0), "{swept:?}");
     assert!(swept.stdout.contains("choice: 4 places, 533 MHz"), "{swept:?}");
-    let help = scene.run(&words("sweep --app pi --help"));
+    let help = scene.run(&words("run pi --help"));
     assert!(help.stdout.contains("--points") && !help.stdout.contains("--graph"), "{help:?}");
     let other = scene.run(&words("sweep --app pi --graph karate"));
     assert_eq!(other.code, Some(2), "{other:?}");

@@ -215,7 +215,7 @@ fn a_run_with_reports_prints_them_on_standard_error() {
     command.env("ISLES_REPORT", "captures,finish");
     let ended = ended(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("bc/run.rs:"), "the call sites are named: {}", ended.stderr);
+    assert!(ended.stderr.contains("bc/src/run.rs:"), "the call sites are named: {}", ended.stderr);
     assert!(serde_json::from_str::<Value>(&ended.stdout).is_ok(), "{}", ended.stdout);
 }
 

@@ -49,7 +49,7 @@ fn a_run_has_the_same_names_in_its_trace_on_every_machine() {
         }
         let finishes = stats["finishes"].as_array().unwrap();
         assert!(
-            finishes.iter().any(|finish| finish["line"].as_str().unwrap().contains("bc/run.rs:")),
+            finishes.iter().any(|finish| finish["line"].as_str().unwrap().contains("bc/src/run.rs:")),
             "{stats}"
         );
         let text = scene.run(&words("trace stats t.perfetto-trace"));

@@ -121,7 +121,11 @@ fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
     let mut child = scratch.isles(&arguments).spawn().unwrap();
     let known = address(&mut child);
     let run = get(&known, "/api/v1/run");
-    assert!(run.contains("\"machine\":\"processes\",\"mode\":\"live\"") && run.contains("\"uts\""), "{run}");
+    assert!(
+        run.contains("\"machine\":\"processes\",\"mode\":\"live\"")
+            && run.contains("isles-uts\",\"arguments\":[\"--tree\",\"T1\""),
+        "{run}"
+    );
     let server = server_of(&child).expect("a server was started");
     assert!(Command::new("kill").args(["-9", &server.to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();

@@ -454,7 +454,7 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
         ("run bc --csv", "a value is missing: --csv <FILE>"),
         ("run bc --balance", "--balance is \"\"; allowed: static, dynamic, glb"),
         ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
-        ("sweep bc", "unexpected argument 'bc' found; usage: isles sweep [OPTIONS] --app <NAME>"),
+        ("sweep --app bc bc", "unexpected argument 'bc' found; usage: isles run bc [OPTIONS]"),
         (
             "chip show",
             "the following required arguments were not provided: <NAME>; usage: isles chip show <NAME>",
@@ -467,7 +467,10 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
 
 /// The names of all applications, as a refusal lists them.
 fn applications() -> String {
-    isles_apps::APPS.iter().map(|app| app.name()).collect::<Vec<_>>().join(", ")
+    let list = Scene::new("names").run(&["list"]).stdout;
+    let names =
+        list.lines().filter(|line| !line.starts_with("isles ")).filter_map(|line| line.split(' ').next());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -704,7 +707,7 @@ fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
     let line = "run bc --graph power --places 2 --machine processes --json - --csv /dev/null";
     let running = Running::start(scene.isles(&words(line)));
     let second = stop_second_place(&scene);
-    let same = Path::new(env!("CARGO_BIN_EXE_isles"));
+    let same = &Path::new(env!("CARGO_BIN_EXE_isles")).with_file_name("isles-bc");
     let mut bytes = std::fs::read(same).unwrap();
     bytes.push(0);
     let other = scene.executable("isles", bytes);
@@ -790,27 +793,101 @@ fn the_help_of_the_bench_needs_no_bench() {
     scene.assert_nothing_left();
 }
 
-#[test]
-fn a_bench_that_is_not_built_is_built_inside_the_sources_and_refused_elsewhere() {
-    let scene = Scene::new("bench");
-    let outside = ended(lonely_isles(&scene, &["bench", "core"]));
-    let expected = "error: isles-bench is not built; run this inside the sources of Isles, or put it beside isles: \
-         cargo build --release -p isles-bench --bin isles-bench";
-    assert_eq!(outside.refusal(), expected);
-
-    let cargo = scene.executable("cargo", "#!/bin/sh\necho \"$@\"\n");
-    std::fs::create_dir_all(scene.path("crates/bench")).unwrap();
-    scene.leave("crates/bench/Cargo.toml", "");
-    let mut command = lonely_isles(&scene, &["bench", "core", "--quick"]);
+/// A program that stands for Cargo in the folder `brought`, which becomes the only one on `PATH`.
+fn with_cargo(scene: &Scene, command: &mut std::process::Command, text: &str) {
+    let cargo = scene.executable("cargo", text);
     command.env("PATH", cargo.parent().unwrap()).current_dir(scene.path("crates"));
-    let ended = ended(command);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let manifest = scene.path("Cargo.toml").display().to_string();
-    let expected = format!(
-        "run --release --locked --quiet --package isles-bench --manifest-path {manifest} -- core --quick\n"
+}
+
+#[test]
+fn a_program_that_is_neither_built_nor_can_be_is_refused_with_how_one_gets_it() {
+    let scene = Scene::new("built");
+    let lonely = |line: &str| lonely_isles(&scene, &words(line));
+    for (line, folder) in
+        [("run hf", "apps/hf"), ("bench core", "crates/bench"), ("repro --list", "crates/lab")]
+    {
+        let program = format!("isles-{}", folder.rsplit('/').next().unwrap());
+        assert_eq!(
+            ended(lonely(line)).refusal(),
+            format!(
+                "error: {program} is neither beside this program nor on PATH; run this inside the sources of Isles, \
+                 where it is built, or install it from there: cargo install --path {folder}"
+            )
+        );
+    }
+    std::fs::create_dir_all(scene.path("crates/isles")).unwrap();
+    scene.leave("crates/isles/Cargo.toml", "");
+    let mut command = lonely("run hf");
+    command.env("PATH", scene.path("nothing")).current_dir(scene.path("crates"));
+    assert_eq!(
+        ended(command).refusal(),
+        "error: isles-hf is not built, and there is no cargo to build it: install Rust (https://rustup.rs), or put \
+         isles-hf on PATH"
     );
-    assert_eq!(ended.stdout, expected);
-    assert!(ended.stderr.starts_with("building isles-bench"), "{ended:?}");
+    let mut command = lonely("run hf");
+    with_cargo(&scene, &mut command, "#!/bin/sh\necho 'no compiler' >&2; exit 101\n");
+    let refused = ended(command);
+    let manifest = scene.path("Cargo.toml");
+    let line = format!("error: isles-hf cannot be built in {}; cargo has said why\n", manifest.display());
+    assert_eq!((refused.code, refused.stderr), (Some(2), format!("no compiler\n{line}")));
+}
+
+#[test]
+fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_that_took() {
+    let scene = Scene::new("built");
+    std::fs::create_dir_all(scene.path("crates/isles")).unwrap();
+    scene.leave("crates/isles/Cargo.toml", "");
+    let program = scene.executable("made", "#!/bin/sh\necho \"$@\"\n").display().to_string();
+    let manifest = scene.path("Cargo.toml").display().to_string();
+    for (line, package, told) in [
+        ("bench core --quick", "isles-bench", "core --quick\n"),
+        ("run hf --places 2", "isles-hf", "--places 2\n"),
+    ] {
+        let mut command = lonely_isles(&scene, &words(line));
+        let cargo = format!(
+            "#!/bin/sh\necho \"$@\" >&2\n/bin/sleep 1.2\n\
+             echo '{{\"reason\":\"compiler-artifact\",\"executable\":null}}'\n\
+             echo '{{\"executable\":\"{program}\"}}'\necho '{{\"reason\":\"build-finished\"}}'\n"
+        );
+        with_cargo(&scene, &mut command, &cargo);
+        let ended = ended(command);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), told), "{ended:?}");
+        let said: Vec<&str> = ended.stderr.lines().collect();
+        let build = format!(
+            "build --release --locked --message-format=json-render-diagnostics --package {package} --bin {package} \
+             --quiet --manifest-path {manifest}"
+        );
+        let told = format!("building {package}, which has not been asked for before");
+        assert_eq!(said[..2], [build, told], "{ended:?}");
+        assert!(said[2].starts_with(&format!("built {package} in ")), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_program_of_another_version_than_the_command_is_refused() {
+    let scene = Scene::new("version");
+    let program = Path::new(env!("CARGO_BIN_EXE_isles")).with_file_name("isles-bc");
+    let mut command = scene.program(&program);
+    command.args(words("--graph karate")).env("ISLES_COMMAND_VERSION", "9.8.7");
+    assert_eq!(
+        ended(command).refusal(),
+        format!(
+            "error: {} is the bc of version {}, and a program of version 9.8.7 has asked for it; install both of one \
+             version",
+            program.display(),
+            env!("CARGO_PKG_VERSION")
+        )
+    );
+}
+
+#[test]
+fn help_of_an_application_is_asked_of_its_program() {
+    let scene = Scene::new("help");
+    let [run, help] = ["run pi --help", "help run pi"].map(|line| scene.run(&words(line)));
+    assert_eq!((run.code, help.code, run.stdout.contains("--points")), (Some(0), Some(0), true), "{run:?}");
+    assert_eq!(run.stdout, help.stdout);
+    let all = scene.run(&words("run --help"));
+    assert!(["bc", "hf", "uts"].iter().all(|name| all.stdout.contains(&format!("\n  {name}"))), "{all:?}");
 }
 
 #[test]

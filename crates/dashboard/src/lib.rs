@@ -2,7 +2,7 @@
 //!
 //! It is a process of its own, so a run neither waits for it nor falls with it. [`serve`] answers on the loopback
 //! address only. Everything that is asked goes through one table of routes and one guard, in this order: host, origin,
-//! path, method, session. What it shows comes from `isles_telemetry::view`; here is no knowledge of runs.
+//! path, method, session. What it shows comes from `isles_view`; here is no knowledge of runs.
 //!
 //! Where to read on: `guard` (who may ask), `routes` (what can be asked), `accept` (how much at a time), `stream` (the
 //! live half), `report` (a run in one file). The interface is `openapi.json`. Invariant: no request changes anything of

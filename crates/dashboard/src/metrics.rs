@@ -5,7 +5,7 @@
 
 use crate::answer::{Answer, text};
 use crate::server::Shared;
-use isles_telemetry::view::{PlaceColumns, PlaceCondition, RunState, RunView};
+use isles_view::{PlaceColumns, PlaceCondition, RunState, RunView};
 use std::fmt::Write as _;
 
 /// The media type of OpenMetrics.

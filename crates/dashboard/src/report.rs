@@ -7,7 +7,7 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::routes::RunAnswer;
 use crate::server::cut_of;
 use isles_telemetry::LogError;
-use isles_telemetry::view::{History, LINES_MAX, OutputView, ReplayedRun, RunView, Series, Snapshot};
+use isles_view::{History, LINES_MAX, OutputView, ReplayedRun, RunView, Series, Snapshot};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use crate::stream::SnapshotStream;
 use http_body_util::{Either, Full, StreamBody};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
-use isles_telemetry::view::{RunView, Series, SeriesInfo};
+use isles_view::{RunView, Series, SeriesInfo};
 use serde::Serialize;
 
 /// The description of the interface.

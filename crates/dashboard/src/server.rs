@@ -7,8 +7,8 @@
 use crate::accept::accept;
 use crate::guard::Guard;
 use crate::stream::{Published, Readers};
-use isles_telemetry::view::{LiveRun, ReplayedRun, RunView, WatchError};
 use isles_telemetry::{DirectoryError, LogError};
+use isles_view::{LiveRun, ReplayedRun, RunView, WatchError};
 use std::fs::File;
 use std::io::Write;
 use std::net::Ipv4Addr;

@@ -5,7 +5,7 @@
 
 use futures_core::Stream;
 use hyper::body::{Bytes, Frame};
-use isles_telemetry::view::Snapshot;
+use isles_view::Snapshot;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -75,7 +75,9 @@ pub use settings::table::{
     Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,
 };
 pub use settings::unknown_variables::warn_of_unknown_variables;
-pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE, read_command_settings};
+pub use settings::{
+    ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE, VERSION_VARIABLE, read_command_settings,
+};
 
 /// What most programs need.
 pub mod prelude {

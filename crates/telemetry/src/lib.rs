@@ -2,8 +2,8 @@
 //!
 //! A run that is observed has a file of words apart from its messages: each place copies its counters into a page of
 //! its own ([`PlaceWriter`]), and whoever has the file reads them ([`PagesReader`]). A [`RunDirectory`] is how an
-//! observer gets the file, a [`LogWriter`] keeps samples for later. With the feature `view`, samples become what people
-//! look at. Why no reader can make a run wait is in `docs/design/telemetry.md`.
+//! observer gets the file, a [`LogWriter`] keeps samples for later. What people look at `isles-view` makes of samples.
+//! Why no reader can make a run wait is in `docs/design/telemetry.md`.
 //!
 //! It knows no transport, no task and no HTTP; memory is handed to it. Invariant: the names of the counters are one
 //! table, [`COUNTERS`], whose hash is in each file.
@@ -16,14 +16,12 @@ mod directory;
 mod log;
 mod page;
 mod sample;
-#[cfg(feature = "view")]
-pub mod view;
 
 pub use counter::{COUNTERS, CounterId, CounterInfo, CounterKind, names_hash};
 pub use description::{MeshDescription, RunDescription};
 pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
-pub use page::{HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WordMemory};
+pub use page::{HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory};
 pub use sample::{
     CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream, PairCount,
     PlaceSample, ProgressSample, RunEnd, Sample,

@@ -5,7 +5,7 @@
 //! says how many rows there are.
 
 use crate::screen::{Pane, Screen};
-use isles_telemetry::view::{FinishView, PlaceCondition, ProgressView, RunState, Snapshot};
+use isles_view::{FinishView, PlaceCondition, ProgressView, RunState, Snapshot};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -297,7 +297,7 @@ fn message_lines(screen: &Screen) -> Vec<Line<'static>> {
 
 fn warning_lines(screen: &Screen) -> Vec<Line<'static>> {
     let Some(shown) = &screen.shown else { return Vec::new() };
-    let line = |warning: &isles_telemetry::view::Warning| {
+    let line = |warning: &isles_view::Warning| {
         Line::from(format!("{:<12} place {:<5} {}", warning.kind.name(), warning.place, plain(&warning.text)))
     };
     let lines: Vec<Line<'static>> = shown.warnings.iter().map(line).collect();

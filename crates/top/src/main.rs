@@ -1,6 +1,6 @@
 //! The program `isles-top`, which `isles top` becomes: a run in a terminal, as in a browser.
 //!
-//! It looks at the run twice a second, also while the picture is paused, and draws what `isles_telemetry::view` says.
+//! It looks at the run twice a second, also while the picture is paused, and draws what `isles_view` says.
 //! `screen` holds what is shown and what keys do, `draw` makes the picture, `terminal` takes the terminal and gives it
 //! back. Invariant: however it ends, the terminal is as it was.
 
@@ -14,7 +14,7 @@ mod terminal;
 mod tests;
 
 use clap::Parser;
-use isles_telemetry::view::{LiveRun, RunView};
+use isles_view::{LiveRun, RunView};
 use ratatui::crossterm::event::{self, Event};
 use screen::{KeyOutcome, Screen};
 use std::io::{self, IsTerminal, Write};

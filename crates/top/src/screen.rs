@@ -4,7 +4,7 @@
 //! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
 
 use isles_telemetry::RunDescription;
-use isles_telemetry::view::{PlaceCondition, Snapshot};
+use isles_view::{PlaceCondition, Snapshot};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

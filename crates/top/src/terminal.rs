@@ -1,7 +1,8 @@
 //! The terminal while it is ours: raw, on its other screen, and given back however the process ends.
 //!
 //! It is given back when this is dropped, so by an error too, by a panic before its message is printed, and after the
-//! signals TERM and HUP, which end the loop that draws. Invariant: who drops it last has restored the terminal.
+//! signals TERM and HUP, which end the loop that draws. A terminal that is gone ends the process. Invariant: who drops
+//! it last has restored the terminal.
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::terminal::{
@@ -9,7 +10,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::crossterm::{cursor, execute};
 use ratatui::{Frame, Terminal};
-use rustix::termios::tcgetattr;
+use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, Stdout};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ impl OwnTerminal {
         for signal in [SIGTERM, SIGHUP, SIGINT] {
             signal_hook::flag::register(signal, Arc::clone(&ended))?;
         }
+        std::thread::Builder::new().name("hang-up".to_owned()).spawn(end_without_terminal)?;
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore();
@@ -57,17 +59,30 @@ impl OwnTerminal {
         self.terminal.draw(picture).map(drop)
     }
 
-    /// Whether a signal has said that it is enough, or the terminal is gone: it says so only when it is asked or
-    /// written to.
+    /// Whether a signal has said that it is enough.
     pub fn is_over(&self) -> bool {
         // Relaxed: a flag that stands for itself.
-        self.ended.load(Ordering::Relaxed) || tcgetattr(io::stdin()).is_err()
+        self.ended.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for OwnTerminal {
     fn drop(&mut self) {
         restore();
+    }
+}
+
+/// Ends the process when the terminal is gone, of which nothing is left to restore.
+///
+/// In a thread of its own, because crossterm 0.28 reads a terminal that has hung up without end.
+fn end_without_terminal() {
+    let stdin = io::stdin();
+    loop {
+        let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+        let is_told = poll(&mut terminal, None).is_ok();
+        if is_told && terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+            std::process::exit(0);
+        }
     }
 }
 

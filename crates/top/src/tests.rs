@@ -2,10 +2,10 @@
 
 use crate::draw;
 use crate::screen::{KeyOutcome, Pane, Screen};
-use isles_telemetry::view::{Snapshot, SnapshotBuilder};
 use isles_telemetry::{
     CounterId, DeathCause, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription, RunEnd, Sample,
 };
+use isles_view::{Snapshot, SnapshotBuilder};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let check: fn(&Tree) -> Vec<Finding> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
     {
         ["tidy"] => tidy::check,
-        ["map"] => map::check,
+        ["map"] => map::check_with_features,
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -23,12 +23,12 @@ pub struct Dependency {
     pub stage: Stage,
 }
 
-/// The dependencies of the crate in `crates/<folder>`.
+/// The dependencies of the crate `name`.
 ///
 /// # Errors
 /// A manifest that is missing or cannot be read.
-pub fn dependencies(tree: &Tree, folder: &str) -> Result<Vec<Dependency>, Finding> {
-    let path = format!("crates/{folder}/Cargo.toml");
+pub fn dependencies(tree: &Tree, name: &str) -> Result<Vec<Dependency>, Finding> {
+    let path = format!("{}/Cargo.toml", tree.folder(name));
     let file = tree.file(&path).ok_or_else(|| Finding::new(&path, 0, "the crate has no manifest"))?;
     let table: toml::Table = file.text.parse().map_err(|error| Finding::new(&path, 0, format!("{error}")))?;
     let mut found = sections(&table);

@@ -102,12 +102,18 @@ impl Tree {
             || self.files.range(folder.clone()..).next().is_some_and(|(next, _)| next.starts_with(&folder))
     }
 
-    /// The names of the folders directly in `crates/`, in order.
+    /// The names of the folders directly in `apps/` and `crates/`, in order.
     pub fn crates(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.files.keys().filter_map(|path| crate_of(path)).map(String::from).collect();
         names.dedup();
         names
+    }
+
+    /// The folder of the crate `name`.
+    pub fn folder(&self, name: &str) -> String {
+        let of_app = format!("{APPS}{name}");
+        if self.contains(&of_app) { of_app } else { format!("{CRATES}{name}") }
     }
 
     fn read_folder(&mut self, folder: &Path, prefix: &str) -> io::Result<()> {
@@ -135,9 +141,18 @@ impl Tree {
     }
 }
 
-/// The folder in `crates/` that `path` lies in.
+/// Where crates lie: those of applications, and all others.
+pub const APPS: &str = "apps/";
+const CRATES: &str = "crates/";
+
+/// The crate that `path` lies in, and its path there.
+pub fn inside_crate(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix(APPS).or(path.strip_prefix(CRATES))?.split_once('/')
+}
+
+/// The crate that `path` lies in.
 pub fn crate_of(path: &str) -> Option<&str> {
-    path.strip_prefix("crates/")?.split_once('/').map(|(name, _)| name)
+    inside_crate(path).map(|(name, _)| name)
 }
 
 #[cfg(test)]

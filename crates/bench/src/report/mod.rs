@@ -14,7 +14,7 @@ use crate::program::Missing;
 use crate::samples::Samples;
 use crate::session::{Session, SessionOutcome};
 use crate::suite::Suite;
-use isles_apps::console;
+use isles_app::console;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

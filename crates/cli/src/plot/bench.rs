@@ -6,8 +6,8 @@
 
 use super::input::{Content, InputFile, fields, holding};
 use super::{InputOrigin, Kind, PlotRequest, scale_for};
-use crate::runs::refusal;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::runs::refusal;
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Interval, Origin, Scale, Series,
 };

@@ -9,8 +9,8 @@ use super::repro::ReproResults;
 use super::run::{ChipSummary, RunResults};
 use super::sweep::SweepRow;
 use super::table::CsvTable;
-use crate::runs::refusal;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::runs::refusal;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
@@ -83,7 +83,14 @@ impl InputFile {
         let unreadable = |cause: &dyn std::fmt::Display| {
             refusal("a file of results", path, &format!("a file that can be read ({cause})"))
         };
-        let bytes = std::fs::read(path).map_err(|cause| unreadable(&cause))?;
+        let bytes = match path {
+            "-" => {
+                let mut bytes = Vec::new();
+                std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes).map(|_| bytes)
+            }
+            path => std::fs::read(path),
+        };
+        let bytes = bytes.map_err(|cause| unreadable(&cause))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text in UTF-8"))?;
         InputFile::parse(path, &text)
     }

@@ -12,11 +12,12 @@ mod run;
 mod sweep;
 mod table;
 
-use crate::runs::refusal;
 use clap::{Args, ValueEnum};
 use input::{Content, InputFile};
 use isles::{Claim, Destination};
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::picture::command_line;
+use isles_app::runs::refusal;
 use isles_plot::{Figure, Provenance, Scale, write_svg};
 use std::path::Path;
 
@@ -38,6 +39,10 @@ pub struct Arguments {
     /// The title of the picture [default: one that suits the figures]
     #[arg(long)]
     title: Option<String>,
+
+    /// The command that the picture names as its own, where another program draws by this one
+    #[arg(long, hide = true)]
+    said: Option<String>,
 }
 
 /// What can be chosen of a figure.
@@ -124,7 +129,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(title) = &arguments.title {
         title.clone_into(picture.figure.title_mut());
     }
-    picture.write(out)
+    picture.write_as(out, arguments.said.as_deref())
 }
 
 /// A figure with what is known of its figures.
@@ -201,30 +206,28 @@ impl Picture {
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, out: Destination) -> Result<(), Failure> {
+        self.write_as(out, None)
+    }
+
+    /// The same; it was made by the command `said`, if that was not this one.
+    fn write_as(&self, out: Destination, said: Option<&str>) -> Result<(), Failure> {
         let InputOrigin { chip, seed, measured } = self.origin.clone();
         let (version, commit) = match crate::VERSION.split_once(" (") {
             Some((version, commit)) => (version, Some(commit.trim_end_matches(')').to_owned())),
             None => (crate::VERSION, None),
         };
         let version = version.to_owned();
-        let provenance = Provenance { version, commit, command: command_line(), chip, seed, measured };
+        let provenance = Provenance {
+            version,
+            commit,
+            command: said.map_or_else(|| command_line("isles"), str::to_owned),
+            chip,
+            seed,
+            measured,
+        };
         out.write(|out| write_svg(out, &self.figure, &provenance))?;
         Ok(())
     }
-}
-
-/// The words of this command, as they can be typed again.
-fn command_line() -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./,:=+@%".contains(letter);
-    let word = |word: std::ffi::OsString| {
-        let word = word.to_string_lossy().into_owned();
-        match !word.is_empty() && word.chars().all(plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        }
-    };
-    let words: Vec<String> = std::env::args_os().skip(1).map(word).collect();
-    format!("isles {}", words.join(" "))
 }
 
 /// Values of which the largest is so many times the least are shown on a logarithmic axis, if all are above zero.

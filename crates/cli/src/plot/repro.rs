@@ -8,8 +8,8 @@
 use super::input::{Content, InputFile, holding};
 use super::table::CsvTable;
 use super::{InputOrigin, Kind, PlotRequest, scale_for};
-use crate::runs::refusal;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::runs::refusal;
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Interval, Origin, Parity, ParityPoint,
     Scale, Series,
@@ -27,6 +27,9 @@ pub struct ReproResults {
 #[derive(Clone, Deserialize)]
 struct ReproRow {
     experiment: String,
+    /// What that is, in a line.
+    #[serde(default)]
+    about: String,
     figure: String,
     unit: String,
     published: Option<f64>,
@@ -45,6 +48,7 @@ impl ReproResults {
     pub fn of_csv(table: &CsvTable) -> Result<ReproResults, String> {
         let [experiments, figures, units, bands, bases] =
             ["experiment", "figure", "unit", "band", "basis"].map(|name| table.texts(name));
+        let abouts = table.texts("about");
         if units.is_empty() {
             return Err("has no column unit".to_owned());
         }
@@ -52,6 +56,7 @@ impl ReproResults {
         let row = |number: usize| {
             Some(ReproRow {
                 experiment: experiments[number].to_owned(),
+                about: abouts.get(number).map_or_else(String::new, |about| (*about).to_owned()),
                 figure: figures[number].to_owned(),
                 unit: units[number].to_owned(),
                 published: published[number],
@@ -167,7 +172,7 @@ fn bars(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
     series.iter_mut().for_each(|series| series.values.resize(categories.len(), None));
     let scale = scale_for(series.iter().flat_map(|series| &series.values).flatten().copied());
     Some(Figure::Bars(Bars {
-        title: about(name),
+        title: about(name, chosen),
         subtitle: format!("ratios without a published value; {left_out} more figures are of other kinds"),
         categories_label: String::new(),
         categories,
@@ -185,9 +190,11 @@ fn position<T>(all: &mut Vec<T>, is_it: impl Fn(&T) -> bool, make: impl FnOnce()
     })
 }
 
-/// What the experiment of that name is, for a title.
-fn about(name: &str) -> String {
-    capitalised(&crate::repro::about(name).unwrap_or(name).replace('`', ""))
+/// What the experiment of that name is, for a title: as its rows say, if they do.
+fn about(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> String {
+    let said =
+        chosen.iter().flat_map(|(_, rows)| rows).find(|row| row.experiment == name && !row.about.is_empty());
+    capitalised(&said.map_or(name, |row| &row.about).replace('`', ""))
 }
 
 /// The same text with a capital at its beginning.
@@ -225,7 +232,10 @@ fn parity(one: Option<&str>, chosen: &[(String, Vec<ReproRow>)]) -> Result<Figur
         return Err(Failure::Usage(format!("no figure of these rows was published; allowed: {allowed}")));
     }
     Ok(Figure::Parity(Parity {
-        title: one.map_or_else(|| "Published figures and those of the modelled chip".to_owned(), about),
+        title: one.map_or_else(
+            || "Published figures and those of the modelled chip".to_owned(),
+            |one| about(one, chosen),
+        ),
         subtitle: format!("{} published figures, each in its own unit", points.len()),
         published: Axis::new("Published", "", Scale::Log),
         ours: Axis::new("Ours", "", Scale::Log),
@@ -326,7 +336,7 @@ fn curve(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
         more => format!("; {more} more figures are of other kinds"),
     };
     Some(Figure::Curve(Curve {
-        title: about(name),
+        title: about(name, chosen),
         subtitle: format!("{origins}{others}"),
         x: Axis::new(word, x_unit, scale_for(over)),
         y: Axis::new(what_is_in(&unit), unit, scale_for(ys)),
@@ -387,6 +397,7 @@ mod tests {
     fn ratios_of_several_cases_are_bars_by_place_and_times_beside_them_are_left_out() {
         let row = |figure: &str, unit: &str, ours: f64| ReproRow {
             experiment: "at-opt".to_owned(),
+            about: String::new(),
             figure: figure.to_owned(),
             unit: unit.to_owned(),
             published: None,
@@ -418,6 +429,7 @@ mod tests {
     fn the_edge_of_a_band_is_in_it_and_a_bound_has_no_lower_end() {
         let row = |band: &str| ReproRow {
             experiment: String::new(),
+            about: String::new(),
             figure: String::new(),
             unit: String::new(),
             published: Some(200.0),

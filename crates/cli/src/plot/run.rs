@@ -6,8 +6,8 @@
 
 use super::input::{Content, InputFile, holding};
 use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
-use crate::runs::refusal;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
+use isles_app::runs::refusal;
 use isles_plot::{Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Scale, Series};
 use serde::Deserialize;
 use std::collections::BTreeMap;

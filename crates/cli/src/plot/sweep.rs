@@ -7,7 +7,7 @@ use super::input::{Content, InputFile, holding};
 use super::run::{SpentByPlaces, scaling};
 use super::table::CsvTable;
 use super::{Kind, PlotRequest, Spent, scale_for};
-use isles_apps::registry::Failure;
+use isles_app::Failure;
 use isles_plot::{Axis, Figure, Plane, PlanePoint, PlaneSeries};
 
 /// One setting and what it came to.

@@ -5,7 +5,7 @@
 
 use super::input::{Content, InputFile, holding};
 use super::{Kind, PlotRequest, scale_for};
-use isles_apps::registry::Failure;
+use isles_app::Failure;
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Parity, ParityPoint, Plane,
     PlanePoint, PlaneSeries, Scale, Series,

@@ -2,7 +2,7 @@
 
 use super::point::Point;
 use super::refusal;
-use isles_apps::registry::Failure;
+use isles_app::Failure;
 use isles_chip::quantity::{Microwatts, Picoseconds};
 
 /// What the choice must keep.

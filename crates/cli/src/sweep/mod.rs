@@ -10,14 +10,16 @@ mod point;
 mod table;
 
 use crate::plot::Picture;
-use crate::runs::{numbers, own_arguments, refusal};
+use crate::run;
 use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::{
     Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine, SettingRow, setting,
 };
-use isles_apps::console;
-use isles_apps::registry::{self, App, ChipArguments, Failure};
+use isles_app::console;
+use isles_app::frame::NO_FILES;
+use isles_app::runs::{self, numbers, refusal};
+use isles_app::{ChipArguments, Failure};
 use isles_chip::gear::Gears;
 use point::{Point, Runner, Setting};
 use std::path::Path;
@@ -31,9 +33,13 @@ const PLACES: &SettingRow = setting("places");
 /// The arguments of `isles sweep`, besides those of the application.
 #[derive(Args, Debug)]
 struct Arguments {
-    /// The application, by a name of `isles list`; with --help after it, also what that can be told
+    /// The application, by a name of `isles list`
     #[arg(long, value_name = "NAME")]
     app: String,
+
+    /// What the application is told; see `isles run NAME --help`
+    #[arg(last = true, value_name = "ITS FLAGS")]
+    words: Vec<String>,
 
     /// The modelled chip
     #[arg(long, value_name = "M", default_value = "chip:scc")]
@@ -80,44 +86,23 @@ const GOVERNOR_HELP: &str = "A governor to try, in place of the dividers or besi
 const WORK_HELP: &str =
     "What a program's own code costs: said, or host:RATIO to measure it here [default: said]";
 
-/// The command, with the arguments of the application that the command line names.
+/// The command.
 pub fn command() -> Command {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    command_of(named_app(&words.skip_while(|word| word != "sweep").collect::<Vec<_>>()))
-}
-
-fn command_of(app: Option<&dyn App>) -> Command {
     let own = Arguments::augment_args(Command::new("sweep"));
     let own = own
         .mut_arg(GOVERNOR.variable, |flag| flag.help(GOVERNOR_HELP))
         .mut_arg(WORK.variable, |flag| flag.help(WORK_HELP));
-    let own = own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses");
-    let Some(app) = app else { return own };
-    let arguments = app.own_arguments(Command::new(app.name()));
-    own.args(
-        arguments
-            .get_arguments()
-            .map(|argument| argument.clone().help_heading("Arguments of the application")),
-    )
-}
-
-/// The application that `--app` names among `words`.
-fn named_app(words: &[String]) -> Option<&'static dyn App> {
-    let named = |(at, word): (usize, &String)| match word.strip_prefix("--app")? {
-        "" => words.get(at + 1).cloned(),
-        rest => rest.strip_prefix('=').map(str::to_owned),
-    };
-    registry::app("--app", &words.iter().enumerate().find_map(named)?).ok()
+    own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses")
 }
 
 /// Carries it out.
 pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     let arguments =
         Arguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let app = registry::app("--app", &arguments.app)?;
+    let app = run::app("--app", &arguments.app)?;
     let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
     let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
-    let mut claims: Vec<Claim> = chip.into_iter().chain(app.reads(matches)?).collect();
+    let mut claims: Vec<Claim> = chip.into_iter().chain(runs::reads(app, &arguments.words)?).collect();
     let csv = arguments.csv.as_deref();
     let csv =
         csv.map(|path| Destination::check("--csv", Some(path), Path::new(path), &claims)).transpose()?;
@@ -127,7 +112,11 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
         svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
     let context = SweepContext::of(&arguments)?;
     let settings = context.settings(&arguments, &limits)?;
-    let runner = Runner { app, own: own_arguments(app, matches), context: &context };
+    let runner = Runner {
+        app,
+        own: arguments.words.iter().cloned().chain(NO_FILES.map(str::to_owned)).collect(),
+        context: &context,
+    };
     let points = runner.run(&settings)?;
     tell(&arguments, &limits, &points, [csv, svg])
 }
@@ -275,25 +264,4 @@ fn launch(
     flags.push(Flag { variable: GOVERNOR.variable, name: governor, value: policy });
     flags.extend(places.iter().map(|value| Flag { variable: PLACES.variable, name: "--places", value }));
     Launch::from_environment_with(Machine::Processes, &flags)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use isles_apps::APPS;
-
-    #[test]
-    fn each_application_can_be_swept_with_its_own_arguments() {
-        for app in APPS {
-            command_of(Some(*app)).debug_assert();
-            for words in
-                [vec!["sweep", "--app", app.name()], vec!["sweep", "--all", &format!("--app={}", app.name())]]
-            {
-                let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-                assert_eq!(named_app(&words).map(App::name), Some(app.name()));
-            }
-        }
-        assert!(named_app(&["--app".to_owned()]).is_none());
-        assert!(named_app(&["--application=bc".to_owned()]).is_none());
-    }
 }

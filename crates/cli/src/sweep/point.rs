@@ -1,9 +1,8 @@
 //! One setting and what a run at it came to; running all of them.
 
 use super::SweepContext;
-use crate::runs;
 use isles::GovernorPolicy;
-use isles_apps::registry::{App, Failure};
+use isles_app::{Failure, runs};
 use serde_json::Value;
 
 /// What is tried.
@@ -37,7 +36,7 @@ impl Point {
 
 /// What all runs have in common.
 pub struct Runner<'a> {
-    pub app: &'static dyn App,
+    pub app: &'static str,
     pub own: Vec<String>,
     pub context: &'a SweepContext<'a>,
 }

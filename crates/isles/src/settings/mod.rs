@@ -109,6 +109,9 @@ pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 /// with which they end.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
+/// The variable by which a program of Isles tells another, which it starts, its own version: both must be of one.
+pub const VERSION_VARIABLE: &str = "ISLES_COMMAND_VERSION";
+
 /// Where settings are written: flags, and the variables behind them.
 pub(crate) struct SettingSources<'a> {
     pub(crate) flags: &'a [Flag<'a>],

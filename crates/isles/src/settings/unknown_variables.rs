@@ -6,7 +6,7 @@
 
 use crate::notice::notice;
 use crate::settings::table::SETTINGS;
-use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE};
+use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE, VERSION_VARIABLE};
 use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::Once;
@@ -42,6 +42,7 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
         name.starts_with(PREFIX)
             && !name.starts_with(OF_TESTS)
             && name != TRACE_VARIABLE
+            && name != VERSION_VARIABLE
             && !known.contains(&name.as_str())
     };
     let warning = |name: String| {

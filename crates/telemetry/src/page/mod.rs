@@ -75,7 +75,7 @@ const UNIT_BYTES: usize = 48;
 const FINISHES: usize = 8;
 
 /// Places that an open finish says it waits for.
-pub(crate) const WAITS: usize = 4;
+pub const WAITS: usize = 4;
 
 /// Bytes of the line of the source that opened a finish; the end of it, if it is longer.
 const LABEL_BYTES: usize = 64;
@@ -122,7 +122,7 @@ impl PageLayout {
     }
 
     /// Whether what places print is kept.
-    pub(crate) fn keeps_output(self) -> bool {
+    pub fn keeps_output(self) -> bool {
         self.peers() > 0
     }
 

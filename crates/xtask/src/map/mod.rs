@@ -5,10 +5,12 @@
 //! row may allow (the rules of the cut), which crates alone may use certain foreign ones, and what the
 //! standard library must not offer to `protocol`. A dependency cycle is Cargo's business.
 
+mod features;
+
 use crate::finding::Finding;
 use crate::lexer::Token;
 use crate::manifest::{Stage, dependencies};
-use crate::tree::{File, Tree};
+use crate::tree::{APPS, File, Tree};
 
 const MAP: &str = "ARCHITECTURE.md";
 
@@ -35,20 +37,31 @@ const RULES: &[Rule] = &[
         says: "of the transports, only that of modelled chips knows chips",
         breaks: |from, to| from.starts_with("transport") && from != "transport-chip" && to == "chip",
     },
-    Rule { says: "apps use the façade only", breaks: |from, to| from == "apps" && to != "isles" },
+    Rule { says: "the frame uses the façade only", breaks: |from, to| from == "app" && to != "isles" },
+    Rule {
+        says: "graphs use the façade and the frame only",
+        breaks: |from, to| from == "graph" && !matches!(to, "isles" | "app"),
+    },
     Rule { says: "nothing depends on the house checks", breaks: |_, to| to == "xtask" },
 ];
+
+/// What an application may use; applications have no rows of their own.
+const OF_APPLICATIONS: &[&str] = &["isles", "app", "graph"];
+
+/// The name for all applications in [`FOREIGN`].
+const ALL_APPLICATIONS: &str = "apps";
 
 /// Foreign packages and the only crates that may use them.
 ///
 /// Those of tests are not for `isles`: whoever runs an example of it builds what its tests depend on.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("axum", &["dashboard"]),
     (
         "proptest",
         &[
-            "apps",
+            ALL_APPLICATIONS,
             "chip",
+            "graph",
+            "lab",
             "plot",
             "protocol",
             "runtime",
@@ -57,6 +70,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "transport-chip",
             "transport-mpi",
             "transport-shm",
+            "view",
         ],
     ),
     ("svg", &["plot"]),
@@ -65,7 +79,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("reqwest", &[]),
     ("tiny_http", &[]),
     ("tokio", &["bench", "dashboard"]),
-    ("tungstenite", &["dashboard"]),
     ("ureq", &[]),
     ("warp", &[]),
     ("mpi", &["transport-mpi"]),
@@ -83,11 +96,24 @@ struct CrateRow {
     line: usize,
     product: Vec<String>,
     tests: Vec<String>,
+    /// Whether it is the row that all applications have.
+    is_application: bool,
 }
 
-pub fn check(tree: &Tree) -> Vec<Finding> {
+/// The findings about the tree, and about the features of packages, for which Cargo is asked.
+pub fn check_with_features(tree: &Tree) -> Vec<Finding> {
+    let mut findings = check(tree);
+    findings.extend(features::check(tree));
+    findings
+}
+
+/// The findings about the tree.
+fn check(tree: &Tree) -> Vec<Finding> {
     let rows = rows(tree);
     let mut findings = roster(tree, &rows);
+    let is_app = |name: &String| tree.folder(name).starts_with(APPS);
+    let rows: Vec<CrateRow> =
+        rows.into_iter().chain(tree.crates().into_iter().filter(is_app).map(application)).collect();
     for row in &rows {
         findings.extend(forbidden_by_rule(row));
     }
@@ -97,7 +123,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             Ok(dependencies) => {
                 for dependency in dependencies {
                     let message = unwelcome(&name, &dependency.package, dependency.stage, &rows);
-                    let manifest = format!("crates/{name}/Cargo.toml");
+                    let manifest = format!("{}/Cargo.toml", tree.folder(&name));
                     findings.extend(message.map(|message| Finding::new(&manifest, 0, message)));
                 }
             }
@@ -120,14 +146,26 @@ fn rows(tree: &Tree) -> Vec<CrateRow> {
         .map(|(line, cells)| {
             let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(String::from).collect();
             let name = cells[0].trim_end_matches('`').to_string();
-            CrateRow { name, line, product: quoted(cells[2]), tests: quoted(cells[3]) }
+            CrateRow { name, line, product: quoted(cells[2]), tests: quoted(cells[3]), is_application: false }
         })
         .collect()
 }
 
+/// The row that each application would have.
+fn application(name: String) -> CrateRow {
+    CrateRow {
+        name,
+        line: 0,
+        product: OF_APPLICATIONS.iter().map(|to| (*to).to_owned()).collect(),
+        tests: Vec::new(),
+        is_application: true,
+    }
+}
+
 /// The crates of the map are the folders, no more and no fewer.
 fn roster(tree: &Tree, rows: &[CrateRow]) -> Vec<Finding> {
-    let folders = tree.crates();
+    let mut folders = tree.crates();
+    folders.retain(|name| !tree.folder(name).starts_with(APPS));
     let unknown = rows.iter().filter(|row| !folders.contains(&row.name));
     let unknown =
         unknown.map(|row| Finding::new(MAP, row.line, format!("there is no folder `crates/{}`", row.name)));
@@ -152,7 +190,8 @@ fn unwelcome(name: &str, package: &str, stage: Stage, rows: &[CrateRow]) -> Opti
     let ours = package.strip_prefix("isles-").or((package == "isles").then_some("isles"));
     let Some(to) = ours else {
         let (_, allowed) = FOREIGN.iter().find(|(foreign, _)| *foreign == package)?;
-        let welcome = allowed.contains(&name);
+        let is_app = rows.iter().any(|row| row.name == name && row.is_application);
+        let welcome = allowed.contains(&name) || (is_app && allowed.contains(&ALL_APPLICATIONS));
         return (!welcome).then(|| format!("`{package}` is not for `{name}`; it belongs to {allowed:?}"));
     };
     let row = rows.iter().find(|row| row.name == name)?;

@@ -7,7 +7,7 @@
 
 use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;
-use crate::tree::{File, Tree, crate_of};
+use crate::tree::{File, Tree, crate_of, inside_crate};
 use std::collections::BTreeMap;
 
 /// Files from which on a folder has a median that says something.
@@ -67,9 +67,7 @@ fn sources(tree: &Tree) -> impl Iterator<Item = &File> {
 }
 
 fn below_src(path: &str, name: &str) -> bool {
-    path.strip_prefix("crates/")
-        .and_then(|path| path.strip_prefix(name))
-        .is_some_and(|path| path.starts_with("/src/"))
+    inside_crate(path).is_some_and(|(own, path)| own == name && path.starts_with("src/"))
 }
 
 /// How many lines the median file of each folder has too few.

@@ -97,9 +97,9 @@ fn is_argued(file: &File, at: usize, site: &str) -> bool {
     duties || (says("NEED:") && says("SOUND:"))
 }
 
-/// Whether `path` is the root file of a library or program in `crates/`.
+/// Whether `path` is the root file of a library or program.
 fn is_root(path: &str) -> bool {
-    let Some((_, inside)) = path.strip_prefix("crates/").and_then(|rest| rest.split_once('/')) else {
+    let Some((_, inside)) = crate::tree::inside_crate(path) else {
         return false;
     };
     matches!(inside, "src/lib.rs" | "src/main.rs") || inside.starts_with("src/bin/")

@@ -10,10 +10,10 @@ use crate::child::whole_runs::graph;
 use crate::child::{median, say};
 use crate::options::Effort;
 use isles::prelude::*;
-use isles_apps::bc::{Betweenness, Scores};
-use isles_apps::frame::{Application, Balance, Dealer};
-use isles_apps::graph::Graph;
-use isles_apps::hf::HartreeFock;
+use isles_app::frame::{Application, Balance, Dealer};
+use isles_bc::{Betweenness, Scores};
+use isles_graph::Graph;
+use isles_hf::HartreeFock;
 use std::time::Instant;
 
 /// Betweenness of power. Prints `seconds`.

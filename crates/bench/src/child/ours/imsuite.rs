@@ -6,10 +6,10 @@
 use super::run;
 use crate::child::{median, say};
 use crate::options::Effort;
-use isles_apps::frame::{Application, Dealer};
-use isles_apps::imsuite::ImSuite;
-use isles_apps::imsuite::kernel::KernelName;
-use isles_apps::imsuite::ship::Ship;
+use isles_app::frame::{Application, Dealer};
+use isles_imsuite::ImSuite;
+use isles_imsuite::kernel::KernelName;
+use isles_imsuite::ship::Ship;
 use std::cell::Cell;
 use std::rc::Rc;
 

@@ -1,0 +1,30 @@
+//! Betweenness centrality: how many shortest paths lead over each vertex.
+//!
+//! Brandes' algorithm (J. Math. Sociol. 25, 2001): one traversal a source, each adding its dependencies to the
+//! scores. Sources are independent, which is what the parallel run deals out. This module knows no places.
+//! Conventions: an undirected graph counts each unordered pair once; end points do not count; no normalisation;
+//! parallel edges are one edge (the lightest), self-loops lie on no shortest path. These are networkx's with
+//! `normalized=False`. Invariant: scores depend on the graph and the set of sources, never on who added which when.
+
+#![forbid(unsafe_code)]
+
+mod bfs;
+mod cached_run;
+mod count;
+mod dijkstra;
+mod effort;
+mod run;
+mod scores;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use cached_run::CachedRun;
+pub use run::Betweenness;
+pub use scores::{Ranked, Scores, Top};
+
+/// The `main` of the program.
+pub fn main() -> std::process::ExitCode {
+    isles_app::main::<Betweenness>()
+}

@@ -1,0 +1,231 @@
+//! Betweenness over all places: the graph once at each, the sources assigned, the scores folded together.
+
+use super::{Scores, cached_run, verify};
+use clap::{Args, ValueEnum};
+use isles::Claim;
+use isles::prelude::*;
+use isles_app::Failure;
+use isles_app::frame::{Application, Balance, Dealer, UnitKernel, UnitQueue, Verification, WorkDone, count};
+use isles_graph as graph;
+use isles_graph::rmat::Rmat;
+use isles_graph::{Graph, ReadOptions, Weights};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Which lengths the edges have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Lengths {
+    /// All one, by breadth-first search.
+    Ignore,
+    /// The weights of the file, by Dijkstra's algorithm.
+    File,
+    /// All one, by Dijkstra's algorithm: the same scores as `ignore`, for comparison.
+    Unit,
+}
+
+/// The arguments of `isles run bc`.
+#[derive(Args, Debug)]
+pub struct Betweenness {
+    /// A file (edge list, Matrix Market, .gt; also gzipped), a name (`isles data list`), or rmat:n,a,b,c,d[,seed]
+    #[arg(long, value_name = "FILE|NAME", default_value = "power")]
+    graph: String,
+
+    /// A generated graph instead: small, medium, large or steep (published workloads), or n,a,b,c,d[,seed]
+    #[arg(long, value_name = "WORKLOAD", conflicts_with = "graph")]
+    rmat: Option<String>,
+
+    /// Which lengths the edges have
+    #[arg(long, value_enum, default_value = "ignore")]
+    weights: Lengths,
+
+    /// Read an edge list as directed
+    #[arg(long)]
+    directed: bool,
+
+    /// How the sources are assigned
+    #[arg(long, value_enum, default_value = "dynamic")]
+    balance: Balance,
+
+    /// How many of the most central vertices to print
+    #[arg(long, value_name = "N", default_value = "10", allow_hyphen_values = true, value_parser = top)]
+    top: usize,
+}
+
+/// Reads a number of vertices.
+fn top(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "a whole number from 0 up")
+}
+
+impl Betweenness {
+    /// The graph, by a name that `--graph` takes.
+    fn graph_name(&self) -> Result<String, Failure> {
+        let Some(rmat) = &self.rmat else { return Ok(self.graph.clone()) };
+        let workload = WORKLOADS.iter().find(|(name, _)| name == rmat);
+        let graph = workload.map_or_else(|| format!("rmat:{rmat}"), |(_, graph)| (*graph).to_owned());
+        match Rmat::parse(&graph) {
+            Some(Ok(_)) => Ok(graph),
+            _ => Err(Failure::Usage(format!(
+                "--rmat is {rmat:?}; allowed: small, medium, large, steep, or n,a,b,c,d or n,a,b,c,d,seed, n from 1 to \
+                 24, a, b, c and d at least 0 with sum 1"
+            ))),
+        }
+    }
+
+    /// Reads the graph of this name.
+    fn read(&self, name: &str) -> Result<Graph, Failure> {
+        let weights = if self.weights == Lengths::File { Weights::Read } else { Weights::Ignored };
+        let options = ReadOptions { weights, directed: self.directed };
+        let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+        let graph = graph::open(name, &options).map_err(|error| usage(&error))?;
+        match self.weights {
+            Lengths::File if !graph.is_weighted() => Err(Failure::Usage(format!(
+                "--weights is \"file\", but {name} has no weights; allowed: ignore, unit"
+            ))),
+            Lengths::Unit => graph.with_weights(|_, _| 1.0).map_err(|error| usage(&error)),
+            Lengths::File | Lengths::Ignore => Ok(graph),
+        }
+    }
+}
+
+/// What `--rmat` calls the graphs on which X10 was measured on the SCC.
+const WORKLOADS: [(&str, &str); 4] =
+    [("small", "rmat-11"), ("medium", "rmat-14"), ("large", "rmat-15"), ("steep", "rmat-14-steep")];
+
+/// The graph, and how its sources are assigned.
+#[derive(Serialize)]
+pub struct BcInput {
+    #[serde(skip)]
+    graph: Graph,
+    #[serde(rename = "graph")]
+    name: String,
+    vertices: u64,
+    edges: u64,
+    directed: bool,
+    weights: Lengths,
+    balance: Balance,
+}
+
+impl BcInput {
+    pub(super) fn new(name: &str, graph: Graph, weights: Lengths, balance: Balance) -> BcInput {
+        let (vertices, edges, directed) = (graph.vertices(), graph.edges(), graph.is_directed());
+        BcInput { graph, name: name.to_owned(), vertices, edges, directed, weights, balance }
+    }
+}
+
+/// The scores of all vertices.
+#[derive(Serialize)]
+pub struct BcFound {
+    sources: u64,
+    edges_traversed: u64,
+    betweenness: Vec<f64>,
+    #[serde(skip)]
+    pub(super) scores: Scores,
+}
+
+impl BcFound {
+    pub(super) fn of(scores: Scores) -> BcFound {
+        let (sources, edges_traversed) = (scores.sources(), scores.edges_traversed());
+        BcFound { sources, edges_traversed, betweenness: scores.values().collect(), scores }
+    }
+}
+
+impl Application for Betweenness {
+    const NAME: &'static str = "bc";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const NOTE: &'static str = "bc uses no collectives of teams: --broadcast and --reduce change nothing.";
+    const UNITS: &'static str = "sources";
+    type Input = BcInput;
+    type Found = BcFound;
+
+    fn run_name(&self) -> String {
+        let graph = self.graph_name().unwrap_or_else(|_| self.graph.clone());
+        let file = Path::new(&graph).file_name().map(|name| name.to_string_lossy().into_owned());
+        format!("bc-{}", file.unwrap_or(graph))
+    }
+
+    fn reads(&self) -> Vec<Claim> {
+        let file = Some(&self.graph).filter(|graph| self.rmat.is_none() && graph::is_file(graph));
+        file.map(|file| Claim::read(file, "the graph")).into_iter().collect()
+    }
+
+    fn open(&self, _: u32) -> Result<BcInput, Failure> {
+        let name = self.graph_name()?;
+        Ok(BcInput::new(&name, self.read(&name)?, self.weights, self.balance))
+    }
+
+    fn heading(&self, input: &BcInput) -> String {
+        let BcInput { name, vertices, edges, directed, .. } = input;
+        let kind = if *directed { "directed" } else { "undirected" };
+        let [vertices, edges] = [count(*vertices, "vertex", "vertices"), count(*edges, "edge", "edges")];
+        format!("{name}: {vertices}, {edges}, {kind}")
+    }
+
+    async fn compute(input: BcInput, dealer: Dealer) -> isles::Result<(BcFound, WorkDone)> {
+        let sources = dealer.units(input.vertices, input.balance).await?;
+        let graph = Replicated::new(input.graph).await?;
+        let own = PlaceLocal::new(Scores::zero).await?;
+        let started = now();
+        let mut balance = None;
+        if sources.are_stolen() {
+            balance = Some(sources.balance(SourceKernel { graph, own: own.clone() }).await?);
+        } else {
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, add_sources(sources.here(), &graph, &own).await?);
+                }
+            })
+            .await?;
+        }
+        let done = WorkDone { balance, ..sources.done(started).await? };
+        Ok((BcFound::of(own.reduce(Scores::merge).await?), done))
+    }
+
+    fn text(&self, found: &BcFound) -> String {
+        match self.top {
+            0 => String::new(),
+            top => format!("{}\nA vertex is its number in the graph, from 0.", found.scores.top(top)),
+        }
+    }
+
+    fn speed(&self, found: &BcFound, seconds: f64) -> String {
+        let speed = found.edges_traversed as f64 / seconds / 1e6;
+        format!("{speed:.1} million edges traversed a second")
+    }
+
+    fn verify(&self, found: &BcFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
+        let again = is_thorough.then(|| self.read(&self.graph_name()?)).transpose()?;
+        Ok(again.and_then(|graph| verify::by_definition(&graph, &found.scores)))
+    }
+
+    fn write_csv(&self, found: &BcFound, out: &mut dyn Write) -> io::Result<()> {
+        found.scores.write_csv(out)
+    }
+}
+
+/// What adds a source to the scores of the place that has stolen it.
+#[derive(Clone, Serialize, Deserialize)]
+struct SourceKernel {
+    graph: Replicated<Graph>,
+    own: PlaceLocal<Scores>,
+}
+
+impl UnitKernel for SourceKernel {
+    fn compute(&self, source: u64, _: bool) -> bool {
+        cached_run::add_source(&mut self.own.lock(), &self.graph, source);
+        true
+    }
+}
+
+/// Adds the sources that this place takes to its scores.
+async fn add_sources(
+    mut sources: UnitQueue<'_>,
+    graph: &Graph,
+    own: &PlaceLocal<Scores>,
+) -> isles::Result<()> {
+    while let Some(source) = sources.take().await? {
+        cached_run::add_source(&mut own.lock(), graph, source);
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Restricted Hartree-Fock: the energy of a molecule with closed shells, its orbitals and its dipole.
+//!
+//! The two-electron part of the Fock matrix, which takes nearly all of the time, is what the places share: each
+//! computes the integrals of its units and adds them up in fixed point. Chemistry is in [`molecule`], [`basis`],
+//! [`integrals`], [`fock`] and [`scf`], none of which knows places. Invariant: energies have the same bits at any
+//! number of places.
+
+#![forbid(unsafe_code)]
+
+pub mod basis;
+mod chip_run;
+mod effort;
+pub mod element;
+pub mod fock;
+pub mod input_error;
+pub mod integrals;
+pub mod matrix;
+pub mod molecule;
+mod report;
+mod run;
+pub mod scf;
+mod shared_build;
+pub mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use chip_run::predicted_seconds;
+pub use run::HartreeFock;
+
+/// The `main` of the program.
+pub fn main() -> std::process::ExitCode {
+    isles_app::main::<HartreeFock>()
+}

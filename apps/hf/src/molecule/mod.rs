@@ -1,0 +1,166 @@
+//! Molecules: atoms at points, and their electrons.
+//!
+//! Lengths are in bohr throughout. The built-in geometries are those of the Hartree-Fock program of ANUChem; files
+//! come in two forms, `.xyz` in ångström and `.inp` in bohr (see `read`). Knows no basis functions. Invariant: no two
+//! atoms are nearer to each other than [`DISTANCE_MIN`], and the electrons are at least two and an even number.
+
+mod read;
+
+use super::element::Element;
+use super::input_error::{InputError, read_text};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Bohr in an ångström's stead: CODATA 2018, a0 = 0.529177210903 Å.
+pub const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
+
+/// Least distance of two nuclei, in bohr; in no molecule is it below 1.
+pub const DISTANCE_MIN: f64 = 1e-2;
+
+/// Most atoms of a molecule; the matrices of so many still fit a place.
+pub const ATOMS_MAX: usize = 1000;
+
+/// An atom: its element, and where its nucleus is, in bohr.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Atom {
+    /// The element.
+    pub element: Element,
+    /// Its point, in bohr.
+    pub point: [f64; 3],
+}
+
+/// A molecule with closed shells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Molecule {
+    /// Its name, as `--molecule` takes it.
+    pub name: String,
+    /// Its atoms, in order of the file.
+    pub atoms: Vec<Atom>,
+    /// Its charge, in elementary charges.
+    pub charge: i32,
+}
+
+/// The molecules that are part of the program.
+const BUILT_IN: [(&str, &str); 6] = [
+    ("h2", include_str!("../../../../data/molecules/h2.inp")),
+    ("h2o", include_str!("../../../../data/molecules/h2o.inp")),
+    ("ch4", include_str!("../../../../data/molecules/ch4.inp")),
+    ("nh3", include_str!("../../../../data/molecules/nh3.inp")),
+    ("benzene", include_str!("../../../../data/molecules/benzene.inp")),
+    ("aspirin", include_str!("../../../../data/molecules/aspirin.inp")),
+];
+
+/// The text of a built-in molecule, in the form of `.inp` files.
+pub fn built_in_text(name: &str) -> Option<&'static str> {
+    built_in(name).map(|(_, text)| *text)
+}
+
+/// Whether `name` is a file's rather than a built-in molecule's.
+pub fn is_file(name: &str) -> bool {
+    built_in(name).is_none()
+}
+
+fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
+    BUILT_IN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
+}
+
+/// The molecule of a built-in name, in any case, or of a file that ends in `.xyz` or `.inp`, with a charge.
+///
+/// # Errors
+/// [`InputError`]: there is no such molecule, or it has no closed shells.
+pub fn open(name: &str, charge: i32) -> Result<Molecule, InputError> {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let (name, atoms) = match built_in(name) {
+        Some((known, text)) => ((*known).to_owned(), read::inp(known, text)?),
+        None if ending.eq_ignore_ascii_case("xyz") => (name.to_owned(), read::xyz(name, &read_text(name)?)?),
+        None if ending.eq_ignore_ascii_case("inp") => (name.to_owned(), read::inp(name, &read_text(name)?)?),
+        None => {
+            let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).collect();
+            let allowed = format!("{}, or a file that ends in .xyz or .inp", known.join(", "));
+            return Err(InputError::UnknownName { found: format!("--molecule is {name:?}"), allowed });
+        }
+    };
+    Molecule { name, atoms, charge }.checked()
+}
+
+impl Molecule {
+    /// Itself, if it is one.
+    fn checked(self) -> Result<Molecule, InputError> {
+        if self.atoms.len() > ATOMS_MAX {
+            let (source, found) = (self.name, self.atoms.len());
+            return Err(InputError::TooLarge { source, what: "atoms", found, limit: ATOMS_MAX });
+        }
+        for (index, one) in self.atoms.iter().enumerate() {
+            let near = |other: &Atom| distance(&one.point, &other.point) < DISTANCE_MIN;
+            if let Some(other) = self.atoms[..index].iter().position(near) {
+                let distance = distance(&one.point, &self.atoms[other].point);
+                let atoms = [other + 1, index + 1];
+                return Err(InputError::AtomsAtOnePoint { molecule: self.name, atoms, distance });
+            }
+        }
+        let nuclear: u32 = self.atoms.iter().map(|atom| atom.element.number()).sum();
+        let electrons = i64::from(nuclear) - i64::from(self.charge);
+        if electrons < 2 || electrons % 2 != 0 {
+            return Err(InputError::Electrons { molecule: self.name, charge: self.charge, electrons });
+        }
+        Ok(self)
+    }
+
+    /// How many electrons it has.
+    pub fn electrons(&self) -> usize {
+        let nuclear: u32 = self.atoms.iter().map(|atom| atom.element.number()).sum();
+        (i64::from(nuclear) - i64::from(self.charge)) as usize
+    }
+
+    /// The energy of the nuclei in each other's fields, in hartree.
+    pub fn nuclear_repulsion(&self) -> f64 {
+        let pairs = self.atoms.iter().enumerate().flat_map(|(index, one)| {
+            self.atoms[..index].iter().map(move |other| {
+                f64::from(one.element.number() * other.element.number()) / distance(&one.point, &other.point)
+            })
+        });
+        pairs.sum()
+    }
+}
+
+/// Bohr between two points.
+fn distance(one: &[f64; 3], other: &[f64; 3]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| (one - other).powi(2)).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_molecules_have_the_nuclear_repulsion_that_pyscf_gives() {
+        // gto.Mole.energy_nuc of PySCF 2.14 at the same points.
+        let expected = [("h2o", 8.986_930_880_892), ("NH3", 12.113_324_303_585), ("h2", 1.0)];
+        let large = [("benzene", 204.844_465_543_357), ("aspirin", 772.467_554_085_003)];
+        for (name, energy) in expected.into_iter().chain(large) {
+            let found = open(name, 0).unwrap().nuclear_repulsion();
+            assert!((found - energy).abs() < 1e-11 * energy.max(1.0), "{name}: {found}");
+        }
+    }
+
+    #[test]
+    fn units_of_a_file_are_its_length_of_a_bohr() {
+        let methane = open("ch4", 0).unwrap();
+        let bond = distance(&methane.atoms[0].point, &methane.atoms[1].point) * ANGSTROM_PER_BOHR;
+        assert!((bond - 1.098).abs() < 1e-3, "{bond} ångström from carbon to hydrogen");
+    }
+
+    #[test]
+    fn what_is_no_closed_shell_molecule_is_refused_with_the_reason() {
+        let message = |name: &str, charge| open(name, charge).unwrap_err().to_string();
+        assert!(message("h2o", 1).contains("9 electrons; allowed: an even number"));
+        assert!(message("h2", 2).contains("--charge 2 leaves h2 0 electrons"));
+        assert!(message("h2", 4).contains("-2 electrons; allowed: a charge that leaves at least 2"));
+        assert!(message("water", 0).contains("allowed: h2, h2o, ch4, nh3, benzene, aspirin, or a file"));
+        assert!(message("nowhere.xyz", 0).starts_with("nowhere.xyz cannot be read"));
+        let atom = |x| Atom { element: Element::parse("H").unwrap(), point: [x, 0.0, 0.0] };
+        let molecule =
+            Molecule { name: "close".to_owned(), atoms: vec![atom(1.0), atom(0.0), atom(1.0)], charge: -1 };
+        assert!(molecule.checked().unwrap_err().to_string().starts_with("close: atoms 1 and 3 are 0.0e0"));
+    }
+}

@@ -1,0 +1,107 @@
+//! What a calculation came to, for people and as CSV.
+//!
+//! Computes nothing but ratios, and knows no places. Invariant: the same calculation gives the same bytes, but
+//! for the imbalance.
+
+use super::scf::{Iteration, Properties};
+use isles_app::frame::count;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// Electronvolts in a hartree: CODATA 2018.
+const ELECTRONVOLTS: f64 = 27.211_386_245_988;
+
+/// Orbitals on each side of the gap that are shown.
+const ORBITALS_SHOWN: usize = 3;
+
+/// What a calculation comes to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HfFound {
+    /// In hartree.
+    pub(super) energy: f64,
+    #[serde(flatten)]
+    pub(super) properties: Properties,
+    pub(super) iterations: Vec<Iteration>,
+    /// The time of the place that computed longest, by the mean of all.
+    pub(super) imbalance: Option<f64>,
+    /// What the iterations were to converge to, in hartree.
+    #[serde(skip)]
+    pub(super) convergence: f64,
+}
+
+impl HfFound {
+    /// In hartree.
+    pub fn energy(&self) -> f64 {
+        self.energy
+    }
+
+    /// That the energy of `what` did not converge, with the last ones; none if it did.
+    pub(super) fn unconverged(&self, what: &str) -> Option<String> {
+        if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
+            return None;
+        }
+        let first = self.iterations.len().saturating_sub(ORBITALS_SHOWN);
+        let told = |one: &Iteration| {
+            format!("{:.9} (iteration {}, gradient {:.1e})", one.energy, one.iteration, one.gradient)
+        };
+        let last: Vec<String> = self.iterations[first..].iter().map(told).collect();
+        let number = count(self.iterations.len() as u64, "iteration", "iterations");
+        let limit = self.convergence;
+        Some(format!(
+            "the energy of {what} did not converge to {limit:.0e} hartree in {number}: {}",
+            last.join(", ")
+        ))
+    }
+
+    /// The result for people.
+    pub(super) fn text(&self) -> String {
+        let HfFound { properties, imbalance, .. } = self;
+        let mut text = format!("{:>9}  {:>18}  {:>11}  {:>8}\n", "iteration", "energy", "change", "gradient");
+        for Iteration { iteration, energy, change, gradient } in &self.iterations {
+            let _ = writeln!(text, "{iteration:>9}  {energy:>18.10}  {change:>11.2e}  {gradient:>8.1e}"); // a string takes all
+        }
+        let [x, y, z] = properties.dipole;
+        let gap = match properties.gap {
+            Some(gap) => format!("{gap:.6} hartree, {:.3} electronvolts", gap * ELECTRONVOLTS),
+            None => "none: all orbitals are occupied".to_owned(),
+        };
+        let imbalance = imbalance.map_or(String::new(), |imbalance| {
+            format!("\nimbalance  {imbalance:.3} (the busiest place by the mean of all)")
+        });
+        text + &format!(
+            "\n{}\nenergy     {:.10} hartree, {:.10} of it between the nuclei\n\
+             gap        {gap}\ndipole     {:.4} debye ({x:.4}, {y:.4}, {z:.4}){imbalance}",
+            self.orbitals(),
+            self.energy,
+            properties.nuclear_repulsion,
+            properties.dipole_length(),
+        )
+    }
+
+    /// The orbitals around the gap.
+    fn orbitals(&self) -> String {
+        let Properties { orbital_energies, occupied, .. } = &self.properties;
+        let shown =
+            occupied.saturating_sub(ORBITALS_SHOWN)..(occupied + ORBITALS_SHOWN).min(orbital_energies.len());
+        let mut text = format!("{:>7}  {:>11}\n", "orbital", "energy");
+        for index in shown {
+            let name = match index {
+                index if index + 1 == *occupied => "  highest occupied",
+                index if index == *occupied => "  lowest unoccupied",
+                _ => "",
+            };
+            let _ = writeln!(text, "{:>7}  {:>11.6}{name}", index + 1, orbital_energies[index]);
+        }
+        text
+    }
+
+    /// Writes a line for each iteration.
+    pub(super) fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "iteration,energy,change,gradient")?;
+        for Iteration { iteration, energy, change, gradient } in &self.iterations {
+            writeln!(out, "{iteration},{energy},{change},{gradient}")?;
+        }
+        Ok(())
+    }
+}

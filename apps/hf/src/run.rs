@@ -1,0 +1,214 @@
+//! The application `hf`: arguments, the run over all places, and what it tells.
+//!
+//! What is wrong with a molecule or a basis set is found before anything runs. The first place keeps the matrices and
+//! decides when the field is self-consistent; all places build. Invariant: a calculation that does not converge is a
+//! failure, and says its last energies.
+
+use super::fock::{FockBuilder, Functions, units};
+use super::molecule::Molecule;
+use super::report::HfFound;
+use super::scf::{Scf, properties};
+use super::shared_build::SharedBuild;
+use super::{basis, effort, molecule, verify};
+use clap::{Args, value_parser};
+use isles::Claim;
+use isles::prelude::*;
+use isles_app::Failure;
+use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, count};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Most iterations that can be asked for.
+const ITERATIONS_MAX: u32 = 10_000;
+
+/// Most iterations, and the change of the energy in hartree at which they end, unless something else is said.
+const ITERATIONS: u32 = 60;
+const CONVERGENCE: f64 = 1e-10;
+
+/// The arguments of `isles run hf`.
+#[derive(Args, Clone, Debug)]
+pub struct HartreeFock {
+    /// A molecule: h2, h2o, ch4, nh3, benzene, aspirin, or a file .xyz (in ångström) or .inp (in bohr)
+    #[arg(long, value_name = "NAME|FILE", default_value = "h2o")]
+    molecule: String,
+
+    /// A basis set: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian
+    #[arg(long, value_name = "NAME|FILE", default_value = "sto-3g")]
+    basis: String,
+
+    /// The charge of the molecule, in elementary charges
+    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true,
+          value_parser = value_parser!(i32).range(-1000..=1000))]
+    charge: i32,
+
+    /// Six Cartesian functions for each d shell instead of five spherical ones
+    #[arg(long)]
+    cartesian: bool,
+
+    /// How the units of work, which are ordered pairs of shells, are assigned to the places
+    #[arg(long, value_enum, default_value = "dynamic")]
+    balance: Balance,
+
+    /// Most iterations, 1 to 10000
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS,
+          value_parser = value_parser!(u32).range(1..=i64::from(ITERATIONS_MAX)))]
+    max_iterations: u32,
+
+    /// Change of the energy, in hartree, at which the iterations end, 1e-11 to 0.01
+    #[arg(long, value_name = "E", default_value = "1e-10", value_parser = convergence, allow_negative_numbers = true)]
+    convergence: f64,
+}
+
+impl HartreeFock {
+    /// The calculation of a neutral molecule with spherical functions.
+    pub fn of(molecule: &str, basis: &str, balance: Balance) -> HartreeFock {
+        let [molecule, basis] = [molecule, basis].map(str::to_owned);
+        let (charge, cartesian) = (0, false);
+        let (max_iterations, convergence) = (ITERATIONS, CONVERGENCE);
+        HartreeFock { molecule, basis, charge, cartesian, balance, max_iterations, convergence }
+    }
+}
+
+/// Reads a limit of convergence.
+fn convergence(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse::<f64>().ok().filter(|number| (1e-11..=1e-2).contains(number));
+    number.ok_or("a number from 1e-11 to 0.01")
+}
+
+impl Application for HartreeFock {
+    const NAME: &'static str = "hf";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const UNITS: &'static str = "units";
+    type Input = HfInput;
+    type Found = HfFound;
+
+    fn run_name(&self) -> String {
+        let file_name = |path: &str| {
+            let name = Path::new(path).file_name();
+            name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+        };
+        format!("hf-{}-{}", file_name(&self.molecule), file_name(&self.basis))
+    }
+
+    fn reads(&self) -> Vec<Claim> {
+        let molecule = Some(&self.molecule).filter(|name| molecule::is_file(name));
+        let basis = Some(&self.basis).filter(|name| basis::is_file(name));
+        let molecule = molecule.map(|file| Claim::read(file, "the molecule"));
+        molecule.into_iter().chain(basis.map(|file| Claim::read(file, "the basis set"))).collect()
+    }
+
+    fn open(&self, _: u32) -> Result<HfInput, Failure> {
+        let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
+        let molecule = molecule::open(&self.molecule, self.charge).map_err(usage)?;
+        let basis = basis::open(&self.basis).map_err(usage)?;
+        let shells = basis::shell::shells(&molecule, &basis, self.cartesian).map_err(usage)?;
+        let functions = Functions { shells, is_cartesian: self.cartesian };
+        let builder = FockBuilder::new(&functions);
+        let scf = Scf::new(&molecule, &functions, &builder, &basis.name).map_err(usage)?;
+        Ok(HfInput::new(self, molecule, functions, scf))
+    }
+
+    fn heading(&self, input: &HfInput) -> String {
+        let HfInput { molecule, basis, charge, .. } = input;
+        let charge = if *charge == 0 { String::new() } else { format!(", charge {charge:+}") };
+        let [electrons, shells, functions] =
+            [(input.electrons, "electron"), (input.shells, "shell"), (input.functions, "function")]
+                .map(|(number, noun)| count(number as u64, noun, &format!("{noun}s")));
+        format!("{molecule} in {basis}{charge}: {electrons}, {shells}, {functions}, {} units", input.units)
+    }
+
+    /// Iterates until the field is self-consistent, or as often as is allowed.
+    async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
+        let started = now();
+        let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
+        let (convergence, iterations_max) = (input.convergence, input.iterations_max);
+        loop {
+            let change = input.scf.density_change();
+            let last = input.scf.advance(&build.of(&change).await?, convergence);
+            work(effort::of_iteration(change.size(), input.nuclei.electrons() / 2));
+            if last.is_converged(convergence) || last.iteration == iterations_max {
+                break;
+            }
+        }
+        let done = build.done(started).await?;
+        let iterations = input.scf.iterations().to_vec();
+        let found = HfFound {
+            energy: iterations.last().map_or(f64::NAN, |last| last.energy),
+            properties: properties(&input.scf, &input.nuclei),
+            iterations,
+            imbalance: (!done.shares.is_empty()).then(|| done.imbalance()),
+            convergence,
+        };
+        Ok((found, done))
+    }
+
+    fn text(&self, found: &HfFound) -> String {
+        found.text()
+    }
+
+    fn speed(&self, found: &HfFound, seconds: f64) -> String {
+        format!("{:.2} iterations a second", found.iterations.len() as f64 / seconds)
+    }
+
+    /// A field that is not self-consistent has no energy to check: that is a failure of the run.
+    fn verify(&self, found: &HfFound, _: bool) -> Result<Option<Verification>, Failure> {
+        if let Some(text) = found.unconverged(&format!("{} in {}", self.molecule, self.basis)) {
+            return Err(Failure::Ended(text));
+        }
+        let molecule = molecule::open(&self.molecule, self.charge);
+        let molecule = molecule.map_err(|error| Failure::Usage(error.to_string()))?;
+        let golden = verify::golden(&molecule, &self.basis, self.cartesian);
+        Ok(golden.map(|golden| verify::check(golden, found.energy, self.convergence)))
+    }
+
+    fn write_csv(&self, found: &HfFound, out: &mut dyn Write) -> io::Result<()> {
+        found.write_csv(out)
+    }
+}
+
+/// A molecule with its functions, ready to be computed.
+#[derive(Serialize)]
+pub struct HfInput {
+    molecule: String,
+    basis: String,
+    charge: i32,
+    cartesian: bool,
+    atoms: usize,
+    electrons: usize,
+    shells: usize,
+    functions: usize,
+    units: u64,
+    balance: Balance,
+    convergence: f64,
+    #[serde(skip)]
+    iterations_max: u32,
+    #[serde(skip)]
+    nuclei: Molecule,
+    #[serde(skip)]
+    all_functions: Functions,
+    #[serde(skip)]
+    scf: Scf,
+}
+
+impl HfInput {
+    fn new(arguments: &HartreeFock, nuclei: Molecule, all_functions: Functions, scf: Scf) -> HfInput {
+        HfInput {
+            molecule: nuclei.name.clone(),
+            basis: arguments.basis.to_ascii_lowercase(),
+            charge: nuclei.charge,
+            cartesian: arguments.cartesian,
+            atoms: nuclei.atoms.len(),
+            electrons: nuclei.electrons(),
+            shells: all_functions.shells.len(),
+            functions: all_functions.shells.iter().map(|shell| shell.functions).sum(),
+            units: units(all_functions.shells.len()),
+            balance: arguments.balance,
+            convergence: arguments.convergence,
+            iterations_max: arguments.max_iterations,
+            nuclei,
+            all_functions,
+            scf,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One Fock build over all places: the density to each, units to each, the sums to the first.
+//!
+//! Every place has the functions and a density of its own. The density goes out by a broadcast, the sums come back by
+//! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
+//! Invariant: the sums are the same whatever the number of places, the balance and the machine.
+
+use super::fock::{FockBuilder, Functions, UnitUnderWay, WorkUnit, units};
+use super::integrals::one_electron;
+use super::matrix::Matrix;
+use super::{effort, fock};
+use isles::glb::RunBalance;
+use isles::prelude::*;
+use isles_app::frame::{Balance, Dealer, UnitKernel, UnitQueue, WorkDone, WorkUnits};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Quartets of shells that a place computes before it lets others have a turn. On the SCC they take a fifth of a
+/// millisecond; with 8, requests to the counter wait so long that 48 cores take a quarter more than without a counter.
+const QUARTETS_PER_TURN: usize = 3;
+
+/// What a place keeps between builds.
+pub(super) struct BuildState {
+    builder: FockBuilder,
+    functions: usize,
+    /// The unit of which parts were stolen and computed here.
+    stolen: Option<UnitUnderWay>,
+    /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
+    density: Vec<f64>,
+    sums: Vec<i64>,
+}
+
+impl BuildState {
+    /// Prepares the pairs of shells.
+    fn new(functions: Functions) -> BuildState {
+        let size = one_electron::functions(&functions.shells);
+        let builder = FockBuilder::new(&functions);
+        work(effort::of_integrals(&builder.preparation()));
+        BuildState {
+            builder,
+            functions: size,
+            stolen: None,
+            density: vec![0.0; size * (size + 1) / 2],
+            sums: Vec::new(),
+        }
+    }
+
+    fn begin_unit(&mut self, unit: u64) -> UnitUnderWay {
+        self.builder.begin_unit(WorkUnit::new(unit, self.builder.shells()))
+    }
+
+    /// Adds the next quartets of a unit to the sums of this place; false if it is over.
+    fn go_on(&mut self, unit: &mut UnitUnderWay) -> bool {
+        let part = self.builder.go_on(unit, QUARTETS_PER_TURN);
+        if let Some(part) = &part {
+            work(effort::of_unit(part, self.functions));
+        }
+        part.is_some()
+    }
+}
+
+/// Adds a unit to the sums of this place, with turns for others in between.
+async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
+    let mut under_way = states.lock().begin_unit(unit);
+    while states.lock().go_on(&mut under_way) {
+        isles::yield_now().await; // requests for units, and the news of a death, have waited
+    }
+}
+
+/// What adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
+#[derive(Clone, Serialize, Deserialize)]
+struct BuildKernel {
+    states: PlaceLocal<BuildState>,
+}
+
+impl UnitKernel for BuildKernel {
+    fn compute(&self, unit: u64, is_begun: bool) -> bool {
+        let mut state = self.states.lock();
+        let under_way = state.stolen.take().filter(|_| is_begun);
+        let mut under_way = under_way.unwrap_or_else(|| state.begin_unit(unit));
+        let goes_on = state.go_on(&mut under_way);
+        state.stolen = goes_on.then_some(under_way);
+        !goes_on
+    }
+}
+
+/// The places with the functions of a molecule.
+pub(super) struct SharedBuild {
+    states: PlaceLocal<BuildState>,
+    units: WorkUnits,
+    /// Whether the units have been dealt once.
+    has_built: bool,
+    size: usize,
+    /// Of all builds, if units are stolen.
+    balance: Option<RunBalance>,
+}
+
+impl SharedBuild {
+    /// Gives every place the functions.
+    pub(super) async fn new(
+        functions: &Functions,
+        dealer: &Dealer,
+        balance: Balance,
+    ) -> isles::Result<SharedBuild> {
+        let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
+        let units = dealer.units(units(functions.shells.len()), balance).await?;
+        let size = one_electron::functions(&functions.shells);
+        Ok(SharedBuild { states, units, has_built: false, size, balance: None })
+    }
+
+    /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
+    pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
+        let again = std::mem::replace(&mut self.has_built, true);
+        let units = if again { self.units.again() } else { self.units.clone() };
+        let states = &self.states;
+        states.lock().density = fock::packed(density);
+        if units.are_stolen() {
+            finish(async { everywhere!(begin(states).await?).await }).await?;
+            let balance = units.balance(BuildKernel { states: states.clone() }).await?;
+            self.balance.get_or_insert_default().add(balance);
+            finish(async { everywhere!(end(states).await?).await }).await?;
+        } else {
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, take_part(states, units.here()).await?);
+                }
+            })
+            .await?;
+        }
+        Ok(fock::matrix(self.size, &states.lock().sums))
+    }
+
+    /// What the places did in all builds since `started`, a time of [`now`].
+    pub(super) async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
+        Ok(WorkDone { balance: self.balance.clone(), ..self.units.done(started).await? })
+    }
+}
+
+/// The part of this place in a build.
+async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) -> isles::Result<()> {
+    begin(states).await?;
+    while let Some(unit) = units.take().await? {
+        add_unit(states, unit).await;
+    }
+    drop(units);
+    end(states).await
+}
+
+/// Takes the density from the first place.
+async fn begin(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
+    let mut density = std::mem::take(&mut states.lock().density);
+    Team::world().broadcast_slice(0, &mut density).await?;
+    let mut state = states.lock();
+    state.builder.begin(&density);
+    state.density = density;
+    work(effort::of_matrix(state.functions));
+    Ok(())
+}
+
+/// Adds the sums of this place to those of the others, for the first place.
+async fn end(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
+    let mut sums = states.lock().builder.sums();
+    work(effort::of_matrix(states.lock().functions));
+    Team::world().reduce_slice(0, &mut sums, i64::wrapping_add).await?;
+    states.lock().sums = sums;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! What can be wrong with the input of a kernel.
+//!
+//! One structure for files and generators, because their caller does the same with each fault: it prints one line and
+//! stops. Invariant: each message names the source, the line if there is one, what stands there and what is allowed.
+
+use super::super::kernel::KernelName;
+use std::fmt;
+
+/// Where an input comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputSource {
+    /// A file, by its name.
+    File(String),
+    /// The value of `--generate`.
+    Generator(String),
+}
+
+impl fmt::Display for InputSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputSource::File(name) => write!(f, "{name}"),
+            InputSource::Generator(value) => write!(f, "--generate is {value:?}"),
+        }
+    }
+}
+
+/// An input on which the kernel cannot run.
+#[derive(Debug)]
+pub struct InputFault {
+    /// Where the input comes from.
+    pub source: InputSource,
+    /// The line of a file, from 1, if the fault is that of one line.
+    pub line: Option<usize>,
+    /// What was expected, and what is there.
+    pub expected: Expected,
+}
+
+/// What an input has to be, and is not.
+#[derive(Debug)]
+pub enum Expected {
+    /// A file that can be read.
+    Readable(std::io::Error),
+    /// A line of another form.
+    Line {
+        /// What stands there, shortened; `None` at the end of the file.
+        found: Option<String>,
+        /// What may stand there.
+        allowed: String,
+    },
+    /// An edge that both nodes have, and none from a node to itself.
+    BothWays {
+        /// The node that has the edge.
+        one: u32,
+        /// The node to which it leads.
+        other: u32,
+    },
+    /// A graph of one piece.
+    Connected {
+        /// The kernel that needs it.
+        kernel: KernelName,
+        /// A node of the piece that was looked at.
+        from: u32,
+        /// A node that cannot be reached from there.
+        node: u32,
+    },
+    /// A tree.
+    Tree {
+        /// Its nodes.
+        nodes: usize,
+        /// Its edges: not one less.
+        edges: usize,
+    },
+    /// The parent that the edges give.
+    Parent {
+        /// The node.
+        node: u32,
+        /// Its parent by the edges.
+        parent: u32,
+        /// Its parent as the file says.
+        found: u32,
+    },
+    /// Identifiers that differ.
+    DistinctIdentifiers {
+        /// One that two nodes have.
+        twice: u64,
+    },
+    /// As many traitors as an agreement stands.
+    FewTraitors {
+        /// How many there are.
+        traitors: usize,
+        /// How many there may be.
+        most: usize,
+        /// Of how many nodes.
+        nodes: usize,
+    },
+    /// A family on which the kernel is defined.
+    Family {
+        /// The kernel.
+        kernel: KernelName,
+        /// The families that it takes.
+        allowed: String,
+    },
+    /// A value of `--generate`.
+    Generator {
+        /// What is allowed.
+        allowed: String,
+    },
+    /// As many members of a committee as there are nodes, or fewer.
+    CommitteeMax {
+        /// What was asked for.
+        found: u32,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expected::Readable(cause) => write!(f, "cannot be read: {cause}"),
+            Expected::Line { found: Some(found), allowed } => write!(f, "{found:?}; allowed: {allowed}"),
+            Expected::Line { found: None, allowed } => write!(f, "the file ends; allowed: {allowed}"),
+            Expected::BothWays { one, other } if one == other => {
+                write!(f, "node {one} has an edge to itself; allowed: edges between two nodes")
+            }
+            Expected::BothWays { one, other } => write!(
+                f,
+                "node {one} has an edge to {other}, which has none to {one}; allowed: a symmetric matrix"
+            ),
+            Expected::Connected { kernel, from, node } => write!(
+                f,
+                "no path leads from node {from} to node {node}; allowed for {kernel}: a connected graph"
+            ),
+            Expected::Tree { nodes, edges } => {
+                write!(
+                    f,
+                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, which has one edge less than nodes"
+                )
+            }
+            Expected::Parent { node, parent, found } => write!(
+                f,
+                "the parent of node {node} is {found}; allowed: {parent}, as the edges say (that of the root is the root)"
+            ),
+            Expected::DistinctIdentifiers { twice } => {
+                write!(f, "two nodes have the identifier {twice}; allowed: identifiers that differ")
+            }
+            Expected::FewTraitors { traitors, most, nodes } => write!(
+                f,
+                "{traitors} traitors; allowed: at most {most} among {nodes} nodes, an eighth of them less one"
+            ),
+            Expected::Family { kernel, allowed } => {
+                write!(f, "{kernel} is not defined on that family; allowed: {allowed}")
+            }
+            Expected::Generator { allowed } => write!(f, "allowed: {allowed}"),
+            Expected::CommitteeMax { found, nodes } => {
+                write!(f, "K is {found}; allowed: 1 to {nodes}, the number of nodes")
+            }
+        }
+    }
+}
+
+impl fmt::Display for InputFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InputFault { source, line, expected } = self;
+        match (source, line) {
+            (_, Some(line)) => write!(f, "{source}: line {line}: {expected}"),
+            (InputSource::Generator(_), None) => write!(f, "{source}; {expected}"),
+            (InputSource::File(_), None) => write!(f, "{source}: {expected}"),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! BY: agreement on one of two values in spite of traitors.
+//!
+//! Rabin's algorithm with a coin that all nodes see (24th FOCS, 1983), with the thresholds of Motwani and Raghavan
+//! (Randomized Algorithms, 1995, section 12.6). In each turn all nodes send their votes through the network, hop by
+//! hop; a traitor sends each neighbour another one, but passes on what it gets. Who counts as many equal votes as the
+//! coin's threshold says takes that value, else 0; who counts as many as the last threshold has decided. When all
+//! loyal nodes have decided it ends. Of several votes that are passed on for one node the one of the neighbour of the
+//! lowest number counts. Invariant: loyal nodes count the same votes of loyal nodes, so their counts differ by the
+//! traitors' at most.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::{Kernel, single};
+use super::super::super::place_task::{PlaceTask, Turn};
+use isles::Random;
+
+/// The kernel BY. Its messages are votes: of which node, and what.
+pub struct Byzantine;
+
+/// The answer of a traitor, who need not agree.
+const TRAITOR: i64 = -1;
+
+/// The streams of random numbers that are no node's.
+const COIN: u64 = 1 << 32;
+
+/// A node of it.
+pub struct Node {
+    vote: bool,
+    is_traitor: bool,
+    /// The votes of this turn, by the node that they are of.
+    votes: Vec<Option<bool>>,
+    /// What a traitor draws.
+    random: Random,
+    /// What all nodes see.
+    coin: Random,
+    decision: Option<bool>,
+}
+
+impl Node {
+    /// A hop of the votes' way, of as many as the diameter; the last one only listens.
+    fn spread(turn: &mut Turn<'_, Byzantine>, hop: u32, diameter: u32) {
+        if hop == 0 {
+            let index = turn.index;
+            turn.node.votes.fill(None);
+            turn.node.votes[index as usize] = Some(turn.node.vote);
+            for other in turn.neighbours {
+                let vote = if turn.node.is_traitor { turn.node.random.chance(50) } else { turn.node.vote };
+                turn.send(*other, (index, vote));
+            }
+            return;
+        }
+        for (of, vote) in turn.messages() {
+            if turn.node.votes[of as usize].is_some() {
+                continue;
+            }
+            turn.node.votes[of as usize] = Some(vote);
+            if hop < diameter {
+                turn.send_all((of, vote));
+            }
+        }
+    }
+
+    /// Takes the value for the next turn, and decides if there are enough votes for it.
+    fn count(&mut self) {
+        let all = self.votes.len();
+        let ayes = self.votes.iter().flatten().filter(|vote| **vote).count();
+        let noes = self.votes.iter().flatten().count() - ayes;
+        let (value, votes) = (ayes > noes, ayes.max(noes));
+        let [low, high, last] = thresholds(all);
+        let threshold = if self.coin.chance(50) { high } else { low };
+        self.vote = value && votes >= threshold;
+        if votes >= last && self.decision.is_none() {
+            self.decision = Some(value);
+        }
+    }
+}
+
+/// How many votes of `nodes` for one value a node needs: two bounds to take it, of which the coin chooses one, and the
+/// bound to decide.
+fn thresholds(nodes: usize) -> [usize; 3] {
+    [5 * nodes / 8 + 1, 3 * nodes / 4 + 1, 7 * nodes / 8]
+}
+
+impl Kernel for Byzantine {
+    type Node = Node;
+    type Message = (u32, bool);
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        Node {
+            vote: input.votes[index as usize],
+            is_traitor: input.traitors.contains(&index),
+            votes: vec![None; input.size()],
+            random: Random::stream(input.seed, u64::from(index)),
+            coin: Random::stream(input.seed, COIN),
+            decision: None,
+        }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        let diameter = task.facts().diameter;
+        while task.any(|node| !node.is_traitor && node.decision.is_none()).await? {
+            for hop in 0..=diameter {
+                task.round(|turn| Node::spread(turn, hop, diameter)).await?;
+            }
+            task.each(Node::count);
+        }
+        Ok(())
+    }
+
+    /// The decision, 0 or 1.
+    fn answer(node: &Node) -> Vec<i64> {
+        vec![node.decision.filter(|_| !node.is_traitor).map_or(TRAITOR, i64::from)]
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let found = single(answers)?;
+        let loyal: Vec<usize> =
+            (0..input.size()).filter(|node| !input.traitors.contains(&(*node as u32))).collect();
+        let decision = loyal.first().map(|node| found[*node]).unwrap_or(TRAITOR);
+        if let Some(node) = loyal.iter().find(|node| found[**node] != decision || decision == TRAITOR) {
+            return Err(format!(
+                "node {node} decides for {}, node {} for {decision}",
+                found[*node], loyal[0]
+            ));
+        }
+        let is_voted = loyal.iter().any(|node| i64::from(input.votes[*node]) == decision);
+        if !is_voted {
+            return Err(format!("all loyal nodes decide for {decision}, for which none of them has voted"));
+        }
+        let (loyal, traitors) = (loyal.len(), input.traitors.len());
+        Ok(format!("{loyal} loyal nodes decide for {decision}, among {traitors} traitors"))
+    }
+}

@@ -1,0 +1,45 @@
+//! Kernels whose nodes agree: on a value in spite of traitors (BY), or on a leader (DP, HS and LCR).
+//!
+//! They are checked by what an agreement is: all who have to agree do, and on something that may be agreed on. This
+//! file has the check of the elections and the two directions of a ring. Invariant: the leader is the node of the
+//! greatest identifier.
+
+mod byzantine;
+mod network_leader;
+mod one_way_ring;
+mod two_way_ring;
+
+pub use byzantine::Byzantine;
+pub use network_leader::NetworkLeader;
+pub use one_way_ring::OneWayRing;
+pub use two_way_ring::TwoWayRing;
+
+use super::super::input::Input;
+use super::super::kernel::single;
+
+/// The next node of a ring of `size`, clockwise or the other way.
+fn next_in_ring(index: u32, size: usize, is_clockwise: bool) -> u32 {
+    let size = size as u32;
+    if is_clockwise { (index + 1) % size } else { (index + size - 1) % size }
+}
+
+/// The answer of a node: the leader, or -1 as long as it knows none.
+fn answer_of(leader: Option<u32>) -> Vec<i64> {
+    vec![leader.map_or(-1, i64::from)]
+}
+
+/// Checks that all nodes name the node of the greatest identifier.
+///
+/// # Errors
+/// One does not.
+fn verify_leader(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+    let greatest = (0..input.size()).max_by_key(|node| input.identifiers[*node]).ok_or("there is no node")?;
+    let found = single(answers)?;
+    if let Some(node) = found.iter().position(|leader| *leader != greatest as i64) {
+        return Err(format!("node {node} takes {} for the leader, not {greatest}", found[node]));
+    }
+    let identifier = input.identifiers[greatest];
+    Ok(format!(
+        "all nodes take node {greatest} for the leader, which has the greatest identifier, {identifier}"
+    ))
+}

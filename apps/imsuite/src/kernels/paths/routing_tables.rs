@@ -1,0 +1,141 @@
+//! DR: the routing table of each node: over which neighbour a shortest path leads to each other node.
+//!
+//! Each node goes through Dijkstra's algorithm (Numerische Mathematik 1, 1959) for itself. It knows its own edges;
+//! when it settles another node, it asks that one for its edges. All nodes settle one node a round. Of equally near
+//! nodes the one of the lowest number is settled first, and of equally long paths the one found first stays.
+//! Invariant: the distance to a settled node is that of a shortest path, and the table says where it begins.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::Kernel;
+use super::super::super::place_task::PlaceTask;
+use super::UNREACHED;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The kernel DR. Its nodes send no messages; they ask for edges.
+pub struct RoutingTables;
+
+/// What a node knows of another one.
+#[derive(Clone, Copy, Default)]
+struct KnownRoute {
+    /// The length of the shortest path that was found.
+    length: Option<u64>,
+    /// The neighbour where it begins.
+    first_hop: u32,
+    is_settled: bool,
+}
+
+/// A node of it.
+pub struct Node {
+    /// Its edges: neighbour and weight.
+    edges: Vec<(u32, u64)>,
+    /// What it knows of each node.
+    routes: Vec<KnownRoute>,
+    /// The node that it settles next.
+    nearest: Option<u32>,
+}
+
+impl Node {
+    /// Takes the edges of a node that is settled now.
+    fn settle(&mut self, node: u32, edges: &[(u32, u64)]) {
+        let settled = &mut self.routes[node as usize];
+        settled.is_settled = true;
+        let (Some(length), own_hop) = (settled.length, settled.first_hop) else { return };
+        for (neighbour, weight) in edges {
+            let route = &mut self.routes[*neighbour as usize];
+            let longer = length + weight;
+            if route.length.is_none_or(|length| longer < length) {
+                // The first edge of a path is the one that leaves the node itself.
+                let first_hop = if length == 0 { *neighbour } else { own_hop };
+                *route = KnownRoute { length: Some(longer), first_hop, is_settled: false };
+            }
+        }
+        let open = |(node, route): (usize, &KnownRoute)| {
+            (!route.is_settled).then_some(()).and(route.length).map(|length| (length, node as u32))
+        };
+        self.nearest = self.routes.iter().enumerate().filter_map(open).min().map(|(_, node)| node);
+    }
+}
+
+impl Kernel for RoutingTables {
+    type Node = Node;
+    type Message = ();
+    type Reply = Vec<(u32, u64)>;
+
+    fn node(input: &Input, index: u32) -> Node {
+        let own = index as usize;
+        let edges: Vec<_> =
+            input.neighbours[own].iter().copied().zip(input.weights[own].iter().copied()).collect();
+        let mut node =
+            Node { edges: Vec::new(), routes: vec![KnownRoute::default(); input.size()], nearest: None };
+        node.routes[own] = KnownRoute { length: Some(0), first_hop: index, is_settled: false };
+        node.settle(index, &edges);
+        Node { edges, ..node }
+    }
+
+    fn reply(node: &Node) -> Vec<(u32, u64)> {
+        node.edges.clone()
+    }
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        for _ in 1..task.facts().size {
+            task.ask(|_, node| node.nearest, |node, whom, edges| node.settle(whom, &edges)).await?;
+        }
+        Ok(())
+    }
+
+    fn answer(node: &Node) -> Vec<i64> {
+        let hop = |route: &KnownRoute| route.length.map_or(UNREACHED, |_| i64::from(route.first_hop));
+        node.routes.iter().map(hop).collect()
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let mut longest = 0;
+        for target in 0..input.size() {
+            // Edges lead both ways, so the lengths from the target are those to it.
+            let lengths = lengths_from(input, target);
+            longest = longest.max(lengths.iter().flatten().max().copied().unwrap_or_default());
+            for (node, answer) in answers.iter().enumerate() {
+                check_hop(input, (node, target), answer, &lengths)?;
+            }
+        }
+        Ok(format!("the longest shortest path has length {longest}; compared with a sequential Dijkstra"))
+    }
+}
+
+/// Checks that the first hop from a node to a target is that of a shortest path.
+fn check_hop(
+    input: &Input,
+    (node, target): (usize, usize),
+    answer: &[i64],
+    lengths: &[Option<u64>],
+) -> Result<(), String> {
+    let hop = answer.get(target).copied().ok_or_else(|| format!("node {node} knows nothing of {target}"))?;
+    let expected = match lengths[node] {
+        None => hop == UNREACHED,
+        Some(0) => hop == node as i64,
+        Some(length) => {
+            let index = input.neighbours[node].iter().position(|other| i64::from(*other) == hop);
+            index.is_some_and(|index| {
+                lengths[hop as usize].is_some_and(|rest| rest + input.weights[node][index] == length)
+            })
+        }
+    };
+    if expected { Ok(()) } else { Err(format!("no shortest path from {node} to {target} begins with {hop}")) }
+}
+
+/// The lengths of the shortest paths from a node: with a heap, apart from the kernel's way.
+fn lengths_from(input: &Input, from: usize) -> Vec<Option<u64>> {
+    let mut lengths = vec![None; input.size()];
+    let mut open = BinaryHeap::from([Reverse((0_u64, from))]);
+    while let Some(Reverse((length, node))) = open.pop() {
+        if lengths[node].is_some() {
+            continue;
+        }
+        lengths[node] = Some(length);
+        for (neighbour, weight) in input.neighbours[node].iter().zip(&input.weights[node]) {
+            open.push(Reverse((length + weight, *neighbour as usize)));
+        }
+    }
+    lengths
+}

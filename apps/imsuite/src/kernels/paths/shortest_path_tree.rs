@@ -1,0 +1,146 @@
+//! DST: a tree of shortest paths from a root, grown layer by layer.
+//!
+//! Dijkstra's algorithm on edges of length one, distributed (Peleg, Distributed Computing, SIAM 2000, chapter 5). A
+//! phase adds a layer: a start goes from the root down to the youngest layer, whose nodes ask their other neighbours to
+//! join. A node that is not in the tree joins the lowest-numbered asker and refuses the others. Then echoes go up and
+//! say whether anything grew. A part of the tree that has not grown never will, and gets no more starts. Invariant:
+//! after phase *p* the tree has all nodes within *p* hops of the root, each at its distance.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::{Kernel, single};
+use super::super::super::place_task::{PlaceTask, Turn};
+use super::same;
+use serde::{Deserialize, Serialize};
+
+/// The kernel DST.
+pub struct ShortestPathTree;
+
+/// A node of it.
+#[derive(Default)]
+pub struct Node {
+    is_root: bool,
+    parent: Option<u32>,
+    /// Whether it is of the youngest layer.
+    is_youngest: bool,
+    /// Its children below which the tree grew in this phase or, before that, in the last one.
+    growing: Vec<u32>,
+    /// How many neighbours or children have not answered yet in this phase.
+    awaited: usize,
+}
+
+/// What nodes of DST tell each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum TreeMessage {
+    /// From a parent: a phase begins.
+    Start,
+    /// From the youngest layer: become my child.
+    Join,
+    /// I am your child.
+    Accept,
+    /// I am in the tree already.
+    Refuse,
+    /// From a child: the phase is over here, and whether anything grew.
+    Echo(bool),
+}
+
+impl Node {
+    /// Begins a phase: asks neighbours if it is of the youngest layer, tells its children else.
+    fn start(turn: &mut Turn<'_, ShortestPathTree>) {
+        let asked: Vec<u32> = match turn.node.is_youngest {
+            true => {
+                turn.neighbours.iter().copied().filter(|other| Some(*other) != turn.node.parent).collect()
+            }
+            false => std::mem::take(&mut turn.node.growing),
+        };
+        let message = if turn.node.is_youngest { TreeMessage::Join } else { TreeMessage::Start };
+        turn.node.awaited = asked.len();
+        asked.into_iter().for_each(|other| turn.send(other, message.clone()));
+        if turn.node.awaited == 0 {
+            Node::echo(turn);
+        }
+    }
+
+    /// Ends the phase here.
+    fn echo(turn: &mut Turn<'_, ShortestPathTree>) {
+        turn.node.is_youngest = false;
+        let has_grown = !turn.node.growing.is_empty();
+        if let Some(parent) = turn.node.parent {
+            turn.send(parent, TreeMessage::Echo(has_grown));
+        }
+    }
+
+    /// Takes an answer; the last one ends the phase here.
+    fn answered(turn: &mut Turn<'_, ShortestPathTree>, from: u32, has_grown: bool) {
+        if has_grown {
+            turn.node.growing.push(from);
+        }
+        turn.node.awaited -= 1;
+        if turn.node.awaited == 0 {
+            Node::echo(turn);
+        }
+    }
+}
+
+impl Kernel for ShortestPathTree {
+    type Node = Node;
+    type Message = TreeMessage;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        let is_root = index == input.root;
+        Node { is_root, is_youngest: is_root, ..Node::default() }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        let mut phase = 1;
+        loop {
+            // A start goes down phase - 1 layers, a question and its answer there and back, echoes up again.
+            for round in 0..=2 * phase {
+                task.round(|turn| {
+                    if turn.node.is_root && round == 0 {
+                        Node::start(turn);
+                    }
+                    for (from, message) in std::mem::take(&mut turn.mail) {
+                        match message {
+                            TreeMessage::Start => Node::start(turn),
+                            TreeMessage::Join if turn.node.is_root || turn.node.parent.is_some() => {
+                                turn.send(from, TreeMessage::Refuse);
+                            }
+                            TreeMessage::Join => {
+                                (turn.node.parent, turn.node.is_youngest) = (Some(from), true);
+                                turn.send(from, TreeMessage::Accept);
+                            }
+                            TreeMessage::Accept => Node::answered(turn, from, true),
+                            TreeMessage::Refuse => Node::answered(turn, from, false),
+                            TreeMessage::Echo(has_grown) => Node::answered(turn, from, has_grown),
+                        }
+                    }
+                })
+                .await?;
+            }
+            if !task.any(|node| node.is_root && !node.growing.is_empty()).await? {
+                return Ok(());
+            }
+            phase += 1;
+        }
+    }
+
+    /// The parent; that of the root is the root, which [`super::UNREACHED`] stands for.
+    fn answer(node: &Node) -> Vec<i64> {
+        vec![node.parent.map_or(super::UNREACHED, i64::from)]
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let hops = input.hops(input.root);
+        let parent = |node: usize| {
+            let nearer = |other: &&u32| hops[**other as usize] < hops[node];
+            input.neighbours[node].iter().find(nearer).map_or(super::UNREACHED, |other| i64::from(*other))
+        };
+        let expected: Vec<i64> = (0..input.size()).map(parent).collect();
+        same("parent", &single(answers)?, &expected)?;
+        let depth = hops.iter().flatten().max().copied().unwrap_or_default();
+        Ok(format!("a tree of depth {depth}; compared with a breadth-first search"))
+    }
+}

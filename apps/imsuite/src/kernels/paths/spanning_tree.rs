@@ -1,0 +1,248 @@
+//! MST: a minimum spanning tree, by fragments that merge over blue edges.
+//!
+//! The synchronous form of the algorithm of Gallager, Humblet and Spira (ACM TOPLAS 5, 1983) as Peleg has it (SIAM
+//! 2000, chapter 5). Each node begins as a fragment. In a phase all nodes tell their neighbours their fragment; the
+//! lightest edge that leaves a fragment, its blue edge, is found up its tree; the root moves down to that edge, by
+//! turning the path around; the new root connects to the other side; then the roots give new names. Edges of equal
+//! weight are told apart by their nodes, so the tree is the only one. Invariant: each fragment is a part of the
+//! minimum spanning tree, hung up at the node that gave it its name.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::{Kernel, single};
+use super::super::super::place_task::{PlaceTask, Turn};
+use serde::{Deserialize, Serialize};
+
+/// The kernel MST.
+pub struct SpanningTree;
+
+/// An edge in the order that makes the tree the only one: weight, then the lower node, then the higher one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WeightedEdge {
+    weight: u64,
+    lower: u32,
+    higher: u32,
+}
+
+impl WeightedEdge {
+    fn new(weight: u64, one: u32, other: u32) -> WeightedEdge {
+        WeightedEdge { weight, lower: one.min(other), higher: one.max(other) }
+    }
+}
+
+/// A node of it.
+pub struct Node {
+    /// The weights of the edges to its neighbours.
+    weights: Vec<u64>,
+    parent: Option<u32>,
+    children: Vec<u32>,
+    fragment: u32,
+    /// The lightest edge that leaves the fragment here or below, and the child below which it is; none for an own edge.
+    blue: Option<(WeightedEdge, Option<u32>)>,
+    /// How many children have not told their blue edge yet.
+    awaited: usize,
+    /// The node to which it connects.
+    connects_to: Option<u32>,
+    /// Whether the part of the phase that goes on needs another round because of this node.
+    is_busy: bool,
+}
+
+/// What nodes of MST tell each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum FragmentMessage {
+    /// To neighbours: the fragment that I am in. To children: the fragment that we are in now.
+    Fragment(u32),
+    /// To a parent: the blue edge below me.
+    Blue(Option<WeightedEdge>),
+    /// To a child, which becomes the parent: the blue edge is below you.
+    Turn,
+    /// Over a blue edge.
+    Connect,
+}
+
+impl Node {
+    /// Begins the search: the own edges, with the fragments of the neighbours.
+    fn find_own(turn: &mut Turn<'_, SpanningTree>) {
+        let (index, fragment) = (turn.index, turn.node.fragment);
+        let mail = std::mem::take(&mut turn.mail);
+        let leaves =
+            mail.iter().zip(&turn.node.weights).filter_map(|((from, message), weight)| match message {
+                FragmentMessage::Fragment(other) if *other != fragment => {
+                    Some(WeightedEdge::new(*weight, index, *from))
+                }
+                _ => None,
+            });
+        turn.node.blue = leaves.min().map(|edge| (edge, None));
+        turn.node.awaited = turn.node.children.len();
+        turn.node.is_busy = true;
+    }
+
+    /// One round of the search up the tree.
+    fn search(turn: &mut Turn<'_, SpanningTree>) {
+        for (from, message) in std::mem::take(&mut turn.mail) {
+            let FragmentMessage::Blue(edge) = message else { continue };
+            turn.node.awaited -= 1;
+            let Some(edge) = edge else { continue };
+            if turn.node.blue.is_none_or(|(other, _)| edge < other) {
+                turn.node.blue = Some((edge, Some(from)));
+            }
+        }
+        if turn.node.is_busy && turn.node.awaited == 0 {
+            turn.node.is_busy = false;
+            let edge = turn.node.blue.map(|(edge, _)| edge);
+            if let Some(parent) = turn.node.parent {
+                turn.send(parent, FragmentMessage::Blue(edge));
+            }
+        }
+    }
+
+    /// One round of the root's way down to the blue edge; at its end the node there connects.
+    fn move_root(turn: &mut Turn<'_, SpanningTree>, is_first: bool) {
+        let turned =
+            std::mem::take(&mut turn.mail).into_iter().find(|(_, message)| *message == FragmentMessage::Turn);
+        if let Some((former, _)) = turned {
+            turn.node.children.push(former);
+            turn.node.parent = None;
+        }
+        turn.node.is_busy = false;
+        let is_at = turned.is_some() || (is_first && turn.node.parent.is_none());
+        let Some((edge, below)) = turn.node.blue.filter(|_| is_at) else { return };
+        let Some(child) = below else {
+            turn.node.connects_to = Some(if edge.lower == turn.index { edge.higher } else { edge.lower });
+            return;
+        };
+        turn.node.children.retain(|other| *other != child);
+        turn.node.parent = Some(child);
+        turn.node.is_busy = true;
+        turn.send(child, FragmentMessage::Turn);
+    }
+
+    /// Takes the connections in: of two fragments with one blue edge the lower node becomes the root of both.
+    fn connect(turn: &mut Turn<'_, SpanningTree>) {
+        let joining: Vec<u32> = std::mem::take(&mut turn.mail).into_iter().map(|(from, _)| from).collect();
+        let index = turn.index;
+        let node = &mut *turn.node;
+        let whom = node.connects_to.take();
+        let is_root = |whom: u32| joining.contains(&whom) && index < whom;
+        node.parent = whom.filter(|whom| !is_root(*whom)).or(node.parent);
+        node.children.extend(joining.iter().filter(|other| node.parent != Some(**other)));
+        node.is_busy = false;
+        if node.parent.is_none() {
+            node.fragment = index;
+            Node::tell_children(turn);
+        }
+    }
+
+    /// One round of the new names' way down.
+    fn rename(turn: &mut Turn<'_, SpanningTree>) {
+        turn.node.is_busy = false;
+        if let Some(FragmentMessage::Fragment(fragment)) = turn.messages().next() {
+            turn.node.fragment = fragment;
+            Node::tell_children(turn);
+        }
+    }
+
+    /// Tells the fragment to the children.
+    fn tell_children(turn: &mut Turn<'_, SpanningTree>) {
+        let message = FragmentMessage::Fragment(turn.node.fragment);
+        let children = turn.node.children.clone();
+        turn.node.is_busy = !children.is_empty();
+        children.into_iter().for_each(|child| turn.send(child, message.clone()));
+    }
+}
+
+impl Kernel for SpanningTree {
+    type Node = Node;
+    type Message = FragmentMessage;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        Node {
+            weights: input.weights[index as usize].clone(),
+            parent: None,
+            children: Vec::new(),
+            fragment: index,
+            blue: None,
+            awaited: 0,
+            connects_to: None,
+            is_busy: false,
+        }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        loop {
+            task.round(|turn| turn.send_all(FragmentMessage::Fragment(turn.node.fragment))).await?;
+            task.round(|turn| {
+                Node::find_own(turn);
+                Node::search(turn);
+            })
+            .await?;
+            while task.any(|node| node.is_busy).await? {
+                task.round(Node::search).await?;
+            }
+            if !task.any(|node| node.parent.is_none() && node.blue.is_some()).await? {
+                return Ok(());
+            }
+            task.round(|turn| Node::move_root(turn, true)).await?;
+            while task.any(|node| node.is_busy).await? {
+                task.round(|turn| Node::move_root(turn, false)).await?;
+            }
+            task.round(|turn| {
+                if let Some(whom) = turn.node.connects_to {
+                    turn.send(whom, FragmentMessage::Connect);
+                }
+            })
+            .await?;
+            task.round(Node::connect).await?;
+            while task.any(|node| node.is_busy).await? {
+                task.round(Node::rename).await?;
+            }
+        }
+    }
+
+    /// The parent; that of the root is [`super::UNREACHED`].
+    fn answer(node: &Node) -> Vec<i64> {
+        vec![node.parent.map_or(super::UNREACHED, i64::from)]
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let mut found = Vec::with_capacity(input.size());
+        for (node, parent) in single(answers)?.into_iter().enumerate() {
+            let index = input.neighbours[node].iter().position(|other| i64::from(*other) == parent);
+            match index {
+                Some(index) => {
+                    let parent = input.neighbours[node][index];
+                    found.push(WeightedEdge::new(input.weights[node][index], node as u32, parent));
+                }
+                None if parent == super::UNREACHED => {}
+                None => return Err(format!("there is no edge from node {node} to its parent {parent}")),
+            }
+        }
+        found.sort_unstable();
+        let expected = by_kruskal(input);
+        if found != expected {
+            let weight = |edges: &[WeightedEdge]| edges.iter().map(|edge| edge.weight).sum::<u64>();
+            return Err(format!("the tree weighs {}, not {}", weight(&found), weight(&expected)));
+        }
+        let weight: u64 = expected.iter().map(|edge| edge.weight).sum();
+        Ok(format!("a tree of weight {weight}; compared with Kruskal's algorithm, edge by edge"))
+    }
+}
+
+/// The edges of the minimum spanning tree, ascending, by Kruskal's algorithm.
+fn by_kruskal(input: &Input) -> Vec<WeightedEdge> {
+    let mut edges: Vec<WeightedEdge> = Vec::new();
+    for (node, row) in input.neighbours.iter().enumerate() {
+        let upward = row.iter().zip(&input.weights[node]).filter(|(other, _)| **other as usize > node);
+        edges.extend(upward.map(|(other, weight)| WeightedEdge::new(*weight, node as u32, *other)));
+    }
+    edges.sort_unstable();
+    let mut part: Vec<u32> = (0..input.size() as u32).collect();
+    edges.retain(|edge| {
+        let (one, other) = (part[edge.lower as usize], part[edge.higher as usize]);
+        part.iter_mut().filter(|part| **part == other).for_each(|part| *part = one);
+        one != other
+    });
+    edges
+}

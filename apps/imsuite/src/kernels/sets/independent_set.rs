@@ -1,0 +1,127 @@
+//! MIS: a maximal independent set, by random numbers.
+//!
+//! Luby's algorithm (SIAM Journal on Computing 15, 1986) in the form of Metivier, Robson, Saheb-Djahromi and Zemmari
+//! (Distributed Computing 23, 2011): in each turn every undecided node draws a number and tells its undecided
+//! neighbours. Who has drawn less than all of them joins and says so; its neighbours leave and say so. Equal numbers
+//! are told apart by the nodes. Invariant: no two neighbours join in one turn, and a neighbour of a member is never
+//! undecided after it.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::Kernel;
+use super::super::super::place_task::PlaceTask;
+use super::members;
+use isles::Random;
+use serde::{Deserialize, Serialize};
+
+/// The kernel MIS.
+pub struct IndependentSet;
+
+/// What has become of a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Membership {
+    Undecided,
+    Member,
+    Neighbour,
+}
+
+/// A node of it.
+pub struct Node {
+    state: Membership,
+    /// The neighbours that are undecided as far as it knows.
+    undecided: Vec<u32>,
+    random: Random,
+    /// The number of this turn.
+    drawn: u64,
+}
+
+/// What nodes of MIS tell each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SetMessage {
+    /// What was drawn.
+    Drawn(u64),
+    /// I am in the set.
+    Joined,
+    /// I am not, and never will be.
+    Left,
+}
+
+impl Kernel for IndependentSet {
+    type Node = Node;
+    type Message = SetMessage;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        let undecided = input.neighbours[index as usize].clone();
+        let random = Random::stream(input.seed, u64::from(index));
+        Node { state: Membership::Undecided, undecided, random, drawn: 0 }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        while task.any(|node| node.state == Membership::Undecided).await? {
+            task.round(|turn| {
+                // Who has left in the last turn; nobody else can have written.
+                for (from, _) in std::mem::take(&mut turn.mail) {
+                    turn.node.undecided.retain(|other| *other != from);
+                }
+                if turn.node.state == Membership::Undecided {
+                    turn.node.drawn = turn.node.random.bits();
+                    let undecided = turn.node.undecided.clone();
+                    undecided
+                        .into_iter()
+                        .for_each(|other| turn.send(other, SetMessage::Drawn(turn.node.drawn)));
+                }
+            })
+            .await?;
+            task.round(|turn| {
+                let own = (turn.node.drawn, turn.index);
+                let is_less = |(from, message): &(u32, SetMessage)| match message {
+                    SetMessage::Drawn(drawn) => own < (*drawn, *from),
+                    SetMessage::Joined | SetMessage::Left => true,
+                };
+                if turn.node.state == Membership::Undecided && turn.mail.iter().all(is_less) {
+                    turn.node.state = Membership::Member;
+                    let undecided = std::mem::take(&mut turn.node.undecided);
+                    undecided.into_iter().for_each(|other| turn.send(other, SetMessage::Joined));
+                }
+            })
+            .await?;
+            task.round(|turn| {
+                let joined: Vec<u32> =
+                    std::mem::take(&mut turn.mail).into_iter().map(|(from, _)| from).collect();
+                if turn.node.state == Membership::Undecided && !joined.is_empty() {
+                    turn.node.state = Membership::Neighbour;
+                    let mut undecided = std::mem::take(&mut turn.node.undecided);
+                    undecided.retain(|other| !joined.contains(other));
+                    undecided.into_iter().for_each(|other| turn.send(other, SetMessage::Left));
+                }
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// 1 for a member, 0 for another node.
+    fn answer(node: &Node) -> Vec<i64> {
+        vec![i64::from(node.state == Membership::Member)]
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let members = members(answers)?;
+        for (node, neighbours) in input.neighbours.iter().enumerate() {
+            let member = neighbours.iter().find(|other| members[**other as usize]);
+            match (members[node], member) {
+                (true, Some(other)) => {
+                    return Err(format!("the neighbours {node} and {other} are both in the set"));
+                }
+                (false, None) => return Err(format!("neither node {node} nor a neighbour is in the set")),
+                _ => {}
+            }
+        }
+        let count = members.iter().filter(|member| **member).count();
+        Ok(format!(
+            "{count} nodes, no two of them neighbours, and each other node has one of them as a neighbour"
+        ))
+    }
+}

@@ -1,0 +1,105 @@
+//! VC: three colours for the nodes of a rooted tree, no two neighbours alike.
+//!
+//! The algorithm of Cole and Vishkin (Information and Control 70, 1986) with the step down of Goldberg, Plotkin and
+//! Shannon (SIAM Journal on Discrete Mathematics 1, 1988), as Peleg has them (SIAM 2000, chapter 7). A node's first
+//! colour is its number. A new colour is the lowest bit in which it differs from that of the parent, with its
+//! position, so that after a few turns six colours are left. Then all take the colour of their parent, so that
+//! children are alike, and the nodes of one colour take one of the first three that no neighbour has; once for each
+//! of the last three colours. Invariant: after each turn neighbours have different colours.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::{Kernel, single};
+use super::super::super::place_task::{PlaceTask, Turn};
+
+/// The kernel VC. Its messages are colours.
+pub struct TreeColouring;
+
+/// Colours that the first part leaves, and those that the second one does.
+const SIX: u32 = 6;
+const THREE: u32 = 3;
+
+/// A node of it.
+pub struct Node {
+    colour: u32,
+    /// None at the root.
+    parent: Option<u32>,
+}
+
+impl Node {
+    /// Tells the colour to the children.
+    fn tell_children(turn: &mut Turn<'_, TreeColouring>) {
+        let (parent, colour) = (turn.node.parent, turn.node.colour);
+        let children = turn.neighbours.iter().copied().filter(|other| Some(*other) != parent);
+        children.for_each(|child| turn.send(child, colour));
+    }
+
+    /// The first colour of three that is none of these.
+    fn free(taken: &[u32]) -> u32 {
+        (0..THREE).find(|colour| !taken.contains(colour)).unwrap_or(THREE)
+    }
+}
+
+impl Kernel for TreeColouring {
+    type Node = Node;
+    type Message = u32;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        let parent = input.parents[index as usize];
+        Node { colour: index, parent: (index != input.root).then_some(parent) }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        while task.any(|node| node.colour >= SIX).await? {
+            task.round(Node::tell_children).await?;
+            task.round(|turn| {
+                let own = turn.node.colour;
+                // The root takes any colour that is not its own for that of its parent.
+                let parent = turn.messages().next().unwrap_or(own ^ 1);
+                let position = (own ^ parent).trailing_zeros();
+                turn.node.colour = 2 * position + ((own >> position) & 1);
+            })
+            .await?;
+        }
+        for last in (THREE..SIX).rev() {
+            task.round(Node::tell_children).await?;
+            task.round(|turn| {
+                let own = turn.node.colour;
+                turn.node.colour = turn.messages().next().unwrap_or_else(|| Node::free(&[own]));
+                turn.send_all(turn.node.colour);
+            })
+            .await?;
+            task.round(|turn| {
+                let taken: Vec<u32> = turn.messages().collect();
+                if turn.node.colour == last {
+                    turn.node.colour = Node::free(&taken);
+                }
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    fn answer(node: &Node) -> Vec<i64> {
+        vec![i64::from(node.colour)]
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let colours = single(answers)?;
+        for (node, neighbours) in input.neighbours.iter().enumerate() {
+            if !(0..i64::from(THREE)).contains(&colours[node]) {
+                return Err(format!("node {node} has the colour {}, none of three", colours[node]));
+            }
+            if let Some(other) = neighbours.iter().find(|other| colours[**other as usize] == colours[node]) {
+                return Err(format!("the neighbours {node} and {other} have one colour"));
+            }
+        }
+        let counts = [0, 1, 2].map(|colour| colours.iter().filter(|other| **other == colour).count());
+        Ok(format!(
+            "{}, {} and {} nodes of three colours, no two neighbours alike",
+            counts[0], counts[1], counts[2]
+        ))
+    }
+}

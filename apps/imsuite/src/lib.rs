@@ -1,0 +1,30 @@
+//! The twelve kernels of IMSuite: distributed algorithms on networks of nodes, from leader election to spanning trees.
+//!
+//! IMSuite (S. Gupta and V. K. Nandivada, Journal of Parallel and Distributed Computing 75, 2015) has algorithms in
+//! which nodes that know their neighbours only send each other messages in rounds. Here nodes are distributed over
+//! places by blocks, rounds are phases of a phaser, and messages are calls to the place of the node. [`kernel`] says
+//! what a kernel is, `place_task` what a place does in one, [`input`] where networks come from, and [`ship`] what
+//! calls take along: that is what the suite was used to measure. Invariant: what is found depends on the input only,
+//! not on the places.
+
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod input;
+pub mod kernel;
+mod kernels;
+mod place_task;
+mod run;
+pub mod ship;
+
+#[cfg(test)]
+mod tests;
+
+pub use kernels::verify;
+pub use place_task::KernelOutcome;
+pub use run::{ImSuite, ImSuiteFound};
+
+/// The `main` of the program.
+pub fn main() -> std::process::ExitCode {
+    isles_app::main::<ImSuite>()
+}

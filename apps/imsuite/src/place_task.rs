@@ -1,0 +1,254 @@
+//! What one place does in a kernel: rounds with its nodes, messages to other nodes, questions, votes.
+//!
+//! One task a place goes through all rounds. In a round it lets each of its nodes act, sends what they say to the
+//! places of the nodes that it is for, one call a message as in the suite, and waits until all of it has arrived;
+//! then a [`Phaser`] lets all places begin the next round, where X10 has a clock. What a call takes along beside its
+//! message is [`ReachableClosure`]'s business. Invariant: a message that was sent in a round is there in the next
+//! one.
+
+use super::block::{CallCounts, NodeBlock, home};
+use super::input::{Input, InputFacts};
+use super::kernel::Kernel;
+use super::ship::{ReachableClosure, Ship};
+use isles::prelude::*;
+use isles_app::frame::{WorkDone, WorkUnits};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Bytes that a place sends before others there have their turn: half of what a ring takes.
+const TURN_BYTES: usize = 256 << 10;
+
+/// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and the test of
+/// its state.
+const STEP: u64 = 60;
+/// Cycles of a message there beside its transport, an estimate: it is compared, sorted in and looked at.
+const MESSAGE: u64 = 40;
+
+/// A node's part of a round.
+pub struct Turn<'a, K: Kernel> {
+    /// Which node it is.
+    pub index: u32,
+    /// Its state.
+    pub node: &'a mut K::Node,
+    /// Its neighbours, ascending.
+    pub neighbours: &'a [u32],
+    /// What was sent to it in the round before, with the sender, in the order of the senders.
+    pub mail: Vec<(u32, K::Message)>,
+    outgoing: &'a mut Vec<(u32, u32, K::Message)>,
+}
+
+impl<K: Kernel> Turn<'_, K> {
+    /// Sends a message; it is there in the next round.
+    pub fn send(&mut self, to: u32, message: K::Message) {
+        self.outgoing.push((self.index, to, message));
+    }
+
+    /// Sends a message to all neighbours.
+    pub fn send_all(&mut self, message: K::Message) {
+        let index = self.index;
+        self.outgoing.extend(self.neighbours.iter().map(|to| (index, *to, message.clone())));
+    }
+
+    /// Takes the messages, without their senders.
+    pub fn messages(&mut self) -> impl Iterator<Item = K::Message> + use<K> {
+        std::mem::take(&mut self.mail).into_iter().map(|(_, message)| message)
+    }
+}
+
+/// What a place keeps in a run of a kernel.
+pub struct PlaceTask<K: Kernel> {
+    shared: Rc<Shared<K>>,
+    phaser: Phaser,
+    units: WorkUnits,
+    /// Whether the messages of this round go to odd rounds.
+    is_odd: bool,
+    counts: CallCounts,
+}
+
+/// What the tasks of a place share.
+struct Shared<K: Kernel> {
+    nodes: PlaceLocal<NodeBlock<K>>,
+    closure: Option<ReachableClosure>,
+    facts: InputFacts,
+}
+
+impl<K: Kernel> PlaceTask<K> {
+    /// What all nodes know of the input.
+    pub fn facts(&self) -> InputFacts {
+        self.shared.facts
+    }
+
+    /// Tells those who observe the run that at most this many rounds are to come.
+    pub fn expect(&self, rounds: u32) {
+        isles::progress::add_total(u64::from(rounds), "rounds");
+    }
+
+    /// Lets each node of this place do something that needs no message: between two rounds.
+    pub fn each(&mut self, act: impl FnMut(&mut K::Node)) {
+        let mut block = self.shared.nodes.lock();
+        work(Cycles(STEP * block.nodes.len() as u64));
+        block.nodes.iter_mut().for_each(act);
+    }
+
+    /// One round: each node acts by `step` on what was sent to it in the round before.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn round(&mut self, mut step: impl FnMut(&mut Turn<'_, K>)) -> isles::Result<()> {
+        let started = Instant::now();
+        let mut outgoing = Vec::new();
+        let mut cycles = 0;
+        {
+            let mut block = self.shared.nodes.lock();
+            for own in 0..block.nodes.len() {
+                let (index, mail) = (block.name_of(own), block.take(self.is_odd, own));
+                cycles += STEP + MESSAGE * mail.len() as u64;
+                let NodeBlock { nodes, neighbours, .. } = &mut *block;
+                let (node, neighbours) = (&mut nodes[own], &neighbours[own]);
+                step(&mut Turn { index, node, neighbours, mail, outgoing: &mut outgoing });
+            }
+        }
+        cycles += MESSAGE * outgoing.len() as u64;
+        self.units.add_done(started);
+        work(Cycles(cycles));
+        self.is_odd = !self.is_odd;
+        self.deliver(outgoing).await?;
+        self.counts.rounds += 1;
+        self.phaser.advance().await?;
+        Ok(())
+    }
+
+    /// Sends messages, and waits until they have arrived.
+    async fn deliver(&mut self, outgoing: Vec<(u32, u32, K::Message)>) -> isles::Result<()> {
+        if outgoing.is_empty() {
+            return Ok(());
+        }
+        for (_, to, _) in &outgoing {
+            self.count(*to);
+        }
+        let (shared, is_odd) = (&self.shared, self.is_odd);
+        let Shared { nodes, closure, facts } = &**shared;
+        let size = facts.size;
+        let bytes = 64 + closure.as_ref().map_or(0, ReachableClosure::bytes);
+        finish(async {
+            let mut sent_bytes = 0;
+            for (from, to, message) in outgoing {
+                spawn_at!(home(to, size), [nodes, closure, is_odd, from, to, message] {
+                    let _ = closure; // it has travelled, and that is all that it is for
+                    nodes.lock().receive(is_odd, from, to, message);
+                });
+                sent_bytes += bytes;
+                if sent_bytes >= TURN_BYTES {
+                    sent_bytes = 0;
+                    isles::yield_now().await;
+                }
+            }
+        })
+        .await
+    }
+
+    /// One round of questions: each node asks the node that `whom` names for it, if any. `take` gets each answer and
+    /// the node that gave it. Messages of the round before stay for the next one.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn ask(
+        &mut self,
+        whom: impl Fn(u32, &K::Node) -> Option<u32>,
+        take: fn(&mut K::Node, u32, K::Reply),
+    ) -> isles::Result<()> {
+        let questions: Vec<(usize, u32)> = {
+            let block = self.shared.nodes.lock();
+            let whom = |own: usize| Some((own, whom(block.name_of(own), &block.nodes[own])?));
+            (0..block.nodes.len()).filter_map(whom).collect()
+        };
+        for (_, whom) in &questions {
+            self.count(*whom);
+        }
+        work(Cycles((STEP + MESSAGE) * questions.len() as u64));
+        finish(async {
+            for (own, whom) in questions {
+                let shared = Rc::clone(&self.shared);
+                spawn(async move {
+                    let Shared { nodes, closure, facts } = &*shared;
+                    let reply = at!(home(whom, facts.size), [nodes, closure, whom] {
+                        let _ = closure; // as in `deliver`
+                        K::reply(nodes.lock().node(whom))
+                    });
+                    let reply = reply.await?;
+                    take(&mut nodes.lock().nodes[own], whom, reply);
+                    Ok::<_, isles::Error>(())
+                });
+            }
+        })
+        .await?;
+        self.counts.rounds += 1;
+        self.phaser.advance().await?;
+        Ok(())
+    }
+
+    /// Whether any node of any place is as `is_so` says: the test that ends a loop of rounds.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn any(&self, is_so: impl Fn(&K::Node) -> bool) -> isles::Result<bool> {
+        let own = self.shared.nodes.lock().nodes.iter().any(is_so);
+        Team::world().all_reduce(own, |one, other| one || other).await
+    }
+
+    /// Counts a message to `node`.
+    fn count(&mut self, node: u32) {
+        self.counts.messages += 1;
+        self.counts.calls += u64::from(home(node, self.shared.facts.size) != here());
+    }
+}
+
+/// What a run of a kernel comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelOutcome {
+    /// What each node has found.
+    pub answers: Vec<Vec<i64>>,
+    /// What all places counted; each of them had all rounds.
+    pub counts: CallCounts,
+    /// How long it took, from when the places begin to when the last one ends, and what each place did.
+    pub done: WorkDone,
+}
+
+/// Runs a kernel over all places.
+///
+/// # Errors
+/// A place has died.
+pub async fn run<K: Kernel>(input: &Input, ship: Ship, units: &WorkUnits) -> isles::Result<KernelOutcome> {
+    let (facts, closure) = (input.facts(), ReachableClosure::of(ship, input, place_count()));
+    let nodes = PlaceLocal::with(input.clone(), NodeBlock::<K>::new).await?;
+    let phaser = Phaser::new();
+    let started = now();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, [nodes, closure, phaser, units, facts] {
+                let shared = Rc::new(Shared { nodes, closure, facts });
+                let mut task = PlaceTask::<K> {
+                    shared: Rc::clone(&shared),
+                    phaser,
+                    units: units.clone(),
+                    is_odd: false,
+                    counts: CallCounts::default(),
+                };
+                K::run(&mut task).await?;
+                shared.nodes.lock().counts = task.counts;
+            });
+        }
+        drop(phaser);
+    })
+    .await?;
+    let done = units.done(started).await?;
+    let (mut answers, mut counts) = (Vec::with_capacity(facts.size), CallCounts::default());
+    for place in places() {
+        let (more, counted) = at!(place, nodes.lock().found()).await?;
+        answers.extend(more);
+        counts.rounds = counted.rounds;
+        counts.messages += counted.messages;
+        counts.calls += counted.calls;
+    }
+    Ok(KernelOutcome { answers, counts, done })
+}

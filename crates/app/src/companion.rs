@@ -1,0 +1,200 @@
+//! Programs of Isles that are built apart from the command, because not everybody needs what they need.
+//!
+//! A program lies beside the one that asks for it or on `PATH`, or is built in the checkout when it is first asked for.
+//! Invariant: who asks for a program needs none of its packages.
+
+use crate::Failure;
+use crate::console;
+use isles::VERSION_VARIABLE;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::env;
+use std::io::{ErrorKind, IsTerminal};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Builds that take longer are told.
+const TOLD_FROM: Duration = Duration::from_secs(1);
+
+/// A program and the package that it is built of.
+#[derive(Clone, Debug)]
+pub struct Companion {
+    program: Cow<'static, str>,
+    package: Cow<'static, str>,
+    /// Where the sources of the package lie in the checkout.
+    folder: Cow<'static, str>,
+    /// Whether it starts places, and must know the machines that this program knows.
+    starts_places: bool,
+}
+
+/// The command itself: for pictures.
+pub const ISLES: Companion = Companion::new("isles", "isles-cli", "crates/cli", true);
+
+/// The measurements.
+pub const BENCH: Companion = Companion::new("isles-bench", "isles-bench", "crates/bench", false);
+
+/// The server of the live page.
+pub const DASHBOARD: Companion =
+    Companion::new("isles-dashboard", "isles-dashboard", "crates/dashboard", false);
+
+/// Published experiments, power models, calibration.
+pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab", true);
+
+/// A run in a terminal.
+pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
+
+impl Companion {
+    const fn new(
+        program: &'static str,
+        package: &'static str,
+        folder: &'static str,
+        starts_places: bool,
+    ) -> Companion {
+        let (program, package, folder) =
+            (Cow::Borrowed(program), Cow::Borrowed(package), Cow::Borrowed(folder));
+        Companion { program, package, folder, starts_places }
+    }
+
+    /// The application of that name.
+    pub fn application(name: &str) -> Companion {
+        let program: Cow<'static, str> = Cow::Owned(format!("isles-{name}"));
+        let folder = Cow::Owned(format!("apps/{name}"));
+        Companion { package: program.clone(), program, folder, starts_places: true }
+    }
+
+    /// A command that runs the program: the file beside this program, that on `PATH`, or what Cargo builds of it in
+    /// the checkout in which this process is, or this program lies.
+    ///
+    /// # Errors
+    /// It is nowhere, and cannot be built; the line says how to get it.
+    pub fn command(&self) -> Result<Command, Failure> {
+        let path = self.installed().map_or_else(|| self.build(), Ok)?;
+        let mut command = Command::new(path);
+        command.env(VERSION_VARIABLE, env!("CARGO_PKG_VERSION"));
+        Ok(command)
+    }
+
+    /// Becomes the program with these arguments.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn become_it<W: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = W>,
+    ) -> Result<(), Failure> {
+        let mut command = self.command()?;
+        command.args(arguments);
+        let cause = command.exec();
+        Err(unstartable(&command, &cause))
+    }
+
+    /// The program's file beside this program or on `PATH`, if there is one.
+    fn installed(&self) -> Option<PathBuf> {
+        let beside = env::current_exe().unwrap_or_default().with_file_name(&*self.program);
+        let folders = env::var_os("PATH").unwrap_or_default();
+        let on_path = env::split_paths(&folders).map(|folder| folder.join(&*self.program));
+        std::iter::once(beside).chain(on_path).find(|file| file.is_file())
+    }
+
+    /// Builds the program in the checkout, and returns its file. A build that takes long is told, with its time.
+    ///
+    /// # Errors
+    /// There is no checkout or no Cargo; or the build fails, and has said why.
+    fn build(&self) -> Result<PathBuf, Failure> {
+        let name = &self.program;
+        let own = env::current_exe().unwrap_or_default();
+        let manifest = env::current_dir().ok().and_then(|here| manifest_above(&here));
+        let manifest = manifest.or_else(|| manifest_above(&own)).ok_or_else(|| {
+            let folder = &self.folder;
+            Failure::Usage(format!(
+                "{name} is neither beside this program nor on PATH; run this inside the sources of Isles, where it \
+                 is built, or install it from there: cargo install --path {folder}"
+            ))
+        })?;
+        let mut cargo = self.cargo_build(&manifest);
+        let begin = Instant::now();
+        let (end, ended) = channel::<()>();
+        let told = thread::spawn({
+            let line = format!("building {name}, which has not been asked for before");
+            move || {
+                if ended.recv_timeout(TOLD_FROM) == Err(RecvTimeoutError::Timeout) {
+                    console::notice(line);
+                }
+            }
+        });
+        let built = cargo.spawn().and_then(|child| child.wait_with_output());
+        drop(end);
+        let _ = told.join();
+        let built = built.map_err(|cause| match cause.kind() {
+            ErrorKind::NotFound => Failure::Usage(format!(
+                "{name} is not built, and there is no cargo to build it: install Rust (https://rustup.rs), or put \
+                 {name} on PATH"
+            )),
+            _ => unstartable(&cargo, &cause),
+        })?;
+        let file = built.status.success().then(|| executable(&built.stdout)).flatten();
+        let file = file.ok_or_else(|| {
+            Failure::Usage(format!("{name} cannot be built in {}; cargo has said why", manifest.display()))
+        })?;
+        if begin.elapsed() >= TOLD_FROM {
+            console::notice(format_args!("built {name} in {:.0} s", begin.elapsed().as_secs_f64()));
+        }
+        Ok(file)
+    }
+
+    fn cargo_build(&self, manifest: &Path) -> Command {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"]);
+        cargo.args(["--package", &self.package, "--bin", &self.program]);
+        if self.starts_places && cfg!(feature = "mpi") {
+            cargo.args(["--features", "mpi"]);
+        }
+        if !std::io::stderr().is_terminal() {
+            cargo.arg("--quiet");
+        }
+        cargo.arg("--manifest-path").arg(manifest);
+        cargo.stdin(Stdio::null()).stdout(Stdio::piped());
+        cargo
+    }
+}
+
+/// The program's file, as the last of Cargo's messages about what it has made says.
+fn executable(messages: &[u8]) -> Option<PathBuf> {
+    let lines = messages.split(|byte| *byte == b'\n').rev();
+    let mut messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    messages.find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+}
+
+/// The manifest of the checkout of Isles that `inside` lies in.
+fn manifest_above(inside: &Path) -> Option<PathBuf> {
+    let is_checkout = |folder: &&Path| folder.join("crates/isles/Cargo.toml").is_file();
+    inside.ancestors().find(is_checkout).map(|folder| folder.join("Cargo.toml"))
+}
+
+/// The failure of a program that the system does not start.
+pub fn unstartable(command: &Command, cause: &std::io::Error) -> Failure {
+    Failure::Usage(format!("cannot start {}: {cause}", command.get_program().display()))
+}
+
+/// Checks that this program is of the version that the program which started it is of, if that said its own.
+///
+/// # Errors
+/// It is not.
+pub fn check_version(program: &str) -> Result<(), Failure> {
+    let Some(asked) = env::var_os(VERSION_VARIABLE) else { return Ok(()) };
+    let own = env!("CARGO_PKG_VERSION");
+    if asked == own {
+        return Ok(());
+    }
+    let file = env::current_exe().unwrap_or_default();
+    Err(Failure::Usage(format!(
+        "{} is the {program} of version {own}, and a program of version {} has asked for it; install both of one \
+         version",
+        file.display(),
+        asked.display()
+    )))
+}

@@ -1,0 +1,185 @@
+//! What is told to people: results on standard output, notices on standard error, and how far a run is.
+//!
+//! Exists because `println!` panics where nobody can read. [`Progress`] is a bar on a terminal, one line at any width,
+//! because a terminal breaks a longer one and can then not take it away; elsewhere it is a plain line now and then.
+//! Formats nothing, and knows no files. Invariants: a reader that has gone away is no failure, of the run or of the
+//! command, any other failure of standard output is one; a bar is gone from the terminal when its [`Progress`] is
+//! dropped.
+
+use isles::StandardStream;
+use rustix::fd::AsFd;
+use rustix::termios::tcgetwinsize;
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Columns of a terminal that does not say how many it has.
+pub const COLUMNS: usize = 80;
+
+/// Writes `text` to standard output, to the last byte.
+///
+/// # Errors
+/// What the system says, for example that a device is full; not that the reader of a pipe has gone away.
+pub fn print(text: impl Display) -> io::Result<()> {
+    write_to_stdout(|out| write!(out, "{text}"))
+}
+
+/// Lets `content` write to standard output; errors as those of [`print()`].
+///
+/// # Errors
+/// What `content` returns, but for a closed pipe.
+pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    isles::write_to_standard(content)
+}
+
+/// Writes a line to standard error, where it can be.
+pub fn notice(line: impl Display) {
+    isles::notice(line);
+}
+
+/// Writes a text whose first line is the head of what follows, to standard output, or, where `is_free` says that this
+/// carries a file, to standard error.
+///
+/// # Errors
+/// As those of [`print()`].
+pub fn tell(is_free: bool, text: &str) -> io::Result<()> {
+    isles::tell(if is_free { StandardStream::Output } else { StandardStream::Error }, text)
+}
+
+/// Replaces the line of the terminal at standard error on which the cursor stands; it must fit.
+pub fn redraw(line: &str) {
+    // Back to the first column, the line, and nothing of the old one behind it.
+    let mut out = io::stderr();
+    let _ = write!(out, "\r{line}\x1b[K").and_then(|()| out.flush()); // there is nobody left to tell
+}
+
+/// How many columns `terminal` has: what `COLUMNS` says, else the terminal itself; none if it is no terminal.
+pub fn columns(terminal: impl AsFd) -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let own = || tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(own).filter(|columns| *columns > 0)
+}
+
+/// What `/proc/cpuinfo` says of the first processor in the line `name`.
+pub fn cpu_info(name: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Least time between two plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Least time between two drawings of the bar.
+const DRAW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Cells of a bar, at least and at most; with less room there is none.
+const CELLS_MIN: usize = 8;
+const CELLS_MAX: usize = 40;
+
+/// The progress of a run with a known number of steps, told to standard error.
+pub struct Progress {
+    unit: Cow<'static, str>,
+    total: u64,
+    started: Instant,
+    /// When something was last told.
+    told: Instant,
+    /// Whether the bar is drawn; else plain lines are printed.
+    drawn: bool,
+}
+
+impl Progress {
+    /// Progress over `total` steps, named `unit` in the plural.
+    pub fn new(total: u64, unit: impl Into<Cow<'static, str>>) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+        let now = Instant::now();
+        let drawn = std::io::stderr().is_terminal() && !is_dumb;
+        Progress { unit: unit.into(), total, started: now, told: now, drawn }
+    }
+
+    /// Whether it is time to tell again; cheap, so that a loop can ask at each turn.
+    pub fn is_due(&self) -> bool {
+        self.told.elapsed() >= if self.drawn { DRAW_INTERVAL } else { LINE_INTERVAL }
+    }
+
+    /// Tells that `done` steps are done.
+    pub fn tell(&mut self, done: u64) {
+        self.told = Instant::now();
+        let parts = parts(done, self.total, &self.unit, self.started.elapsed());
+        if self.drawn {
+            let width = columns(std::io::stderr()).unwrap_or(COLUMNS);
+            redraw(&bar(&parts, done, self.total, width));
+        } else if done > 0 {
+            let of = format!("{done} of {} {}", self.total, self.unit);
+            notice([&[of], &parts[1..]].concat().join(", "));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.drawn {
+            redraw("");
+        }
+    }
+}
+
+/// What there is to say, what matters most first: how many steps are done, what is left, how fast it goes.
+fn parts(done: u64, total: u64, unit: &str, elapsed: Duration) -> Vec<String> {
+    let mut parts = vec![format!("{done}/{total} {unit}")];
+    let rate = done as f64 / elapsed.as_secs_f64();
+    if done > 0 && rate.is_finite() {
+        let left = total.saturating_sub(done) as f64 / rate;
+        parts.push(match left {
+            ..120.0 => format!("{left:.0} s left"),
+            ..7200.0 => format!("{:.0} min left", left / 60.0),
+            _ => format!("{:.0} h left", left / 3600.0),
+        });
+        let digits = if rate < 10.0 { 1 } else { 0 };
+        parts.push(format!("{rate:.digits$} {unit}/s"));
+    }
+    parts
+}
+
+/// A bar and as many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
+fn bar(parts: &[String], done: u64, total: u64, width: usize) -> String {
+    let room = width.saturating_sub(1);
+    let mut texts = (1..=parts.len()).rev().map(|number| parts[..number].join(", "));
+    let text = texts.find(|text| text.len() + 1 + CELLS_MIN <= room);
+    let Some(text) = text else {
+        return parts.first().cloned().filter(|text| text.len() <= room).unwrap_or_default();
+    };
+    let cells = (room - text.len() - 1).min(CELLS_MAX);
+    let full = (cells as u64 * done.min(total)).checked_div(total).unwrap_or(0) as usize;
+    format!("{}{} {text}", "█".repeat(full), "░".repeat(cells - full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_one_line_at_each_width_and_says_what_matters_most_first() {
+        let parts = parts(1234, 4941, "sources", Duration::from_secs(2));
+        assert_eq!(parts, ["1234/4941 sources", "6 s left", "617 sources/s"]);
+        for width in 0..200 {
+            let line = bar(&parts, 1234, 4941, width);
+            assert!(line.chars().count() < width.max(1), "{width}: {line}");
+        }
+        assert_eq!(bar(&parts, 1234, 4941, 0), "");
+        assert_eq!(bar(&parts, 1234, 4941, 20), "1234/4941 sources");
+        assert_eq!(bar(&parts, 1234, 4941, 40), "██░░░░░░░░░ 1234/4941 sources, 6 s left");
+        let wide = bar(&parts, 1234, 4941, 120);
+        assert_eq!(wide.matches(['█', '░']).count(), CELLS_MAX, "{wide}");
+        assert!(bar(&parts, 1234, 4941, 80).ends_with(" 1234/4941 sources, 6 s left, 617 sources/s"));
+    }
+
+    #[test]
+    fn nothing_is_foretold_before_the_first_step() {
+        assert_eq!(parts(0, 42, "settings", Duration::from_secs(1)), ["0/42 settings"]);
+        assert_eq!(parts(1, 42, "settings", Duration::from_secs(9))[1..], ["6 min left", "0.1 settings/s"]);
+        assert_eq!(bar(&["0/0 seeds".to_owned()], 0, 0, 30).matches('░').count(), 19);
+    }
+}

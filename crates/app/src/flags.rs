@@ -1,0 +1,145 @@
+//! The flags of settings: what every run can be told of its places.
+//!
+//! Which flags there are says the table of the façade, [`SETTINGS`]. Invariant: a setting that is not allowed is said
+//! before anything starts.
+
+use crate::Failure;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use isles::{Claim, Flag, FlagGroup, Launch, Machine, MachineClass, SETTINGS, SettingFlag, SettingRow};
+
+/// What was said with the flags of settings.
+#[derive(Clone, Debug)]
+struct SaidSettings(Vec<(&'static SettingRow, String)>);
+
+impl SaidSettings {
+    /// Adds the flags of `groups` to `command`, in the order of the table.
+    fn augment(command: Command, groups: &[FlagGroup]) -> Command {
+        let flags = SETTINGS.iter().filter_map(|row| Some((row, row.flag?)));
+        flags.filter(|(_, flag)| groups.contains(&flag.group)).fold(command, |command, (row, flag)| {
+            let argument = Arg::new(row.variable).long(flag.name.trim_start_matches('-'));
+            let argument = argument.value_name(flag.value).help(row.help()).help_heading(heading(row, flag));
+            let argument = argument.allow_negative_numbers(true).allow_hyphen_values(flag.takes_hyphen);
+            let argument = argument.global(flag.group == FlagGroup::Command);
+            command.arg(match flag.short {
+                Some(letter) => argument.short(letter),
+                None => argument,
+            })
+        })
+    }
+
+    /// What `matches` has of the flags of `groups`.
+    fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> SaidSettings {
+        let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
+        // A flag of all commands is none of an application that is asked for its arguments alone.
+        let said = |row: &'static SettingRow| {
+            let value = matches.try_get_one::<String>(row.variable).ok().flatten();
+            Some((row, value?.clone()))
+        };
+        SaidSettings(rows.filter_map(said).collect())
+    }
+
+    fn get(&self, row: &SettingRow) -> Option<&str> {
+        let said = self.0.iter().find(|(other, _)| other.variable == row.variable);
+        said.map(|(_, value)| value.as_str())
+    }
+
+    fn flags(&self) -> Vec<Flag<'_>> {
+        let said = self.0.iter().filter_map(|(row, value)| Some((row, row.flag?, value)));
+        said.map(|(row, flag, value)| Flag { variable: row.variable, name: flag.name, value }).collect()
+    }
+}
+
+/// Under which heading of `--help` flags stand; none is that of all.
+fn heading(row: &SettingRow, flag: SettingFlag) -> Option<&'static str> {
+    match flag.group {
+        FlagGroup::Command | FlagGroup::Run => None,
+        FlagGroup::Chip => Some("Settings of a modelled chip"),
+        FlagGroup::Files if row.machines.on.contains(&MachineClass::Host) => Some("Files of a run"),
+        FlagGroup::Files => Some("Files of a run on a modelled chip"),
+    }
+}
+
+/// Implements what clap wants of flags that a struct of [`SaidSettings`] keeps, and how they are asked for.
+macro_rules! arguments_of_settings {
+    ($name:ident, $groups:expr) => {
+        impl Args for $name {
+            fn augment_args(command: Command) -> Command {
+                SaidSettings::augment(command, $groups)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                SaidSettings::augment(command, $groups)
+            }
+        }
+
+        impl FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<$name, clap::Error> {
+                Ok($name(SaidSettings::of_matches(matches, $groups)))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = $name::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl $name {
+            /// The flags that were said.
+            pub fn flags(&self) -> Vec<Flag<'_>> {
+                self.0.flags()
+            }
+
+            /// What the flag of a setting says, if it was said.
+            pub fn said(&self, row: &SettingRow) -> Option<&str> {
+                self.0.get(row)
+            }
+
+            /// Where a setting is written: in its flag, if that was said, else in its variable.
+            pub fn source(&self, row: &'static SettingRow) -> &'static str {
+                let flag = row.flag.filter(|_| self.said(row).is_some());
+                flag.map_or(row.variable, |flag| flag.name)
+            }
+        }
+    };
+}
+
+/// What every run can be told: all settings that have a flag.
+#[derive(Clone, Debug)]
+pub struct PlaceArguments(SaidSettings);
+
+arguments_of_settings!(
+    PlaceArguments,
+    &[FlagGroup::Command, FlagGroup::Run, FlagGroup::Chip, FlagGroup::Files]
+);
+
+/// What every command can be told, whether it runs something or not.
+#[derive(Clone, Debug)]
+pub struct CommandArguments(SaidSettings);
+
+arguments_of_settings!(CommandArguments, &[FlagGroup::Command]);
+
+/// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
+#[derive(Clone, Debug)]
+pub struct ChipArguments(SaidSettings);
+
+arguments_of_settings!(ChipArguments, &[FlagGroup::Chip]);
+
+impl PlaceArguments {
+    /// The launch that the flags describe; the environment where there is no flag, then the default, which is the
+    /// machine `processes`. The program reads `reads`.
+    ///
+    /// # Errors
+    /// A flag or a variable has a value that is not allowed.
+    pub fn launch(&self, reads: Vec<Claim>) -> Result<Launch, Failure> {
+        let launch = Launch::from_environment_with(Machine::Processes, &self.flags())?.reading(reads);
+        launch.check_outputs()?;
+        Ok(launch)
+    }
+
+    /// Says a setting in the place of what was said of it.
+    pub fn say(&mut self, row: &'static SettingRow, value: String) {
+        let SaidSettings(said) = &mut self.0;
+        said.retain(|(other, _)| other.variable != row.variable);
+        said.push((row, value));
+    }
+}

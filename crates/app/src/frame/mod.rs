@@ -1,0 +1,275 @@
+//! What all applications have in common: an [`Application`] is arguments, kernel and verification, the rest is here.
+//!
+//! The frame checks before the run that results can be written, says what runs where, deals out the work and tells how
+//! far it is, times it, tells the result to people, writes JSON and CSV, and says in one line what the result was
+//! checked against. It computes nothing itself. Invariant: an application's answer does not depend on its frame.
+
+mod facts;
+mod outputs;
+mod task_balance;
+mod unit_bag;
+mod work_units;
+
+pub use facts::{Verification, bar, count};
+pub use outputs::{Draw, NO_FILES};
+pub use task_balance::BalanceArguments;
+pub use unit_bag::UnitKernel;
+pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
+
+use crate::Failure;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use facts::{RunFacts, duration};
+use isles::glb::RunBalance;
+use isles::{ChipReport, Claim, Launch, Machine, ModelledChip, RunReport};
+use outputs::{OutputArguments, Outputs};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::rc::Rc;
+use task_balance::steals_text;
+
+/// One application of the suite, whatever its type; see [`Application`].
+pub trait App: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// One line that says what it computes.
+    fn about(&self) -> &'static str;
+
+    /// Adds the arguments of this application alone to `command`.
+    fn own_arguments(&self, command: Command) -> Command;
+
+    /// Adds the arguments that say what becomes of a result, which all applications have.
+    fn frame_arguments(&self, command: Command) -> Command;
+
+    /// The files that it will read. `matches` may lack the arguments of the frame.
+    ///
+    /// # Errors
+    /// An argument cannot be read.
+    fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure>;
+
+    /// Runs it over the places of `launch`, and writes its results; its picture, if one is wanted, by `draw`.
+    ///
+    /// # Errors
+    /// [`Failure`], which also says the exit code.
+    fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure>;
+}
+
+/// An application of the suite. The type holds its own arguments; those of places, machine and files are the frame's.
+pub trait Application: Args + 'static {
+    /// Its name on the command line.
+    const NAME: &'static str;
+
+    /// One line that says what it computes.
+    const ABOUT: &'static str;
+
+    /// The last line of its help.
+    const NOTE: &'static str = "";
+
+    /// What the units of its work are, in the plural.
+    const UNITS: &'static str;
+
+    /// What is there before any place starts; its fields stand in `run` of the JSON document.
+    type Input: Serialize + 'static;
+
+    /// What its places find out; its fields stand in the JSON document.
+    type Found: Serialize + 'static;
+
+    /// What the files of this run are named after.
+    fn run_name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    /// The files that it will read.
+    fn reads(&self) -> Vec<Claim> {
+        Vec::new()
+    }
+
+    /// Checks the arguments for a run on `places` places, and reads what is to be read.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: something is not allowed.
+    fn open(&self, places: u32) -> Result<Self::Input, Failure>;
+
+    /// What is computed, in one line.
+    fn heading(&self, input: &Self::Input) -> String;
+
+    /// Computes it, from the first place, over all places.
+    fn compute(
+        input: Self::Input,
+        dealer: Dealer,
+    ) -> impl Future<Output = isles::Result<(Self::Found, WorkDone)>> + 'static;
+
+    /// The result, for people; no line feed at its end.
+    fn text(&self, found: &Self::Found) -> String;
+
+    /// How much was done a second in a run of `seconds`, for people.
+    fn speed(&self, found: &Self::Found, seconds: f64) -> String;
+
+    /// Checks the result; if `is_thorough`, also by what takes long. None if there is nothing to check it against.
+    ///
+    /// # Errors
+    /// What is needed for it cannot be had any more.
+    fn verify(&self, found: &Self::Found, is_thorough: bool) -> Result<Option<Verification>, Failure>;
+
+    /// Writes the result as CSV: a line of names, then lines of values.
+    ///
+    /// # Errors
+    /// What `out` returns.
+    fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// What deals out the work of a run.
+pub struct Dealer {
+    /// What the units are, in the plural.
+    what: &'static str,
+    asks_shares: bool,
+}
+
+impl Dealer {
+    /// One for [`Application`] `A`, which does not ask what each place did.
+    pub fn plain<A: Application>() -> Dealer {
+        Dealer { what: A::UNITS, asks_shares: false }
+    }
+
+    /// Work of `count` units.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
+        WorkUnits::new(count, self.what, balance, self.asks_shares).await
+    }
+
+    /// What the places did of tasks that `isles::glb` has balanced.
+    pub fn done_of(&self, balance: RunBalance) -> WorkDone {
+        task_balance::work_done(balance, self.asks_shares)
+    }
+}
+
+/// An [`Application`] in its frame.
+pub struct Framed<A>(PhantomData<fn() -> A>);
+
+impl<A: Application> Framed<A> {
+    /// The one of this type.
+    pub const APP: &'static dyn App = &Framed::<A>(PhantomData);
+}
+
+/// What the frame itself is told.
+#[derive(Args, Clone, Debug)]
+struct FrameArguments {
+    #[command(flatten)]
+    outputs: OutputArguments,
+
+    /// Check the result also by what takes long; that there is nothing to check it against is then a failure
+    #[arg(long)]
+    verify: bool,
+}
+
+/// The JSON document of a run.
+#[derive(Serialize)]
+struct Document<'a, S, F> {
+    run: RunHead<'a, S>,
+    verification: Option<&'a Verification>,
+    /// How the places got their tasks, if `isles::glb` has balanced them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balance: Option<&'a RunBalance>,
+    #[serde(flatten)]
+    result: F,
+}
+
+/// What the first place does, whatever the application: what starts places is compiled once, with this crate.
+pub type Main = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = isles::Result<()>>>>>;
+
+fn run_main(launch: Launch, main: Main) -> Result<RunReport, Failure> {
+    let (result, report) = launch.run(main)?;
+    result.map_err(Failure::Run)?;
+    Ok(report)
+}
+
+/// As [`Launch::run_on_chip`], compiled once.
+///
+/// # Errors
+/// As there; or the run failed.
+pub fn run_on_chip(launch: &Launch, chip: ModelledChip, main: Main) -> Result<ChipReport, Failure> {
+    let (result, _, report) = launch.run_on_chip(chip, main)?;
+    result.map_err(Failure::Run)?;
+    Ok(report)
+}
+
+/// What was run.
+#[derive(Serialize)]
+struct RunHead<'a, S> {
+    app: &'static str,
+    #[serde(flatten)]
+    facts: &'a RunFacts,
+    #[serde(flatten)]
+    settings: S,
+    /// What each place did, in order of the places; empty on a modelled chip.
+    shares: &'a [PlaceWork],
+}
+
+fn parsed<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failure> {
+    T::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+impl<A: Application> App for Framed<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        A::ABOUT
+    }
+
+    fn own_arguments(&self, command: Command) -> Command {
+        A::augment_args(command).after_help(A::NOTE)
+    }
+
+    fn frame_arguments(&self, command: Command) -> Command {
+        FrameArguments::augment_args(command)
+    }
+
+    fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure> {
+        Ok(parsed::<A>(matches)?.reads())
+    }
+
+    fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure> {
+        let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
+        let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
+        let mut facts = RunFacts::of(&launch);
+        let input = app.open(facts.places)?;
+        outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
+        let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
+        // On a chip asking for shares would be part of the prediction; its report says more.
+        let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
+        let dealer = Dealer { what: A::UNITS, asks_shares };
+        let found = Rc::new(RefCell::new(None));
+        let place = Rc::clone(&found);
+        let main: Main = Box::new(move || {
+            Box::pin(async move {
+                *place.borrow_mut() = Some(A::compute(input, dealer).await?);
+                Ok(())
+            })
+        });
+        let report = run_main(launch, main)?;
+        let nothing = || Failure::Ended("the run ended without a result".to_owned());
+        let (found, work) = found.take().ok_or_else(nothing)?;
+        facts.complete(work.seconds, &report);
+        let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
+        let shares = if work.shares.is_empty() { String::new() } else { work.table(A::UNITS) + "\n" };
+        let steals = work.balance.as_ref().map_or(String::new(), |balance| steals_text(balance) + "\n\n");
+        let (seconds, speed, moved) =
+            (duration(work.seconds), app.speed(&found, work.seconds), facts.moved());
+        let mut result = app.text(&found);
+        result.push_str(if result.is_empty() { "" } else { "\n\n" });
+        let text = format!("{result}{steals}{shares}time   {seconds}\nspeed  {speed}\nmoved  {moved}");
+        let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
+        let (verified, balance) = (verification.as_ref(), work.balance.as_ref());
+        let document = Document { run, verification: verified, balance, result: &found };
+        let json =
+            serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
+        outputs.write(&text, &json, |out| app.write_csv(&found, out), draw, verification.as_ref())
+    }
+}

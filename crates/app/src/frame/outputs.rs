@@ -1,0 +1,119 @@
+//! Where results go: to people, and into files that can be written before anything runs.
+//!
+//! People are told on standard output, or on standard error where that carries a file. Invariant: what fails keeps
+//! nothing else from being written, and a result that is not confirmed ends with exit code 1.
+
+use super::Verification;
+use crate::Failure;
+use crate::console;
+use clap::Args;
+use isles::{Claim, Destination, Launch};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Where the results of an application go.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct OutputArguments {
+    /// Where the JSON goes; - is standard output [default: a file in out/, named after the run]
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+
+    /// Where the CSV goes; - is standard output [default: a file in out/, named after the run]
+    #[arg(long, value_name = "FILE")]
+    csv: Option<String>,
+
+    /// Also draws where the time went, by place, as SVG; - is standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
+}
+
+/// Draws a run into a file: of its JSON document, and on a modelled chip of its summary, if there is one.
+pub type Draw<'a> = &'a dyn Fn(&str, Destination) -> Result<(), Failure>;
+
+/// The arguments with which an application writes no files.
+pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
+
+/// The files of a run, which can be written.
+pub(super) struct Outputs {
+    json: Destination,
+    csv: Destination,
+    svg: Option<Destination>,
+    /// Whether nothing else goes to standard output.
+    is_free: bool,
+}
+
+impl Outputs {
+    /// Checks that all files can be written, apart from each other and from all else that the run reads and writes.
+    /// Where no file is named, they are `out/NAME.json` and `out/NAME.csv`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: one cannot.
+    pub fn check(name: &str, arguments: &OutputArguments, launch: &Launch) -> Result<Outputs, Failure> {
+        let default = |ending| Path::new("out").join(format!("{}.{ending}", file_name(name)));
+        let mut claims = launch.claims();
+        let json = Destination::check("--json", arguments.json.as_deref(), &default("json"), &claims)?;
+        claims.push(Claim::written(&json, "--json"));
+        let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"), &claims)?;
+        claims.push(Claim::written(&csv, "--csv"));
+        let svg = arguments.svg.as_deref();
+        let svg =
+            svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
+        Ok(Outputs { json, csv, svg, is_free: launch.leaves_standard_output_free() })
+    }
+
+    /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn tell_head(&self, line: &str) -> Result<(), Failure> {
+        let told = console::tell(self.leaves_standard_output_free(), &format!("{line}\n"));
+        told.map_err(Failure::stdout)
+    }
+
+    fn leaves_standard_output_free(&self) -> bool {
+        let svg = self.svg.as_ref().is_some_and(Destination::is_standard);
+        self.is_free && !(self.json.is_standard() || self.csv.is_standard() || svg)
+    }
+
+    /// Tells the result, writes the files, and ends with the verification, if there is one. `json` is the document.
+    ///
+    /// # Errors
+    /// What could not be written; or the result is not confirmed.
+    pub fn write(
+        self,
+        text: &str,
+        json: &str,
+        csv: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        draw: Draw<'_>,
+        verification: Option<&Verification>,
+    ) -> Result<(), Failure> {
+        let is_free = self.leaves_standard_output_free();
+        let told = tell(is_free, text);
+        let checked = verification.map_or(Ok(()), |verification| match verification.holds {
+            true => tell(is_free, &format!("checked  {}", verification.text)),
+            false => Err(Failure::Refuted(verification.text.clone())),
+        });
+        let name = |path: &Option<PathBuf>| match path {
+            Some(path) => tell(is_free, &format!("wrote  {}", path.display())),
+            None => Ok(()),
+        };
+        let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
+        let results = results.map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
+        let drawn = self.svg.map_or(Ok(()), |svg| draw(json, svg));
+        results.into_iter().chain([drawn]).fold(told.and(checked), Result::and)
+    }
+}
+
+fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
+    if is_result {
+        return console::print(format_args!("{text}\n")).map_err(Failure::stdout);
+    }
+    console::notice(text);
+    Ok(())
+}
+
+/// A text as part of a file's name.
+fn file_name(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    text.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect()
+}

@@ -1,0 +1,23 @@
+//! What every application is made of beside its kernel: arguments, results, progress, the live page, several seeds.
+//!
+//! An application is a crate with a program of three lines, which calls [`main`]. The `isles` command and the lab use
+//! the same flags, failures and lines. It knows no application. Invariant: an application's answer does not depend on
+//! it.
+
+#![forbid(unsafe_code)]
+
+pub mod companion;
+pub mod console;
+mod failure;
+mod flags;
+pub mod frame;
+pub mod picture;
+mod program;
+pub mod runs;
+mod seeds;
+pub mod ui;
+pub mod usage;
+
+pub use failure::Failure;
+pub use flags::{ChipArguments, CommandArguments, PlaceArguments};
+pub use program::main;

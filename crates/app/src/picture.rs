@@ -1,0 +1,43 @@
+//! Pictures of results, which the `isles` command draws: applications know nothing of SVG.
+
+use crate::Failure;
+use crate::companion::{ISLES, unstartable};
+use isles::Destination;
+use std::io::Write;
+use std::process::Stdio;
+
+/// Draws the JSON or CSV of a result; `program` is how the command that has it is typed.
+///
+/// # Errors
+/// The text cannot be drawn, or the picture cannot be written.
+pub fn draw(program: &str, text: &str, out: Destination) -> Result<(), Failure> {
+    let mut command = ISLES.command()?;
+    command.args(["plot", "-", "--out", "-", "--said", &command_line(program)]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
+    if let Some(mut input) = child.stdin.take() {
+        let _ = input.write_all(text.as_bytes()); // one that ends early says why
+    }
+    let ended = child.wait_with_output().map_err(|cause| unstartable(&command, &cause))?;
+    if !ended.status.success() {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let line =
+            said.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("nothing was drawn");
+        return Err(Failure::Usage(line.to_owned()));
+    }
+    out.write(|out| out.write_all(&ended.stdout)).map(drop).map_err(Failure::from)
+}
+
+/// The words of this command, as they can be typed again.
+pub fn command_line(program: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./,:=+@%".contains(letter);
+    let word = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy().into_owned();
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word,
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    };
+    let words: Vec<String> = std::env::args_os().skip(1).map(word).collect();
+    format!("{program} {}", words.join(" "))
+}

@@ -1,0 +1,174 @@
+//! Runs of an application in processes of their own, some at once, and the summaries that they write.
+//!
+//! Sweeps, comparisons of seeds and an experiment are made of them. They know neither what is tried nor what the
+//! figures mean. Invariant: a run writes nothing but its summary, and ends with the process that started it.
+
+use crate::Failure;
+use crate::companion::Companion;
+use crate::console::Progress;
+use crate::frame::{App, NO_FILES};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command as Arguments};
+use isles::{Claim, FlagGroup, SETTINGS, SWEEP_VARIABLE, setting};
+use serde_json::Value;
+use std::process::{Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What the results of `one` are for all numbers below `number`, some of them sought at once; in their order. `what`
+/// says for people what they are.
+///
+/// # Errors
+/// The first that failed; the others are not begun any more.
+pub fn all<T: Send>(
+    number: usize,
+    what: &'static str,
+    one: impl Fn(usize) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    // The first alone: what is wrong with the application's arguments is said once.
+    let mut results: Vec<Mutex<Option<Result<T, Failure>>>> = Vec::new();
+    results.resize_with(number, Mutex::default);
+    let next = AtomicUsize::new(1);
+    let progress = Mutex::new((Progress::new(number as u64, what), 0));
+    let tell = |more: u64| {
+        let (progress, done) = &mut *progress.lock().unwrap_or_else(|poison| poison.into_inner());
+        *done += more;
+        if more == 0 || progress.is_due() {
+            progress.tell(*done);
+        }
+    };
+    tell(0); // the first run may be long
+    let one = |this: usize| -> bool {
+        let result = one(this);
+        let good = result.is_ok();
+        *results[this].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(result);
+        tell(1);
+        good
+    };
+    if number > 0 && one(0) {
+        let workers = thread::available_parallelism().map_or(1, usize::from).min(number);
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    loop {
+                        // Relaxed: each number is given once, and nothing else is shared by it.
+                        let this = next.fetch_add(1, Ordering::Relaxed);
+                        if this >= number || !one(this) {
+                            // Whoever comes next finds nothing to do.
+                            next.fetch_max(number, Ordering::Relaxed);
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+    }
+    let results = results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_default());
+    results.collect()
+}
+
+/// The summary of a run of `app` with its own arguments and with what it is told of places and chip.
+///
+/// # Errors
+/// The run failed.
+pub fn summary<'a>(
+    app: &str,
+    own: &'a [String],
+    told: impl IntoIterator<Item = &'a str>,
+) -> Result<Value, Failure> {
+    result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(told))
+}
+
+/// What a run of `app` with these words writes to standard output, which is JSON.
+///
+/// # Errors
+/// The run failed.
+pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result<Value, Failure> {
+    let failed = |what: String| Failure::Ended(what);
+    let mut command = Companion::application(app).command()?;
+    // All runs would write into the same files; and what they say is read here, not by people.
+    let groups = [FlagGroup::Files, FlagGroup::Command];
+    for row in SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group))) {
+        command.env_remove(row.variable);
+    }
+    command
+        .env(SWEEP_VARIABLE, std::process::id().to_string())
+        .env_remove(setting("report").variable)
+        .args(words)
+        .stdin(Stdio::null());
+    let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
+    let ended = refused(ended)?;
+    serde_json::from_slice(&ended.stdout)
+        .map_err(|fault| failed(format!("the result of a run cannot be read: {fault}")))
+}
+
+/// What a program wrote, or what it refused or failed for.
+fn refused(ended: Output) -> Result<Output, Failure> {
+    if ended.status.success() {
+        return Ok(ended);
+    }
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let line = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let line = line.unwrap_or("it ended without a word").to_owned();
+    let usage = ended.status.code() == Some(2);
+    Err(if usage { Failure::Usage(line) } else { Failure::Ended(line) })
+}
+
+/// The files that the application `app` will read, told these words, which are good.
+///
+/// # Errors
+/// They are not, or there is no such application.
+pub fn reads(app: &str, words: &[String]) -> Result<Vec<Claim>, Failure> {
+    let mut command = Companion::application(app).command()?;
+    let ended = command.arg("--check").args(words).stdin(Stdio::null()).output();
+    let ended = ended.map_err(|cause| Failure::Ended(format!("cannot start {app}: {cause}")))?;
+    let paths = String::from_utf8_lossy(&refused(ended)?.stdout).into_owned();
+    let claims = paths.lines().filter_map(|line| line.split_once('\t'));
+    // A sweep has a handful, once.
+    Ok(claims.map(|(what, path)| Claim::read(path, String::leak(what.to_owned()))).collect())
+}
+
+/// What the application was told, for another process, which writes nothing.
+pub(crate) fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
+    let mut own = Vec::new();
+    for argument in app.own_arguments(Arguments::new(app.name())).get_arguments() {
+        let name = argument.get_id().as_str();
+        let Some(flag) = argument.get_long() else { continue };
+        if matches.value_source(name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let values = matches.get_raw(name).into_iter().flatten();
+        let takes_values = argument.get_action().takes_values();
+        own.push(format!("--{flag}"));
+        own.extend(values.filter(|_| takes_values).map(|value| value.to_string_lossy().into_owned()));
+    }
+    own.extend(NO_FILES.map(str::to_owned));
+    own
+}
+
+/// A value that is not allowed.
+pub fn refusal(source: &str, value: &str, allowed: &str) -> Failure {
+    Failure::Usage(format!("{source} is {value:?}; allowed: {allowed}"))
+}
+
+/// A list of whole numbers with commas, the value of `flag`, each once, in the order that was said.
+///
+/// # Errors
+/// A word is no number, or not a good one; in words, with what is `allowed`.
+pub fn numbers(
+    flag: &str,
+    list: &str,
+    allowed: &str,
+    is_good: impl Fn(&u32) -> bool,
+) -> Result<Vec<u32>, Failure> {
+    let mut numbers: Vec<u32> = Vec::new();
+    for word in list.split(',') {
+        let number = word.trim().parse().ok().filter(&is_good);
+        let number = number.ok_or_else(|| refusal(flag, list, allowed))?;
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    Ok(numbers)
+}

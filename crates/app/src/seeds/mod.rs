@@ -1,0 +1,144 @@
+//! `isles run APP --seeds N`: how much of a prediction is the order of what happens at one time.
+//!
+//! The model takes things of one moment in an order that a seed permutes; the chip fixes none. The same program runs
+//! with several seeds, each in a process of its own, and the spread of its time and energy is printed.
+//! Invariant: nothing runs before the arguments are found good.
+
+mod report;
+
+use crate::console;
+use crate::frame::App;
+use crate::runs::{self, own_arguments, refusal};
+use crate::{Failure, PlaceArguments};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command};
+use isles::{CodeTime, Destination, FlagGroup, Launch, Machine, SETTINGS, SettingRow, setting};
+use report::{SeedOutcome, text, write_json};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Seeds at most: more would say nothing new.
+const SEEDS_MAX: u32 = 10_000;
+
+/// The argument of `isles run` beside those of places and application.
+#[derive(Args, Debug)]
+pub struct SeedsArguments {
+    /// Run with the seeds 0 to N - 1 on a modelled chip, and print how far time and energy move with them; --summary
+    /// is then of all these runs
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Settings of a modelled chip"
+    )]
+    pub seeds: Option<String>,
+}
+
+/// The one file that several runs can have together.
+const SUMMARY: &SettingRow = setting("summary");
+
+/// The setting that several runs cannot have but as a program says it.
+const WORK: &SettingRow = setting("work");
+
+/// What summaries say of a run, which is the same for all seeds, beside the settings that they keep by name.
+const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
+
+/// Runs `app` with so many seeds and prints what that comes to. `launch` is that of one of the runs.
+pub fn compare(
+    number: &str,
+    (app, matches): (&dyn App, &ArgMatches),
+    (places, launch): (&PlaceArguments, &Launch),
+) -> Result<(), Failure> {
+    let number = read(number)?;
+    check(app, matches)?;
+    check_run(places, launch)?;
+    let json = places.said(SUMMARY);
+    let json =
+        json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
+    let own = own_arguments(app, matches);
+    let said = places.flags().into_iter().filter(|flag| flag.variable != SUMMARY.variable);
+    let said: Vec<&str> = said.flat_map(|flag| [flag.name, flag.value]).collect();
+    let ended = runs::all(number as usize, "seeds", |seed| {
+        let number = seed.to_string();
+        let told = said.iter().copied().chain(["--seed", number.as_str()]);
+        let summary = runs::summary(app.name(), &own, told)?;
+        let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
+        Ok((outcome(seed, &summary).ok_or_else(lacking)?, settings(&summary)))
+    })?;
+    let (outcomes, mut settings): (Vec<SeedOutcome>, Vec<Map<String, Value>>) = ended.into_iter().unzip();
+    settings.truncate(1);
+    tell(&outcomes, &settings.pop().unwrap_or_default(), json)
+}
+
+/// Prints the table, and writes the document where it shall go; to standard error if that is standard output.
+fn tell(
+    outcomes: &[SeedOutcome],
+    settings: &Map<String, Value>,
+    json: Option<Destination>,
+) -> Result<(), Failure> {
+    let text = text(outcomes);
+    let is_free = !json.as_ref().is_some_and(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
+    if let Some(json) = json {
+        json.write(|out| write_json(out, outcomes, settings))?;
+    }
+    Ok(())
+}
+
+fn read(number: &str) -> Result<u32, Failure> {
+    let good = number.parse().ok().filter(|number| (2..=SEEDS_MAX).contains(number));
+    good.ok_or_else(|| refusal("--seeds", number, &format!("a whole number from 2 to {SEEDS_MAX}")))
+}
+
+/// Refuses what is to become of a result.
+fn check(app: &dyn App, matches: &ArgMatches) -> Result<(), Failure> {
+    for argument in app.frame_arguments(Command::new(app.name())).get_arguments() {
+        let name = argument.get_id().as_str();
+        if matches.value_source(name) == Some(ValueSource::CommandLine) {
+            let value = matches.get_raw(name).into_iter().flatten().next().unwrap_or_default();
+            let allowed = "nothing with --seeds, whose runs show no results";
+            return Err(refusal(&format!("--{name}"), &value.to_string_lossy(), allowed));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what has no meaning, or another one, for several runs.
+fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
+    let machine = launch.chosen_machine();
+    if !matches!(machine, Machine::Chip(_)) {
+        return Err(refusal("--machine", machine.name(), "a modelled chip such as chip:scc with --seeds"));
+    }
+    let is_of_one_run = |row: &&SettingRow| {
+        let is_file = row.flag.is_some_and(|flag| flag.group == FlagGroup::Files);
+        ["seed", "report"].contains(&row.name) || is_file && row.name != SUMMARY.name
+    };
+    let mut refused = SETTINGS.iter().filter(is_of_one_run);
+    let flags = places.flags();
+    let said = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
+    if let Some(flag) = said {
+        return Err(refusal(flag.name, flag.value, "nothing with --seeds, which is of several runs"));
+    }
+    if *launch.chosen_work() != CodeTime::Said {
+        let allowed = "said with --seeds, because what is measured moves with this host, too";
+        return Err(refusal(places.source(WORK), &launch.chosen_work().to_string(), allowed));
+    }
+    Ok(())
+}
+
+fn outcome(seed: usize, summary: &Value) -> Option<SeedOutcome> {
+    Some(SeedOutcome {
+        seed,
+        predicted_ps: summary["predicted_ps"].as_u64()?,
+        energy_j: summary["energy"]["models"][0]["total_j"].as_f64(),
+        digest: summary["digest"].as_str()?.to_owned(),
+    })
+}
+
+/// What all runs have in common, under the names that it has in the summary of one.
+fn settings(summary: &Value) -> Map<String, Value> {
+    let kept = SETTINGS.iter().filter(|row| row.is_in_summary()).map(|row| row.name);
+    let known =
+        FACTS.into_iter().chain(kept).filter_map(|name| Some((name.to_owned(), summary.get(name)?.clone())));
+    known.collect()
+}

@@ -1,0 +1,148 @@
+//! `--ui` of `isles run` and `isles launch`, `isles replay`, `isles report` and `isles top`: runs that are shown.
+//!
+//! The server is another program, so a run neither waits for it nor falls with it; here it is found, started beside the
+//! run and let go. Invariant: what the user has not asked for does not stay: neither a server nor a folder.
+
+use crate::companion::{DASHBOARD, unstartable};
+use crate::runs::refusal;
+use crate::{Failure, PlaceArguments};
+use clap::Args;
+use isles::{SettingRow, setting};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to end by itself after its run.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// Time between two looks whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Where the run is recorded, which the page reads.
+const RECORD: &SettingRow = setting("record");
+
+/// What can be said of the live page.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "The live page")]
+pub struct UiArguments {
+    /// Show the run in a browser: prints an address of this host
+    #[arg(long)]
+    ui: bool,
+
+    /// Go on showing it when it has ended, until Ctrl-C
+    #[arg(long, requires = "ui")]
+    keep_ui: bool,
+
+    /// The port of the page [default: any that is free]
+    #[arg(long, value_name = "PORT", requires = "ui", allow_negative_numbers = true)]
+    ui_port: Option<String>,
+}
+
+/// A page that is to be shown.
+pub struct UiPlan {
+    directory: PathBuf,
+    is_scratch: bool,
+    is_kept: bool,
+    port: u16,
+}
+
+/// A server that shows a run.
+pub struct UiServer {
+    plan: UiPlan,
+    child: Child,
+}
+
+impl UiArguments {
+    /// Refuses the flag where `other` is said: its runs cannot be shown.
+    ///
+    /// # Errors
+    /// It is said.
+    pub fn refuse_beside(&self, other: &str) -> Result<(), Failure> {
+        match self.ui {
+            true => Err(Failure::Usage(format!(
+                "--ui does not go with {other}: runs over MPI cannot be shown yet"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// The page, if one is asked for; then the run is recorded, in a folder for a while if no other was said.
+    ///
+    /// # Errors
+    /// The port is none, or is not free.
+    pub fn plan(&self, places: &mut PlaceArguments) -> Result<Option<UiPlan>, Failure> {
+        if !self.ui {
+            return Ok(None);
+        }
+        let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
+        let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
+        let said = places.said(RECORD).map(str::to_owned).or_else(by_variable);
+        let is_scratch = said.is_none();
+        let directory = said.map_or_else(scratch, PathBuf::from);
+        places.say(RECORD, directory.to_string_lossy().into_owned());
+        Ok(Some(UiPlan { directory, is_scratch, is_kept: self.keep_ui, port }))
+    }
+}
+
+/// The port that `flag` says, which nobody has yet: a run that was to be shown does not begin without its page.
+///
+/// # Errors
+/// It is none, or is not free.
+pub fn free_port(flag: &str, said: &str) -> Result<u16, Failure> {
+    let port = said.parse().map_err(|_| refusal(flag, said, "a port, from 0 (any that is free) to 65535"))?;
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(_) => Ok(port),
+        Err(cause) => Err(refusal(flag, said, &format!("a port that is free ({cause})"))),
+    }
+}
+
+/// A folder that nobody else knows the name of.
+fn scratch() -> PathBuf {
+    let parent = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    parent.join(format!("isles-{:016x}", RandomState::new().build_hasher().finish()))
+}
+
+impl UiPlan {
+    /// Starts the server, which waits for the run to begin.
+    ///
+    /// # Errors
+    /// There is no such program, or it cannot be started.
+    pub fn start(self) -> Result<UiServer, Failure> {
+        let mut command = DASHBOARD.command()?;
+        command.arg("live").arg(&self.directory).args(["--wait", "--port", &self.port.to_string()]);
+        if self.is_kept {
+            command.arg("--keep");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
+        Ok(UiServer { plan: self, child })
+    }
+}
+
+impl UiServer {
+    /// The run has ended; waits for the server, which shows the end for a moment, or for as long as it is kept.
+    pub fn end(mut self) {
+        if self.plan.is_kept && self.plan.directory.is_dir() {
+            let _ = self.child.wait(); // of a process of ours it always can
+        }
+        let until = Instant::now() + END_LIMIT;
+        while Instant::now() < until
+            && self.plan.directory.is_dir()
+            && matches!(self.child.try_wait(), Ok(None))
+        {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for UiServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may have ended
+        let _ = self.child.wait();
+        if self.plan.is_scratch {
+            let _ = std::fs::remove_dir_all(&self.plan.directory); // of a run that did not begin there is none
+        }
+    }
+}

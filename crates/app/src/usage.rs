@@ -1,0 +1,147 @@
+//! Arguments as they are read, and what is wrong with them in one line.
+//!
+//! clap says it in several, and advises. Invariant: a refusal names the source, the value and what is allowed.
+
+use crate::companion::check_version;
+use crate::{CommandArguments, Failure, console};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, Command, FromArgMatches};
+use std::error::Error;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Exit code for arguments that cannot be carried out.
+const EXIT_USAGE: u8 = 2;
+
+/// Reads `words`, of which the first is the program, by `whole`, and the settings that every command has.
+///
+/// # Errors
+/// The process is to end with this code; why has been said.
+pub fn matches(whole: &Command, words: impl IntoIterator<Item = OsString>) -> Result<ArgMatches, ExitCode> {
+    check_version(whole.get_name()).map_err(|refused| outcome(Err(refused)))?;
+    let matches = match whole.clone().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            console::notice(error.to_string().trim_end());
+            return Err(ExitCode::from(EXIT_USAGE));
+        }
+        Err(error) if !error.use_stderr() => return Err(outcome(print_help(&error))),
+        Err(error) => {
+            console::notice(one_line(whole, &error));
+            return Err(ExitCode::from(EXIT_USAGE));
+        }
+    };
+    let read =
+        CommandArguments::from_arg_matches(&matches).map_err(|error| Failure::Usage(error.to_string()));
+    let read = read.and_then(|own| isles::read_command_settings(&own.flags()).map_err(Failure::from));
+    if let Err(refused) = read {
+        return Err(outcome(Err(refused)));
+    }
+    Ok(matches)
+}
+
+/// The exit code, and the line that goes with it.
+pub fn outcome(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            console::notice(format_args!("error: {failure}"));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Prints what was asked for: the help, or the version.
+fn print_help(error: &clap::Error) -> Result<(), Failure> {
+    console::write_to_stdout(|_| error.print()).map_err(Failure::stdout)
+}
+
+/// What is wrong with the arguments, without the general advice that follows it.
+fn one_line(whole: &Command, error: &clap::Error) -> String {
+    let told = not_text(error).or_else(|| bad_value(error));
+    told.or_else(|| unknown_command(whole, error)).unwrap_or_else(|| first_sentence(error))
+}
+
+/// The first argument that is no text, if the error is about such a one. Programs that are launched can read it.
+fn not_text(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue];
+    let shown = kinds.into_iter().filter_map(|kind| context(error, kind)).collect::<String>();
+    if error.kind() != ErrorKind::InvalidUtf8 && !shown.contains(char::REPLACEMENT_CHARACTER) {
+        return None;
+    }
+    let argument = std::env::args_os().find(|argument| argument.to_str().is_none())?;
+    Some(format!("error: the argument {argument:?} is no text; allowed: UTF-8"))
+}
+
+/// What clap knows of an error.
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => Some(texts.join(", ")),
+        _ => None,
+    }
+}
+
+/// The innermost command that was named before the word `end`, and how it is called.
+fn named<'a>(whole: &'a Command, end: &str) -> (&'a Command, String) {
+    let (mut innermost, mut name) = (whole, String::from("isles"));
+    for word in std::env::args_os().skip(1).take_while(|word| word != end) {
+        if let Some(next) = innermost.find_subcommand(&word) {
+            innermost = next;
+            name = format!("{name} {}", word.display());
+        }
+    }
+    (innermost, name)
+}
+
+/// A command that does not exist, or none, with those that there are at its place.
+fn unknown_command(whole: &Command, error: &clap::Error) -> Option<String> {
+    let asked = context(error, ContextKind::InvalidSubcommand);
+    let asked = asked.or_else(|| context(error, ContextKind::InvalidArg))?;
+    let (above, name) = named(whole, &asked);
+    let known: Vec<&str> = above.get_subcommands().map(Command::get_name).collect();
+    let fault = match error.kind() {
+        ErrorKind::InvalidSubcommand => format!("has no command {asked:?}"),
+        ErrorKind::UnknownArgument if known.is_empty() => return None,
+        ErrorKind::UnknownArgument => format!("needs a command before {asked:?}"),
+        ErrorKind::MissingSubcommand => "needs a command".to_owned(),
+        _ => return None,
+    };
+    Some(format!("error: {name} {fault}; allowed: {}", known.join(", ")))
+}
+
+/// A value that is not allowed, said as the façade says it of places and machines; or none where there must be one.
+fn bad_value(error: &clap::Error) -> Option<String> {
+    let allowed = match error.kind() {
+        ErrorKind::InvalidValue => context(error, ContextKind::ValidValue)?,
+        ErrorKind::ValueValidation => error.source()?.to_string(),
+        _ => return None,
+    };
+    let (argument, value) =
+        (context(error, ContextKind::InvalidArg)?, context(error, ContextKind::InvalidValue)?);
+    if allowed.is_empty() {
+        return Some(format!("error: a value is missing: {argument}"));
+    }
+    let flag = argument.split(' ').next()?;
+    Some(format!("error: {flag} is {value:?}; allowed: {allowed}"))
+}
+
+/// What clap says, with how the command is used if words are missing or too many.
+fn first_sentence(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let advice = ["Usage:", "For more information"];
+    let said =
+        text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
+    // A flag that is not known is hardly ever meant as a value.
+    let is_of_use = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass ");
+    let said: Vec<&str> = said.filter(is_of_use).collect();
+    let is_word = |argument: String| !argument.starts_with('-');
+    let is_about_words = match error.kind() {
+        ErrorKind::MissingRequiredArgument => true,
+        ErrorKind::UnknownArgument => context(error, ContextKind::InvalidArg).is_some_and(is_word),
+        _ => false,
+    };
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).filter(|_| is_about_words);
+    let usage = usage.map(|usage| format!("; usage: {usage}")).unwrap_or_default();
+    said.join(" ").replace(" tip: ", "; tip: ") + &usage
+}

@@ -1,0 +1,62 @@
+//! `isles top`, `isles replay`, `isles report`: programs that show a run that somebody recorded.
+
+use clap::Args;
+use isles_app::Failure;
+use isles_app::companion::{DASHBOARD, TOP};
+use isles_app::ui::free_port;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The arguments of `isles top`.
+#[derive(Args)]
+pub struct TopArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// Print the table of places once, as text, and end
+    #[arg(long)]
+    once: bool,
+}
+
+/// Becomes the terminal view of a run.
+pub fn top(arguments: &TopArguments) -> Result<(), Failure> {
+    let once = arguments.once.then(|| OsString::from("--once"));
+    TOP.become_it([arguments.directory.clone().into_os_string()].into_iter().chain(once))
+}
+
+/// The arguments of `isles replay`.
+#[derive(Args)]
+pub struct ReplayArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// The port of the page [default: any that is free]
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
+    port: Option<String>,
+}
+
+/// Becomes the server of a run that has ended.
+pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
+    let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
+    let words = ["replay".into(), arguments.directory.clone().into_os_string(), "--port".into(), port.into()];
+    DASHBOARD.become_it::<OsString>(words)
+}
+
+/// The arguments of `isles report`.
+#[derive(Args)]
+pub struct ReportArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// Where the page goes, in one file with the run; - is standard output
+    #[arg(long, value_name = "FILE")]
+    html: PathBuf,
+}
+
+/// Becomes the program that writes a run and the page into one file.
+pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
+    let ReportArguments { directory, html } = arguments;
+    let words =
+        ["report".into(), directory.clone().into_os_string(), "--html".into(), html.clone().into_os_string()];
+    DASHBOARD.become_it::<OsString>(words)
+}

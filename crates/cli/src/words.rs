@@ -1,0 +1,100 @@
+//! The words of the command line that are meant for another program, put where clap passes them on.
+//!
+//! The command knows no argument of an application or of the lab. Invariant: words for the command itself keep their
+//! order and their text.
+
+use clap::{Arg, Command};
+use std::ffi::OsString;
+
+/// The verbs behind which another program reads all words.
+pub const PASSED_ON: [&str; 4] = ["run", "calibrate", "power", "repro"];
+
+/// Returns `words`, of which the first is the program, as `whole` can read them.
+///
+/// What `isles sweep` does not know itself is for the application, and goes behind `--`. Help for a command of another
+/// program is asked of that: `isles help run bc` becomes `isles run bc --help`.
+pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
+    let verb = words.iter().skip(1).position(|word| whole.find_subcommand(word).is_some() || word == "help");
+    let Some(verb) = verb.map(|at| at + 1) else { return words };
+    match words[verb].to_str() {
+        Some("sweep") => application_last(whole, words, verb),
+        Some("help") => help_of_another(words, verb),
+        _ => words,
+    }
+}
+
+fn help_of_another(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
+    let passed_on =
+        words.get(verb + 1).and_then(|word| word.to_str()).is_some_and(|word| PASSED_ON.contains(&word));
+    if passed_on {
+        words.remove(verb);
+        words.push("--help".into());
+    }
+    words
+}
+
+fn application_last(whole: &Command, words: Vec<OsString>, verb: usize) -> Vec<OsString> {
+    let Some(sweep) = whole.find_subcommand("sweep") else { return words };
+    let (mut own, mut rest) = (words[..=verb].to_vec(), Vec::new());
+    let mut words = words.into_iter().skip(verb + 1);
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        match flag(sweep, &text).or_else(|| flag(whole, &text)) {
+            _ if text == "--" => rest.extend(words.by_ref()),
+            Some(argument) => {
+                let takes_next = argument.get_action().takes_values() && !text.contains('=');
+                own.push(word);
+                if takes_next {
+                    own.extend(words.next());
+                }
+            }
+            None if text == "--help" || text == "-h" => own.push(word),
+            None => rest.push(word),
+        }
+    }
+    if !rest.is_empty() {
+        own.push("--".into());
+    }
+    own.extend(rest);
+    own
+}
+
+/// The argument of `command` that `word` names.
+fn flag<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
+    let name = word.split('=').next().unwrap_or_default();
+    command.get_arguments().find(|argument| {
+        let is_long = argument.get_long().is_some_and(|long| name.strip_prefix("--") == Some(long));
+        is_long || argument.get_short().is_some_and(|short| name == format!("-{short}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    fn sorted(line: &str) -> String {
+        let words = line.split(' ').map(Into::into).collect();
+        let words = super::for_clap(&crate::command(), words);
+        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_a_sweep_does_not_know_is_for_the_application() {
+        assert_eq!(
+            sorted("isles sweep --graph power --app bc --places 2,4 -q --cap=30"),
+            "isles sweep --app bc --places 2,4 --cap=30 -- --graph power -q"
+        );
+        let separated = "isles sweep --app bc -- --places 3";
+        assert_eq!(sorted(separated), separated, "what stands behind -- is not looked at");
+        for line in ["isles sweep --app bc --help", "isles run bc --graph karate", "isles", "isles --version"]
+        {
+            assert_eq!(sorted(line), line);
+        }
+    }
+
+    #[test]
+    fn help_of_what_another_program_does_is_asked_of_that() {
+        assert_eq!(sorted("isles help run pi"), "isles run pi --help");
+        assert_eq!(sorted("isles help repro"), "isles repro --help");
+        assert_eq!(sorted("isles help sweep"), "isles help sweep");
+        assert_eq!(sorted("isles help"), "isles help");
+    }
+}

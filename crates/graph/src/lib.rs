@@ -1,0 +1,127 @@
+//! Graphs: one compact representation, and the ways to obtain one (files, generators, data sets).
+//!
+//! Applications work on [`Graph`] alone and never see a file format. This module knows no algorithm.
+//! Invariant: each row of a graph is sorted and holds each target once, so a graph is the same value, bit for
+//! bit, whatever the order of the edges in the file it came from.
+
+#![forbid(unsafe_code)]
+
+mod build;
+pub mod dataset;
+pub mod edge_list;
+mod error;
+pub mod fuzz;
+pub mod gt;
+pub mod matrix_market;
+mod read;
+pub mod rmat;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{GraphError, Position};
+pub use read::{OpenError, ReadOptions, Weights, is_file, open};
+
+use serde::{Deserialize, Serialize};
+
+/// Most vertices of a graph; ids are `u32` and the breadth-first kernel needs headroom above the largest.
+pub const VERTICES_MAX: u64 = 1 << 31;
+
+/// Most adjacency entries of a graph (an undirected edge takes two); offsets are `u32`.
+pub const ARCS_MAX: u64 = u32::MAX as u64;
+
+/// A graph in compressed sparse rows: the out-neighbours of each vertex, one row after the other.
+///
+/// Vertices are `0..vertices()`. An undirected edge is stored in both rows. Parallel edges are merged when
+/// the graph is built, the lightest stays (as networkx does for shortest paths); self-loops are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    /// Whether an edge leads one way only.
+    directed: bool,
+    /// Edges after merging; an undirected edge counts once.
+    edges: u64,
+    /// Row `v` is `offsets[v]..offsets[v + 1]` of `targets`; one entry more than vertices.
+    #[serde(with = "isles::plain")]
+    offsets: Vec<u32>,
+    /// Out-neighbours, ascending within a row.
+    #[serde(with = "isles::plain")]
+    targets: Vec<u32>,
+    /// Lengths parallel to `targets`: above zero, and so short that each path has a finite length. None: every edge has
+    /// length one.
+    #[serde(with = "isles::plain::optional")]
+    weights: Option<Vec<f64>>,
+}
+
+impl Graph {
+    /// Number of vertices.
+    pub fn vertices(&self) -> u64 {
+        self.offsets.len().saturating_sub(1) as u64
+    }
+
+    /// Number of edges, parallel ones merged; an undirected edge counts once.
+    pub fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    /// Number of adjacency entries: the edges that one traversal from every side looks at.
+    pub fn arcs(&self) -> u64 {
+        self.targets.len() as u64
+    }
+
+    /// Whether edges lead one way only.
+    pub fn is_directed(&self) -> bool {
+        self.directed
+    }
+
+    /// Whether edges have lengths of their own.
+    pub fn is_weighted(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// The out-neighbours of `vertex`, ascending.
+    ///
+    /// # Panics
+    /// When `vertex` is not below [`Graph::vertices`].
+    pub fn neighbours(&self, vertex: u32) -> &[u32] {
+        &self.targets[self.row(vertex)]
+    }
+
+    /// The lengths of the edges to [`Graph::neighbours`], in the same order; none on an unweighted graph.
+    ///
+    /// # Panics
+    /// When `vertex` is not below [`Graph::vertices`].
+    pub fn lengths(&self, vertex: u32) -> Option<&[f64]> {
+        self.weights.as_ref().map(|weights| &weights[self.row(vertex)])
+    }
+
+    /// The same graph with each edge of length one.
+    pub fn without_weights(self) -> Graph {
+        Graph { weights: None, ..self }
+    }
+
+    /// The same graph with the length `length(from, to)` on each edge; of an undirected edge, `from <= to`.
+    ///
+    /// # Errors
+    /// [`GraphError::BadWeight`] when a length is not above zero, or not finite; [`GraphError::PathTooLong`].
+    pub fn with_weights(self, mut length: impl FnMut(u32, u32) -> f64) -> Result<Graph, GraphError> {
+        let mut weights = Vec::with_capacity(self.targets.len());
+        for from in 0..self.vertices() as u32 {
+            for &to in self.neighbours(from) {
+                let (first, last) = if self.directed { (from, to) } else { (from.min(to), from.max(to)) };
+                weights.push(error::check_weight(length(first, last), Position::Edge(weights.len() as u64))?);
+            }
+        }
+        error::check_paths(self.vertices(), &weights)?;
+        Ok(Graph { weights: Some(weights), ..self })
+    }
+
+    /// Bytes of the arrays: what one copy of the graph costs a place.
+    pub fn bytes(&self) -> u64 {
+        let weights = self.weights.as_ref().map_or(0, Vec::len);
+        (self.offsets.len() * 4 + self.targets.len() * 4 + weights * 8) as u64
+    }
+
+    fn row(&self, vertex: u32) -> std::ops::Range<usize> {
+        self.offsets[vertex as usize] as usize..self.offsets[vertex as usize + 1] as usize
+    }
+}

@@ -1,0 +1,189 @@
+//! `isles calibrate`: measures messages between the places at hand, and writes a chip on which they take as long.
+//!
+//! The chip is corrected by its own figures: the program that measured the places runs on it, too. Invariant: what is
+//! written was checked in that way, and the errors that remain stand in the file and in the table.
+
+mod file;
+mod fit;
+mod measure;
+
+use clap::Args;
+use file::Origin;
+use fit::Constants;
+use isles::prelude::*;
+use isles::{Destination, Launch, Machine, ModelledChip};
+use isles_app::console;
+use isles_app::console::cpu_info;
+use isles_app::{Failure, PlaceArguments};
+use measure::Ways;
+use serde_json::json;
+use std::path::Path;
+use std::sync::mpsc;
+
+/// Batches of which the median is taken.
+const BATCHES: usize = 9;
+
+/// A chip repeats itself: one batch says all.
+const CHIP_BATCHES: usize = 1;
+
+/// How often the constants are corrected.
+const CORRECTIONS: usize = 4;
+
+/// Places of a chip for which no other number is asked, if all places measured are of one host.
+const PLACES_OF_ONE_HOST: u32 = 64;
+
+/// The arguments of `isles calibrate`.
+#[derive(Args)]
+pub struct CalibrateArguments {
+    /// Writes the chip file to FILE (- for standard output)
+    #[arg(long, value_name = "FILE")]
+    out: Option<String>,
+
+    /// Hosts of the chip [default: as many as were found]
+    #[arg(long, value_name = "N")]
+    hosts: Option<u32>,
+
+    /// Places of each of its hosts [default: as many as were found; 64 if there is one host]
+    #[arg(long, value_name = "N")]
+    places_per_host: Option<u32>,
+
+    /// Prints all as JSON instead of the table
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    places: PlaceArguments,
+}
+
+/// What the run over the places found.
+struct Found {
+    ways: Ways,
+    /// Places of the first host.
+    per_host: u32,
+}
+
+/// Measures, fits, checks and writes.
+pub fn carry_out(arguments: &CalibrateArguments) -> Result<(), Failure> {
+    let launch = arguments.places.launch(Vec::new())?;
+    let (machine, places) = (launch.chosen_machine(), launch.chosen_places());
+    if !matches!(machine, Machine::Threads | Machine::Processes | Machine::Mpi) {
+        let text = format!("--machine is {:?}; allowed: threads, processes, mpi", machine.name());
+        return Err(Failure::Usage(text));
+    }
+    if places < 2 {
+        return Err(Failure::Usage(format!(
+            "--places is {places}; allowed: 2 or more, for a message between two"
+        )));
+    }
+    let out = arguments.out.as_deref();
+    let out = out.map(|path| Destination::check("--out", Some(path), Path::new(path), &[])).transpose()?;
+    let found = on_places(launch.clone())?;
+    let shape = shape(arguments, places, &found)?;
+    let origin = origin(machine, places, shape);
+    let (constants, shown) = fitted(&launch, &origin, &found.ways)?;
+    let text = file::text(&origin, &constants, &found.ways, Some(&shown));
+    let takes_output = matches!(out, Some(Destination::Standard));
+    if let Some(out) = out {
+        out.write(|out| out.write_all(text.as_bytes()))?;
+    }
+    match (takes_output, arguments.json) {
+        (true, _) => Ok(()),
+        (_, true) => console::print(format!("{:#}\n", as_json(&found.ways, &shown))).map_err(Failure::stdout),
+        _ => console::tell(true, &file::table(&found.ways, &shown)).map_err(Failure::stdout),
+    }
+}
+
+/// Measures between the first place and a partner in each way that there is.
+fn on_places(launch: Launch) -> Result<Found, Failure> {
+    let (result, ended) = mpsc::channel();
+    let (outcome, _) = launch.run(move || async move {
+        let partners = measure::partners();
+        let near = isles::places().filter(|place| *place == here() || place.shares_memory()).count();
+        let ways = measure::measure(partners, BATCHES).await?;
+        // Its other end is there until the run is over.
+        let _ = result.send(Found { ways, per_host: near as u32 });
+        Ok::<(), isles::Error>(())
+    })?;
+    outcome.map_err(Failure::Run)?;
+    ended.recv().map_err(|_| Failure::Ended("the run ended without figures".to_owned()))
+}
+
+/// Hosts of the chip, and places of each.
+fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(u32, u32), Failure> {
+    let is_one_host = found.ways.far.is_none();
+    let hosts = arguments.hosts.unwrap_or(if is_one_host { 1 } else { places.div_ceil(found.per_host) });
+    let per_host =
+        arguments.places_per_host.unwrap_or(if is_one_host { PLACES_OF_ONE_HOST } else { found.per_host });
+    let refused =
+        |flag, value, allowed: &str| Err(Failure::Usage(format!("{flag} is {value}; allowed: {allowed}")));
+    match (hosts, per_host) {
+        (0, _) => refused("--hosts", hosts, "1 or more"),
+        (_, 0) => refused("--places-per-host", per_host, "1 or more"),
+        (2.., _) if is_one_host => {
+            refused("--hosts", hosts, "1, because all places measured are of one host")
+        }
+        (_, 2..) if found.ways.near.is_none() => {
+            refused("--places-per-host", per_host, "1, because no two places measured are of one host")
+        }
+        shape => Ok(shape),
+    }
+}
+
+fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
+    let megahertz = cpu_info("cpu MHz").and_then(|text| text.parse::<f64>().ok());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Origin {
+        measured: format!("{places} places of the machine {}, {processors} processors", machine.name()),
+        processor: cpu_info("model name").unwrap_or_else(|| "unknown".to_owned()),
+        megahertz: megahertz.map_or(2000, |rate| rate.round().max(1.0) as u32),
+        shape,
+    }
+}
+
+/// Constants with which the chip is like the places, and what it then shows.
+fn fitted(launch: &Launch, origin: &Origin, measured: &Ways) -> Result<(Constants, Ways), Failure> {
+    let guess = Constants::guess(measured);
+    let mut constants = guess.ok_or_else(|| Failure::Ended("the places measured nothing".to_owned()))?;
+    let mut shown = on_chip(launch, origin, &constants, measured)?;
+    for _ in 0..CORRECTIONS {
+        constants = constants.corrected(measured, &shown);
+        shown = on_chip(launch, origin, &constants, measured)?;
+    }
+    Ok((constants, shown))
+}
+
+/// The same figures of the chip.
+fn on_chip(
+    launch: &Launch,
+    origin: &Origin,
+    constants: &Constants,
+    measured: &Ways,
+) -> Result<Ways, Failure> {
+    let chip = ModelledChip::parse("calibrated", &file::text(origin, constants, measured, None))?;
+    let (hosts, per_host) = origin.shape;
+    let near = measured.near.is_some() && per_host > 1;
+    let far = measured.far.is_some() && hosts > 1;
+    let places = if far { per_host + 1 } else { per_host.min(2) };
+    let (result, ended) = mpsc::channel();
+    let launch = launch.clone().places(places);
+    let (outcome, _, _) = launch.run_on_chip(chip, move || async move {
+        let place = |wanted: bool, number: u32| isles::places().nth(number as usize).filter(|_| wanted);
+        let ways = measure::measure([place(near, 1), place(far, per_host)], CHIP_BATCHES).await?;
+        let _ = result.send(ways);
+        Ok::<(), isles::Error>(())
+    })?;
+    outcome.map_err(Failure::Run)?;
+    ended.recv().map_err(|_| Failure::Ended("the model ended without figures".to_owned()))
+}
+
+fn as_json(measured: &Ways, shown: &Ways) -> serde_json::Value {
+    let ways = [("near", measured.near, shown.near), ("far", measured.far, shown.far)];
+    let rows = ways.into_iter().filter_map(|(way, measured, shown)| Some((way, measured?, shown?)));
+    let rows = rows.flat_map(|(way, measured, shown)| {
+        let pairs: Vec<_> = measured.rows().zip(shown.rows()).collect();
+        pairs.into_iter().map(move |((name, measured), (_, chip))| {
+            json!({ "way": way, "figure": name, "measured_ns": measured, "chip_ns": chip })
+        })
+    });
+    serde_json::Value::Array(rows.collect())
+}

@@ -1,0 +1,259 @@
+//! Power models fitted to measured powers: coefficients with their errors, and how well they predict.
+//!
+//! Relative least squares: each measurement counts by its relative difference, because meters and people read that
+//! way and the smallest powers would count for nothing otherwise. Coefficients are not below zero. How well a model
+//! predicts is said by leaving each operating point out in turn. What it does not do: read files of its own accord,
+//! or judge whether a form is right. Invariant: a system whose coefficients the measurements do not tell apart is
+//! refused, never solved.
+//!
+//! `solver` is the mathematics, `design` its columns for each form, `table` reads measurements out of CSV.
+
+mod design;
+mod solver;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use design::{Design, EXPONENT, RISING};
+use isles_chip::energy::Load;
+use std::fmt;
+
+/// The most measurements of a fit: each is left out once, so the work grows with the square.
+pub const MEASUREMENTS_MAX: usize = 500;
+
+/// The exponents that are tried when none is given.
+pub const EXPONENTS: [f64; 2] = [1.5, 5.0];
+
+/// From this correlation of frequency and voltage on, the variance of what depends on both is inflated tenfold, the
+/// usual limit.
+const CORRELATION_MAX: f64 = 0.95;
+
+/// The power of a whole chip, once measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measurement {
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// The frequency of all cores, above zero.
+    pub megahertz: f64,
+    /// Their voltage, if it was noted; above zero.
+    pub volts: Option<f64>,
+    /// What all cores did.
+    pub load: Load,
+    /// What the chip drew, above zero.
+    pub watts: f64,
+}
+
+impl Measurement {
+    /// What is left out together: a repeated measurement is no prediction of itself.
+    fn operating_point(&self) -> (u64, Option<u64>) {
+        (self.megahertz.to_bits(), self.volts.map(f64::to_bits))
+    }
+}
+
+/// How the power of a chip follows from frequency and voltage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// `b·f^a + s·f + c`. It knows neither load nor voltage: fit each load by itself.
+    Rate {
+        /// The exponent, if it is given and not fitted.
+        exponent: Option<f64>,
+    },
+    /// `constant + leakage·V³ + dynamic·V²·f` with a dynamic part for each load.
+    Voltage,
+}
+
+/// One coefficient of a fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coefficient {
+    /// Its name, in words of the chip files where they have one.
+    pub name: String,
+    /// Its unit; empty for a plain number.
+    pub unit: String,
+    /// Its value; exactly zero if it would have been negative.
+    pub value: f64,
+    /// The standard error; nothing if the value was given, held at zero or at an end of what is tried.
+    pub error: Option<f64>,
+}
+
+/// Relative errors, of fractions of what was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Errors {
+    /// The mean of their sizes.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// A measurement beside what the model says of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// What was measured.
+    pub measured: Measurement,
+    /// What the model says, fitted to all.
+    pub fitted: f64,
+    /// What it says when it was fitted without this operating point.
+    pub predicted: Option<f64>,
+}
+
+/// A fitted model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// What was fitted.
+    pub form: Form,
+    /// The coefficients, in the order of the form.
+    pub coefficients: Vec<Coefficient>,
+    /// The dynamic part of each other load against that of the first, if there is one to compare with.
+    pub factors: Vec<Coefficient>,
+    /// The measurements that were used: all that were given.
+    pub points: Vec<Point>,
+    /// The errors on them.
+    pub errors: Errors,
+    /// The errors of predictions of operating points that were left out; nothing if the others determine no model.
+    pub left_out: Option<Errors>,
+    /// The correlation of frequency and voltage over the operating points; nothing if one of them never changes.
+    pub correlation: Option<f64>,
+}
+
+/// Why a fit says less than its figures seem to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warning {
+    /// Frequency and voltage rise together, with this correlation.
+    Correlated(f64),
+    /// The best exponent is at this end of what is tried.
+    ExponentAtEnd(f64),
+    /// There is no part that rises by a power, so its exponent is no result.
+    ExponentIdle,
+    /// Without some operating point the rest does not determine the coefficients.
+    NotLeftOut,
+}
+
+/// Why nothing was fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FitError {
+    /// As many coefficients as measurements, or more: there would be no errors.
+    TooFew {
+        /// How many there are.
+        measurements: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// The form needs voltages.
+    NoVoltage,
+    /// The measurements do not tell these coefficients apart.
+    Undetermined(Vec<String>),
+}
+
+impl Errors {
+    /// Of pairs of what the model says and what was measured; at least one.
+    fn of(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> Self {
+        let count = pairs.len() as f64;
+        let errors = pairs.map(|(model, measured)| (model / measured - 1.0).abs());
+        let (sum, max) = errors.fold((0.0, 0.0_f64), |(sum, max), error| (sum + error, max.max(error)));
+        Self { mean: sum / count, max }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Correlated(by) => write!(
+                out,
+                "frequency and voltage rise together (correlation {by:.3}): the coefficients trade against each other and \
+                 mean little one by one"
+            ),
+            Self::ExponentAtEnd(at) => write!(out, "the best exponent is {at}, the end of what is tried"),
+            Self::ExponentIdle => {
+                out.write_str("no part rises by a power of the frequency, so the exponent is no result")
+            }
+            Self::NotLeftOut => out.write_str(
+                "no leave-one-out error: without one operating point the rest determines no model",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew { measurements: 1, needed } => {
+                write!(out, "1 measurement; allowed: {needed} or more")
+            }
+            Self::TooFew { measurements, needed } => {
+                write!(out, "{measurements} measurements; allowed: {needed} or more")
+            }
+            Self::NoVoltage => out.write_str("no voltages; allowed: a column voltage_v"),
+            Self::Undetermined(names) => write!(
+                out,
+                "the measurements do not tell {} apart; allowed: ones at more frequencies and voltages",
+                names.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for FitError {}
+
+impl Fit {
+    /// What to keep in mind when the figures are used.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let of = |name: &str| self.coefficients.iter().find(|coefficient| coefficient.name == name);
+        let correlated =
+            self.correlation.filter(|by| by.abs() >= CORRELATION_MAX && self.form == Form::Voltage);
+        let fitted = matches!(self.form, Form::Rate { exponent: None });
+        let idle = fitted && of(RISING).is_some_and(|rising| rising.value == 0.0);
+        let exponent = of(EXPONENT).filter(|_| fitted && !idle).map(|exponent| exponent.value);
+        let warnings = [
+            correlated.map(Warning::Correlated),
+            exponent.filter(|at| EXPONENTS.contains(at)).map(Warning::ExponentAtEnd),
+            idle.then_some(Warning::ExponentIdle),
+            self.left_out.is_none().then_some(Warning::NotLeftOut),
+        ];
+        warnings.into_iter().flatten().collect()
+    }
+}
+
+/// Fits the form to all measurements.
+///
+/// # Errors
+/// [`FitError`]: the measurements do not determine the coefficients of the form, with errors.
+pub fn fit(form: Form, measurements: &[Measurement]) -> Result<Fit, FitError> {
+    assert!(measurements.len() <= MEASUREMENTS_MAX, "{} measurements", measurements.len());
+    let design = Design::new(form, measurements)?;
+    let count = measurements.len();
+    let needed = design.unknowns() + 1;
+    if count < needed {
+        return Err(FitError::TooFew { measurements: count, needed });
+    }
+    let (exponent, solution) = design.solve(measurements)?;
+    let (coefficients, factors) = design.coefficients(measurements, exponent, &solution);
+    let compared = measurements.iter().map(|point| Point {
+        measured: *point,
+        fitted: design.power(point, exponent, &solution),
+        predicted: design.without(point, measurements),
+    });
+    let points: Vec<Point> = compared.collect();
+    let errors = Errors::of(points.iter().map(|point| (point.fitted, point.measured.watts)));
+    let predictions = points.iter().map(|point| Some((point.predicted?, point.measured.watts)));
+    let left_out = predictions.collect::<Option<Vec<_>>>().map(|pairs| Errors::of(pairs.into_iter()));
+    let correlation = correlation(measurements);
+    Ok(Fit { form, coefficients, factors, points, errors, left_out, correlation })
+}
+
+/// The correlation of frequency and voltage, each operating point counted once.
+fn correlation(measurements: &[Measurement]) -> Option<f64> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for measurement in measurements {
+        let point = (measurement.megahertz, measurement.volts?);
+        if !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+    let (f, v) = (mean(|point| point.0), mean(|point| point.1));
+    let mixed: f64 = points.iter().map(|point| (point.0 - f) * (point.1 - v)).sum();
+    let spread = |of: fn(&(f64, f64)) -> f64, mean: f64| {
+        points.iter().map(|point| (of(point) - mean).powi(2)).sum::<f64>().sqrt()
+    };
+    let by = mixed / (spread(|point| point.0, f) * spread(|point| point.1, v));
+    by.is_finite().then_some(by)
+}

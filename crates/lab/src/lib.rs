@@ -1,0 +1,54 @@
+//! The program `isles-lab`: published experiments repeated, power models fitted, chips calibrated.
+//!
+//! Apart from the command, because it needs the applications and linear algebra, and few need it. The command
+//! becomes it for `isles repro`, `isles power` and `isles calibrate`.
+
+#![forbid(unsafe_code)]
+
+mod calibrate;
+pub mod fit;
+mod power;
+mod repro;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use isles_app::usage::{self, outcome};
+use isles_app::{CommandArguments, Failure};
+use std::process::ExitCode;
+
+/// Repeats published experiments, fits power models, calibrates chips
+#[derive(Parser)]
+#[command(name = "isles-lab", bin_name = "isles", version)]
+struct LabArguments {
+    #[command(flatten)]
+    own: CommandArguments,
+
+    #[command(subcommand)]
+    verb: LabVerb,
+}
+
+#[derive(Subcommand)]
+enum LabVerb {
+    /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
+    Calibrate(Box<calibrate::CalibrateArguments>),
+    /// Fits power models to measured powers
+    #[command(subcommand)]
+    Power(power::PowerVerb),
+    /// Runs published experiments on the modelled chip and prints both figures
+    Repro(repro::ReproArguments),
+}
+
+/// The `main` of the program.
+pub fn main() -> ExitCode {
+    isles::serve_if_joined();
+    let matches = match usage::matches(&LabArguments::command(), std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(code) => return code,
+    };
+    isles::warn_of_unknown_variables();
+    let read = LabArguments::from_arg_matches(&matches).map_err(|error| Failure::Usage(error.to_string()));
+    outcome(read.and_then(|arguments| match arguments.verb {
+        LabVerb::Calibrate(arguments) => calibrate::carry_out(&arguments),
+        LabVerb::Power(verb) => power::carry_out(&verb),
+        LabVerb::Repro(arguments) => repro::carry_out(&arguments),
+    }))
+}

@@ -1,0 +1,144 @@
+//! `isles power`: power models out of measured powers.
+//!
+//! Reads the file, chooses what to fit to which measurements, and hands the result to `report`; the mathematics is
+//! `crate::fit`. Invariant: what cannot be fitted is said beside what can, and is an error if nothing can.
+
+mod report;
+
+use crate::fit::{EXPONENTS, Form, Measurement, fit, table};
+use clap::{Subcommand, ValueEnum};
+use isles::{Claim, Destination};
+use isles_app::Failure;
+use isles_app::console;
+use isles_app::runs::refusal;
+use isles_chip::energy::Load;
+use report::Attempt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The name of the powers that were measured on an SCC, and the table; `./scc-power` is the file of that name.
+const BUILT_IN: &str = "scc-power";
+pub const MEASURED: &str = include_str!("../../../../chips/scc-power.csv");
+
+/// What to do with measured powers.
+#[derive(Subcommand)]
+pub enum PowerVerb {
+    /// Fits power models to a table of measured powers, with errors
+    ///
+    /// The forms are b·f^a + s·f + c, for each load by itself, and constant + leakage·V³ + dynamic·V²·f with a
+    /// factor for each load. No coefficient is below zero; each measurement counts by its relative difference.
+    Fit {
+        /// CSV with the columns frequency_mhz, power_w and, where known, voltage_v and load; - is standard input,
+        /// scc-power the measurements of the SCC that are part of the command
+        #[arg(value_name = "FILE|NAME")]
+        file: String,
+        /// The forms to fit [default: all that the columns allow]
+        #[arg(long)]
+        form: Option<FormName>,
+        /// Keeps the exponent a at this value, 3 for example, instead of fitting it too
+        #[arg(long, value_name = "A", allow_negative_numbers = true, value_parser = exponent)]
+        exponent: Option<f64>,
+        /// Writes all figures into this file, as JSON; - is standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<String>,
+    },
+}
+
+/// The forms by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormName {
+    /// b·f^a + s·f + c, for each load by itself
+    Rate,
+    /// constant + leakage·V³ + dynamic·V²·f·factor
+    Voltage,
+}
+
+/// Carries it out.
+pub fn carry_out(verb: &PowerVerb) -> Result<(), Failure> {
+    let PowerVerb::Fit { file, form, exponent, json } = verb;
+    let reads = (file != BUILT_IN).then(|| Claim::read(file, "the file to fit"));
+    let reads = Vec::from_iter(reads);
+    let json = json.as_deref().map(|path| Destination::check("--json", Some(path), Path::new(path), &reads));
+    let json = json.transpose()?;
+    if let (Some(FormName::Voltage), Some(exponent)) = (form, exponent) {
+        let allowed = "nothing with --form voltage, which has no exponent";
+        return Err(refusal("--exponent", &exponent.to_string(), allowed));
+    }
+    let measurements = read(file)?;
+    let attempts = attempts(*form, *exponent, &measurements);
+    if attempts.iter().all(|attempt| attempt.result.is_err()) {
+        let reasons: Vec<String> = attempts.iter().map(Attempt::line).collect();
+        return Err(Failure::Usage(format!("{}: {}", shown(file), reasons.join("; "))));
+    }
+    let text = report::text(shown(file), measurements.len(), &attempts);
+    let is_free = !json.as_ref().is_some_and(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
+    if let Some(json) = json {
+        json.write(|out| report::write_json(out, shown(file), &attempts))?;
+    }
+    Ok(())
+}
+
+/// An exponent that may be given.
+fn exponent(text: &str) -> Result<f64, String> {
+    let [low, high] = EXPONENTS;
+    let allowed = || format!("a number from {low} to {high}");
+    text.parse().ok().filter(|number| (low..=high).contains(number)).ok_or_else(allowed)
+}
+
+/// What a file is called in lines for people.
+fn shown(file: &str) -> &str {
+    if file == "-" { "standard input" } else { file }
+}
+
+/// The measurements, or every fault of the file as a line and how many they are as the error.
+fn read(file: &str) -> Result<Vec<Measurement>, Failure> {
+    let text = match file {
+        BUILT_IN => Ok(MEASURED.to_owned()),
+        "-" => text(io::stdin()),
+        _ => File::open(file).and_then(text),
+    };
+    let text = text.map_err(|cause| {
+        let advice = match cause.kind() {
+            io::ErrorKind::NotFound => {
+                format!("; `{BUILT_IN}` names the measurements that are part of isles")
+            }
+            _ => String::new(),
+        };
+        Failure::Usage(format!("cannot read {}: {cause}{advice}", shown(file)))
+    })?;
+    table::read(shown(file), &text).map_err(|faults| {
+        faults.iter().for_each(console::notice);
+        let count = faults.len();
+        let plural = if count == 1 { "fault" } else { "faults" };
+        Failure::Usage(format!("{} has {count} {plural}; nothing was fitted", shown(file)))
+    })
+}
+
+/// The text, up to a byte more than is allowed.
+fn text(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    from.take(table::TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Everything that is to be fitted: the form of rates to each load, that of voltages to all.
+fn attempts(which: Option<FormName>, exponent: Option<f64>, measurements: &[Measurement]) -> Vec<Attempt> {
+    let mut attempts = Vec::new();
+    if which != Some(FormName::Voltage) {
+        for load in Load::ALL {
+            let of_load = measurements.iter().filter(|point| point.load == load);
+            let of_load: Vec<Measurement> = of_load.copied().collect();
+            if !of_load.is_empty() {
+                let form = Form::Rate { exponent };
+                attempts.push(Attempt { form, load: Some(load), result: fit(form, &of_load) });
+            }
+        }
+    }
+    let voltages = measurements.iter().any(|point| point.volts.is_some());
+    if which == Some(FormName::Voltage) || which.is_none() && voltages {
+        attempts.push(Attempt { form: Form::Voltage, load: None, result: fit(Form::Voltage, measurements) });
+    }
+    attempts
+}

@@ -1,0 +1,284 @@
+//! Broadcasts and reductions among all cores, against the forms that they replaced and against what was measured; and
+//! broadcasts of the lengths and with the trees that somebody asks for.
+//!
+//! What is asked for are rows without a published figure.
+
+use super::access::STANDARD;
+use super::bare::{bare, pattern, run};
+use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, RowSource};
+use clap::Args;
+use isles_app::Failure;
+use isles_app::runs::{numbers, refusal};
+use isles_chip::Chip;
+use isles_chip::bare::broadcast::{Algorithm, Broadcaster};
+use isles_chip::bare::rcce::{LibraryCosts, Participant};
+use isles_chip::bare::reduce::Reducer;
+use isles_chip::bare::relay::{Plan, Relay};
+use isles_chip::bare::{BareChip, LINE_BYTES};
+use isles_chip::topology::CoreId;
+
+/// All cores.
+pub const CORES: u32 = 48;
+
+/// The line where a reduction keeps what it receives.
+const SCRATCH: u64 = 1 << 10;
+
+/// V5.
+pub const GAINS: Experiment = Experiment {
+    name: "collectives",
+    about: "broadcast and reduction among 48 cores against the serial forms of RCCE, at 533/800/800",
+    source: "SCC interconnect evaluation (2011); for which length, and with what copy, is not known",
+    instructions: "RCCE's for the serial forms, iRCCE's for the new ones, chosen with the factors in\n\
+                   view; where a row says so, the bare copy, which the message of the same source (V3) needs",
+    rows: RowSource::Model(gains),
+};
+
+/// V9.
+pub const BROADCAST: Experiment = Experiment {
+    name: "broadcast",
+    about: "one broadcast among 48 cores until all have it in memory, k = 47, at 533/800/800",
+    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
+    instructions: "the copy of iRCCE, as the source says, and the calls of RCCE, chosen with the first\n\
+                   row of each form in view; where a row says so, the calls of iRCCE",
+    rows: RowSource::Model(broadcast),
+};
+
+/// V10, the throughput.
+pub const THROUGHPUT: Experiment = Experiment {
+    name: "throughput",
+    about: "bytes that each core receives a second, asynchronous broadcast, by children and sources",
+    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, has them in figures only",
+    instructions: "the copy of iRCCE and the calls of RCCE, as for `broadcast`",
+    rows: RowSource::Model(throughput),
+};
+
+/// Microseconds of one broadcast of so many lines that no cache holds.
+fn once(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
+    let bare = bare(chip, STANDARD);
+    broadcast_on(&bare, algorithm, library, lines)
+}
+
+/// The same of lines that each core has read before.
+fn cached(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
+    let bare = bare(chip, STANDARD);
+    read_all(&bare, &[0], lines);
+    broadcast_on(&bare, algorithm, library, lines)
+}
+
+/// Each core reads so many lines of its memory from each of these on.
+fn read_all(bare: &BareChip, places: &'static [u64], lines: u32) {
+    run(bare, 0..CORES, |core| async move {
+        for place in places {
+            for line in 0..u64::from(lines) {
+                core.load(place + line).await;
+            }
+        }
+    });
+}
+
+fn broadcast_on(bare: &BareChip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
+    let (bytes, message) = (lines as usize * LINE_BYTES, pattern(lines as usize * LINE_BYTES));
+    bare.core(CoreId(0)).set_memory(0, &message);
+    let took = run(bare, 0..CORES, |core| async move {
+        let here = Participant { core, participants: CORES, library };
+        Broadcaster::new(here, algorithm, 0).broadcast(0, bytes).await;
+    });
+    assert!((0..CORES).all(|core| bare.core(CoreId(core)).memory(0, bytes) == message));
+    took.nanoseconds() / 1e3
+}
+
+/// Microseconds of one asynchronous broadcast of each source.
+fn relayed(chip: &Chip, library: LibraryCosts, plan: Plan) -> f64 {
+    let bare = bare(chip, STANDARD);
+    for source in 0..plan.sources {
+        let message = pattern(plan.lines as usize * LINE_BYTES);
+        bare.core(CoreId(source)).set_memory(u64::from(source * plan.lines), &message);
+    }
+    let took = run(&bare, 0..CORES, |core| async move {
+        let here = Participant { core, participants: CORES, library };
+        Relay::new(here, plan).run().await;
+    });
+    took.nanoseconds() / 1e3
+}
+
+fn broadcast(chip: &Chip) -> Vec<Row> {
+    let mut rows = measured(chip, "V9", "", LibraryCosts::MIXED);
+    rows.extend(measured(chip, "", ", iRCCE's calls", LibraryCosts::IRCCE));
+    for (name, algorithm) in OTHERS {
+        rows.extend([1, 128].map(|lines| alone(chip, name, algorithm, lines)));
+    }
+    rows.extend([1, 128].map(|lines| tree(chip, 7, lines)));
+    rows
+}
+
+/// The forms that have no number of children, and their names.
+const OTHERS: [(&str, Algorithm); 5] = [
+    ("serial sends", Algorithm::SerialSend),
+    ("naive put", Algorithm::NaivePut),
+    ("parallel get", Algorithm::ParallelGet),
+    ("binomial", Algorithm::Binomial),
+    ("scatter-allgather", Algorithm::ScatterAllGather),
+];
+
+/// What nobody has published.
+const ALONE: Family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+
+fn alone(chip: &Chip, name: &str, algorithm: Algorithm, lines: u32) -> Row {
+    let ours = once(chip, algorithm, LibraryCosts::MIXED, lines);
+    ALONE.row(format!("{name}, {}", lines_text(lines)), f64::NAN, ours)
+}
+
+fn tree(chip: &Chip, fanout: u32, lines: u32) -> Row {
+    alone(chip, &format!("OC-Bcast, k = {fanout}"), Algorithm::Tree { fanout }, lines)
+}
+
+/// A broadcast of so many lines in every form, with these numbers of children where it has one.
+pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
+    let mut rows: Vec<Row> =
+        OTHERS.into_iter().map(|(name, algorithm)| alone(chip, name, algorithm, lines)).collect();
+    rows.extend(children.iter().map(|fanout| tree(chip, *fanout, lines)));
+    rows.extend(children.iter().map(|&fanout| {
+        let ours = relayed(chip, LibraryCosts::MIXED, Plan { sources: 1, lines, fanout });
+        ALONE.row(format!("asynchronous, k = {fanout}, {}", lines_text(lines)), f64::NAN, ours)
+    }));
+    rows
+}
+
+/// What the paper measured, with the instructions of a library.
+fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
+    let predicted = Family { deck, unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
+    // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
+    // that who has no children fetches straight into memory, by the others.
+    let chosen = Family { basis: Basis::Calibrated, ..predicted };
+    let tree = Algorithm::Tree { fanout: CORES - 1 };
+    let mut rows = Vec::new();
+    for (lines, published) in [(1, 44.0), (32, 76.1), (64, 112.6), (128, 189.8)] {
+        let ours = once(chip, tree, library, lines);
+        rows.push(chosen.row(format!("OC-Bcast, {}{with}", lines_text(lines)), published, ours));
+    }
+    for (lines, published) in [(1, 40.2), (32, 75.5), (64, 118.0), (128, 196.7)] {
+        let ours = relayed(chip, library, Plan { sources: 1, lines, fanout: CORES - 1 });
+        let family = if lines == 1 { chosen } else { predicted };
+        rows.push(family.row(format!("asynchronous, {}{with}", lines_text(lines)), published, ours));
+    }
+    rows
+}
+
+fn gains(chip: &Chip) -> Vec<Row> {
+    let mut rows = gained(chip, "V5", "", LibraryCosts::IRCCE, Basis::Calibrated);
+    rows.extend(gained(chip, "", ", bare copy", LibraryCosts::BARE, Basis::Predicted));
+    rows
+}
+
+/// The factors of all lengths, because the source does not say which one it measured; `library` is that of the new
+/// forms.
+fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
+    let family = Family { deck, unit: "", band: Band::Within(25.0), basis };
+    let mut rows = Vec::new();
+    let lengths = [1, 8, 64, 256];
+    for lines in lengths {
+        let old = cached(chip, Algorithm::SerialSend, LibraryCosts::RCCE, lines);
+        let new = cached(chip, Algorithm::ParallelGet, library, lines);
+        rows.push(family.row(format!("broadcast, {}{with}", lines_text(lines)), 22.0, old / new));
+    }
+    for lines in lengths {
+        let old = reduction(chip, true, LibraryCosts::RCCE, lines);
+        let new = reduction(chip, false, library, lines);
+        rows.push(family.row(format!("reduction, {}{with}", lines_text(lines)), 6.4, old / new));
+    }
+    rows
+}
+
+/// Microseconds of a sum of so many lines of words that each core has read before.
+fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) -> f64 {
+    let bare = bare(chip, STANDARD);
+    let bytes = lines as usize * LINE_BYTES;
+    read_all(&bare, &[0, SCRATCH], lines);
+    let took = run(&bare, 0..CORES, |core| async move {
+        let here = Participant { core, participants: CORES, library };
+        let reducer = Reducer::new(here);
+        match is_serial {
+            true => reducer.serial(0, 0, SCRATCH, bytes).await,
+            false => reducer.logarithmic(0, 0, SCRATCH, bytes).await,
+        }
+    });
+    took.nanoseconds() / 1e3
+}
+
+fn throughput(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "V10", unit: "MB/s", band: Band::Unpublished, basis: Basis::Predicted };
+    let mut rows = Vec::new();
+    for (sources, lines) in [(1, 192), (5, 96), (48, 32)] {
+        for fanout in [2, 3, 5, 7, 11, 16, 24, 47] {
+            let took = relayed(chip, LibraryCosts::MIXED, Plan { sources, lines, fanout });
+            let bytes = f64::from(sources * lines) * LINE_BYTES as f64;
+            rows.push(family.row(
+                format!(
+                    "{}, k = {fanout}",
+                    if sources == 1 { "1 source".to_owned() } else { format!("{sources} sources") }
+                ),
+                f64::NAN,
+                bytes / took,
+            ));
+        }
+    }
+    rows
+}
+
+fn lines_text(lines: u32) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
+}
+
+/// Lines of a message at most: half of a second cache.
+const LINES_MAX: u32 = 4096;
+
+/// The arguments of `isles repro` that ask for more broadcasts.
+#[derive(Args)]
+pub struct RequestArguments {
+    /// For `broadcast`: further lengths, in lines of 32 bytes with commas, such as 4,16; of every form
+    #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
+    lines: Option<String>,
+    /// For --lines: how many children a place of a tree has, with commas, such as 2,7 [default: 47]
+    #[arg(long, value_name = "K,K", allow_hyphen_values = true)]
+    children: Option<String>,
+}
+
+/// What is asked for, at least one of each.
+pub struct Request {
+    lines: Vec<u32>,
+    children: Vec<u32>,
+}
+
+impl RequestArguments {
+    /// What they ask for, of the experiments of these names; nothing if they say nothing.
+    ///
+    /// # Errors
+    /// What cannot be, or has no meaning.
+    pub fn read(&self, names: &[String]) -> Result<Option<Request>, Failure> {
+        let most = CORES - 1;
+        let children = self.children.as_deref();
+        let Some(lines) = self.lines.as_deref() else {
+            let alone = |children| refusal("--children", children, "nothing without --lines");
+            return children.map_or(Ok(None), |children| Err(alone(children)));
+        };
+        if !names.iter().any(|name| name == BROADCAST.name) {
+            let allowed = format!("nothing without the experiment {}", BROADCAST.name);
+            return Err(refusal("--lines", lines, &allowed));
+        }
+        let list = |flag, list, most| {
+            let allowed = format!("whole numbers from 1 to {most}, with commas");
+            numbers(flag, list, &allowed, |number| (1..=most).contains(number))
+        };
+        let lines = list("--lines", lines, LINES_MAX)?;
+        let children = children.map(|children| list("--children", children, most)).transpose()?;
+        Ok(Some(Request { lines, children: children.unwrap_or_else(|| vec![most]) }))
+    }
+}
+
+impl Request {
+    /// The rows, length by length.
+    pub fn rows(&self, chip: &Chip) -> Vec<Row> {
+        self.lines.iter().flat_map(|lines| asked(chip, *lines, &self.children)).collect()
+    }
+}

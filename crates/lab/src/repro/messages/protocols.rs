@@ -1,0 +1,146 @@
+//! The protocols of places: half a ping-pong of each, beside what was published of its original; and the same through
+//! the whole runtime.
+//!
+//! Without a runtime long messages lie in private memory as in the experiment `ping-pong`, which has the library on
+//! bare cores. With it, [`ECHO`] is what a program of Isles sees between the cores of a tile: half of a call with bytes
+//! there and back. Of the runtime's own instructions nothing is charged, nor what it does to the caches; messages
+//! themselves pay for their lines of private memory.
+
+use super::ping_pong::{RCCE, length};
+use crate::repro::access::{STANDARD, nanoseconds, preset};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
+use isles::{Launch, ModelledChip, Protocol, at, now, places};
+use isles_app::Failure;
+use isles_chip::Chip;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// V11, and the curves of the others.
+pub const PROTOCOLS: Experiment = Experiment {
+    name: "protocols",
+    about: "half a ping-pong of the protocols of places, two of them on the chip, at 533/800/800",
+    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, 6th MARC symposium (2012), paper 10",
+    instructions: "RCCE's for `rcce`; of the others `doorbell`, `rcce-x10` and `sections` copy as iRCCE,\n\
+                   and what they spend on a call is estimated",
+    rows: RowSource::Model(protocols),
+};
+
+/// Bytes whose figures were in view when the library's instructions and stores were fitted.
+const FITTED: [usize; 4] = [4, 32, 2 << 10, 64 << 10];
+
+/// Bytes of the published rate of the ring.
+const PACKET: usize = 4_096;
+
+/// The core that is farthest from the first.
+const FARTHEST: u32 = 47;
+
+fn protocols(chip: &Chip) -> Vec<Row> {
+    let mut rows = library();
+    rows.extend(ring(chip));
+    let alone = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+    for protocol in
+        [Protocol::Doorbell, Protocol::RcceX10, Protocol::Sections, Protocol::Ring, Protocol::Sockets]
+    {
+        for bytes in [32, 1 << 10, 8 << 10, 64 << 10, 256 << 10] {
+            let ours = half(protocol, 1, bytes);
+            rows.push(alone.row(format!("{protocol}, {}", length(bytes)), f64::NAN, ours));
+        }
+        for bytes in [32, 1 << 10, 8 << 10] {
+            let ours = half(protocol, FARTHEST, bytes);
+            rows.push(alone.row(format!("{protocol}, {}, 48 places, 8 hops", length(bytes)), f64::NAN, ours));
+        }
+    }
+    rows
+}
+
+/// The blocking library, against the library.
+fn library() -> Vec<Row> {
+    let family = Family { deck: "", unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
+    let row = |(bytes, published): &(usize, f64)| {
+        let basis = if FITTED.contains(bytes) { Basis::Calibrated } else { Basis::Predicted };
+        let ours = half(Protocol::Rcce, 1, *bytes);
+        Family { basis, ..family }.row(format!("rcce, {}", length(*bytes)), *published, ours)
+    };
+    RCCE.iter().map(row).collect()
+}
+
+/// The ring, against the port of the real-time system: its rate near was published, far about half of it.
+fn ring(chip: &Chip) -> Vec<Row> {
+    // That words are written one by one was decided with both rates in view.
+    let family = Family { deck: "V11", unit: "MB/s", band: Band::Within(20.0), basis: Basis::Calibrated };
+    let rate = |other| PACKET as f64 / half(Protocol::Ring, other, PACKET);
+    let times = preset(chip, STANDARD).times();
+    let wake = nanoseconds(times.task_wake.map(|wake| wake.over(0))) / 1e3;
+    vec![
+        family.row("ring, 4 KiB, same tile".to_owned(), 33.57, rate(1)),
+        family.row("ring, 4 KiB, 8 hops".to_owned(), 33.57 / 2.0, rate(FARTHEST)),
+        Family { unit: "µs", ..family }.row("from an interrupt to its task".to_owned(), 10.32, wake),
+    ]
+}
+
+/// Microseconds between the first core and another one, the only two that play.
+fn half(protocol: Protocol, other: u32, bytes: usize) -> f64 {
+    let time = ModelledChip::new("scc").and_then(|chip| chip.half_ping_pong(protocol, other, bytes));
+    time.unwrap_or_else(|error| panic!("the chip file of the SCC has all that it needs: {error}"))
+        .as_secs_f64()
+        * 1e6
+}
+
+/// The call.
+pub const ECHO: Experiment = Experiment {
+    name: "echo",
+    about: "half of `at!` with bytes there and back between the cores of a tile, by protocol of Isles, at 533/800/800",
+    source: "ours alone; compare with ping-pong",
+    instructions: "",
+    rows: RowSource::Runs(echo),
+};
+
+/// Bytes of a message.
+const LENGTHS: [usize; 9] = [1, 32, 256, 1 << 10, 2 << 10, 8 << 10, 16 << 10, 256 << 10, 1 << 20];
+
+/// Calls of each length.
+const CALLS: u32 = 4;
+
+fn echo() -> Result<Vec<Row>, Failure> {
+    let family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+    let mut rows = Vec::new();
+    for protocol in Protocol::OF_BUFFERS {
+        for (bytes, half) in LENGTHS.into_iter().zip(halves(protocol)?) {
+            rows.push(family.row(format!("{protocol}, {}", length(bytes)), f64::NAN, half));
+        }
+    }
+    Ok(rows)
+}
+
+/// Microseconds of half a call of each length.
+fn halves(protocol: Protocol) -> Result<Vec<f64>, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
+    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
+    let found = Rc::new(RefCell::new(Vec::new()));
+    let place = Rc::clone(&found);
+    let main = move || async move {
+        *place.borrow_mut() = calls().await?;
+        Ok::<_, isles::Error>(())
+    };
+    let (result, ..) =
+        launch.places(2).protocol(protocol).run_on_chip(chip, main).map_err(|error| usage(&error))?;
+    result.map_err(Failure::Run)?;
+    Ok(found.take())
+}
+
+async fn calls() -> isles::Result<Vec<f64>> {
+    let other = places().last().expect("there are two");
+    let mut halves = Vec::new();
+    for bytes in LENGTHS {
+        let ball = vec![7_u8; bytes];
+        let start = now();
+        for _ in 0..CALLS {
+            let back: Vec<u8> = at!(other, ball.clone()).await?;
+            assert_eq!(back, ball, "the ball is the same");
+        }
+        halves.push((now() - start).as_secs_f64() * 1e6 / f64::from(2 * CALLS));
+    }
+    Ok(halves)
+}

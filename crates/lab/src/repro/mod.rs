@@ -1,0 +1,276 @@
+//! `isles repro`: published experiments on the modelled chip, figure by figure.
+//!
+//! An experiment is a name and a function that gives rows; each row holds what was published and what the model says.
+//! The published figures stand in the experiments and are read by no chip file, so the model cannot agree with
+//! itself. Nothing here asserts that a row is in its band: one that is not stays, and says so.
+
+mod access;
+mod bare;
+mod collective;
+mod messages;
+mod power;
+mod programs;
+mod row;
+
+use clap::Args;
+use collective::RequestArguments;
+use isles::{Claim, Destination};
+use isles_app::Failure;
+use isles_app::{console, picture};
+use isles_chip::Chip;
+use row::Row;
+use std::path::Path;
+
+/// Published figures beside those of the modelled chip.
+#[derive(Args)]
+pub struct ReproArguments {
+    /// The experiments, in this order [default: all that are not of runs of Isles]; `isles repro --list` names them
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    request: RequestArguments,
+    /// Names the experiments and runs none
+    #[arg(long)]
+    list: bool,
+    /// Ends with exit code 1 if a figure is out of its band that must be in it; else that is said and no failure
+    #[arg(long)]
+    strict: bool,
+    /// Writes the rows into this file, as CSV; - is standard output
+    #[arg(long, value_name = "FILE")]
+    csv: Option<String>,
+    /// Writes the rows into this file, as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+    /// Writes the tables of docs/reproduction.md into this file; - is standard output
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<String>,
+    /// Draws the rows into this file as SVG: all against what was published, one experiment as a curve; - is standard
+    /// output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
+}
+
+/// One experiment.
+pub struct Experiment {
+    /// Its name on the command line.
+    name: &'static str,
+    /// What it is, in a line.
+    about: &'static str,
+    /// Where its figures were published.
+    source: &'static str,
+    /// Which set of instruction costs its programs have beside their accesses, and why; empty if they have none.
+    instructions: &'static str,
+    /// Runs it.
+    rows: RowSource,
+}
+
+/// How an experiment comes by its rows.
+enum RowSource {
+    /// Out of the chip file, and of programs on bare cores.
+    Model(fn(&Chip) -> Vec<Row>),
+    /// Out of runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes and
+    /// changes with the runtime.
+    Runs(fn() -> Result<Vec<Row>, Failure>),
+}
+
+impl Experiment {
+    fn is_by_name(&self) -> bool {
+        matches!(self.rows, RowSource::Runs(_))
+    }
+
+    fn run(&'static self, chip: &Chip) -> Result<ExperimentOutcome, Failure> {
+        let rows = match self.rows {
+            RowSource::Model(rows) => rows(chip),
+            RowSource::Runs(rows) => rows()?,
+        };
+        Ok(ExperimentOutcome { experiment: self, rows })
+    }
+}
+
+/// All experiments, in the order of the page.
+const EXPERIMENTS: &[Experiment] = &[
+    access::LINES,
+    access::BANDWIDTH,
+    access::CYCLES,
+    messages::bisection::BISECTION,
+    access::CACHES,
+    access::CONTROLLER,
+    access::SHARED,
+    access::FLUSH,
+    messages::ping_pong::PING_PONG,
+    messages::protocols::PROTOCOLS,
+    bare::INTERRUPTS,
+    collective::GAINS,
+    collective::BROADCAST,
+    collective::THROUGHPUT,
+    power::MANYMAN,
+    power::CICHOWSKI,
+    power::MESH,
+    access::C6678,
+    access::GREEN,
+    messages::protocols::ECHO,
+    programs::teams::TEAMS,
+    programs::rates::RATES,
+    programs::betweenness::BETWEENNESS,
+    programs::hartree_fock::HARTREE_FOCK,
+    programs::ga::GENETIC_ALGORITHM,
+    programs::at_opt::AT_OPT,
+];
+
+/// The rows of one experiment.
+pub struct ExperimentOutcome {
+    experiment: &'static Experiment,
+    rows: Vec<Row>,
+}
+
+/// How the rows can be written.
+type Format = fn(&[ExperimentOutcome]) -> String;
+
+/// Carries it out.
+pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
+    if arguments.list {
+        return console::print(list()).map_err(Failure::stdout);
+    }
+    let chosen = chosen(&arguments.names)?;
+    let request = arguments.request.read(&arguments.names)?;
+    let files = files(arguments)?;
+    let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut outcomes =
+        chosen.into_iter().map(|experiment| experiment.run(&chip)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(request) = request {
+        let own = |outcome: &&mut ExperimentOutcome| outcome.experiment.name == collective::BROADCAST.name;
+        outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
+    }
+    let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
+    console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout)?;
+    for (destination, format) in files.texts {
+        destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
+    }
+    if let Some(svg) = files.svg {
+        picture::draw("isles", &row::json(&outcomes), svg)?;
+    }
+    ending(arguments.strict, row::missed(&outcomes))
+}
+
+/// How a run ends that found so many figures out of their bands that must be in them.
+fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
+    match missed {
+        1.. if is_strict => {
+            Err(Failure::Ended(format!("{missed} figures are out of their bands that must be in them")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The experiments of these names in their order, each once; of no name, all that are not only by name.
+fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    if names.is_empty() {
+        return Ok(EXPERIMENTS.iter().filter(|experiment| !experiment.is_by_name()).collect());
+    }
+    let (mut chosen, mut unknown) = (Vec::<&Experiment>::new(), Vec::new());
+    for name in names {
+        match EXPERIMENTS.iter().find(|experiment| experiment.name == name) {
+            Some(known) if chosen.iter().any(|other| other.name == known.name) => {}
+            Some(known) => chosen.push(known),
+            None => unknown.push(format!("{name:?}")),
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(chosen);
+    }
+    let are = if unknown.len() == 1 { "experiment is" } else { "experiments are" };
+    let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+    Err(Failure::Usage(format!("the {are} {}; allowed: {}", unknown.join(", "), known.join(", "))))
+}
+
+/// A line on the experiments that no name chose and that therefore did not run.
+fn left_out(names: &[String]) -> Option<String> {
+    let by_name: Vec<&str> = EXPERIMENTS
+        .iter()
+        .filter(|experiment| experiment.is_by_name())
+        .map(|experiment| experiment.name)
+        .collect();
+    let line = || {
+        format!(
+            "Left out (they run Isles itself, betweenness, hf and at-opt for minutes): isles repro {}",
+            by_name.join(" ")
+        )
+    };
+    names.is_empty().then(line)
+}
+
+/// Where the rows go besides the table for people, each place once.
+struct RowFiles {
+    texts: Vec<(Destination, Format)>,
+    svg: Option<Destination>,
+}
+
+impl RowFiles {
+    fn leave_standard_output_free(&self) -> bool {
+        let mut all = self.texts.iter().map(|(destination, _)| destination).chain(&self.svg);
+        !all.any(Destination::is_standard)
+    }
+}
+
+/// Checks all files that are asked for.
+fn files(arguments: &ReproArguments) -> Result<RowFiles, Failure> {
+    let wanted: [(&str, &Option<String>, Format); 3] = [
+        ("--csv", &arguments.csv, row::csv),
+        ("--json", &arguments.json, row::json),
+        ("--markdown", &arguments.markdown, row::markdown),
+    ];
+    let (mut texts, mut claims) = (Vec::new(), Vec::new());
+    for (flag, path, format) in wanted {
+        let Some(path) = path else { continue };
+        let destination = Destination::check(flag, Some(path), Path::new(path), &claims)?;
+        claims.push(Claim::written(&destination, flag));
+        texts.push((destination, format));
+    }
+    let svg = arguments.svg.as_deref();
+    let svg =
+        svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
+    Ok(RowFiles { texts, svg })
+}
+
+fn list() -> String {
+    let line = |experiment: &Experiment| {
+        let by_name = if experiment.is_by_name() { "; only by name" } else { "" };
+        format!("{:<14} {}{by_name}\n", experiment.name, experiment.about)
+    };
+    EXPERIMENTS.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::row::{Band, Basis, Family};
+    use super::*;
+
+    /// A figure of this number of the deck that is twice what was published.
+    fn doubled(deck: &'static str) -> Row {
+        Family { deck, unit: "", band: Band::Within(5.0), basis: Basis::Predicted }.row("doubled", 1.0, 2.0)
+    }
+
+    #[test]
+    fn figures_out_of_their_bands_are_counted_and_those_that_must_be_in_them_are_named() {
+        let rows = vec![doubled("V3"), doubled("V5"), doubled("")];
+        let outcomes = [ExperimentOutcome { experiment: &super::messages::bisection::BISECTION, rows }];
+        assert_eq!(super::row::missed(&outcomes), 1);
+        let page = super::row::markdown(&outcomes);
+        let summary: Vec<&str> = page.lines().take(4).collect();
+        let expected = [
+            "0 figures have no published value.",
+            "Out of band although they must not be:",
+            "- V3 doubled (+100.0 %)",
+            "3 of 3 published figures are OUT of their bands; of the 1 that must be in them, 1.",
+        ];
+        assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn only_a_strict_run_fails_and_only_for_figures_that_must_be_in_their_bands() {
+        assert!(ending(false, 0).is_ok() && ending(false, 2).is_ok() && ending(true, 0).is_ok());
+        let Err(failure) = ending(true, 2) else { panic!("a strict run fails") };
+        assert_eq!(failure.exit_code(), 1);
+        assert_eq!(failure.to_string(), "2 figures are out of their bands that must be in them");
+    }
+}

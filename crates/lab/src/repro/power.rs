@@ -1,0 +1,95 @@
+//! Powers of the chip by its clock.
+
+use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, RowSource};
+use crate::fit::{Form, Measurement, fit, table};
+use crate::power::MEASURED;
+use isles_chip::Chip;
+use isles_chip::energy::{Load, OperatingPoint, PowerModel};
+use isles_chip::quantity::{Microvolts, Rate};
+
+/// V16.
+pub const MANYMAN: Experiment = Experiment {
+    name: "power",
+    about: "the chip's power by clock and load, model `manyman`",
+    source: "van Tol et al. (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
+    instructions: "",
+    rows: RowSource::Model(manyman),
+};
+
+/// V17.
+pub const CICHOWSKI: Experiment = Experiment {
+    name: "power-preset",
+    about: "the chip's power by clock, model `cichowski`, from the published coefficients",
+    source: "Cichowski et al., 6th MARC symposium (2012), paper 9",
+    instructions: "",
+    rows: RowSource::Model(cichowski),
+};
+
+/// V18.
+pub const MESH: Experiment = Experiment {
+    name: "power-mesh",
+    about: "power of all routers of the mesh at full load",
+    source: "Intel, JSSC 2011: 550 mW a router at 2 GHz and 1.1 V with 1.28 Tb/s",
+    instructions: "",
+    rows: RowSource::Model(mesh),
+};
+
+fn point(megahertz: f64, volts: f64) -> OperatingPoint {
+    let rate = Rate::new((megahertz * 1e6) as u64, 1).expect("a measured clock is one");
+    OperatingPoint { rate, voltage: Microvolts((volts * 1e6).round() as u32) }
+}
+
+fn model<'a>(chip: &'a Chip, name: &str) -> &'a PowerModel {
+    chip.power_model(name).expect("the chip file of the SCC has the models of the papers")
+}
+
+fn manyman(chip: &Chip) -> Vec<Row> {
+    let measured = table::read("scc-power.csv", MEASURED).expect("the table has no fault");
+    let model = model(chip, "manyman");
+    let family = Family { deck: "V16", unit: "W", band: Band::Within(5.6), basis: Basis::Calibrated };
+    let row = |measured: &Measurement| {
+        let at = point(measured.megahertz, measured.volts.unwrap_or_default());
+        let ours = model.chip(chip.topology().cores(), measured.load, at).watts();
+        let load = if measured.load == Load::Compute { "loaded" } else { "idle" };
+        family.row(format!("{} MHz, {load}", measured.megahertz), measured.watts, ours)
+    };
+    let mut rows: Vec<Row> = measured.iter().map(row).collect();
+    let mean = rows.iter().filter_map(Row::error).map(f64::abs).sum::<f64>() / rows.len() as f64;
+    let bound = Family { unit: "%", band: Band::AtMost, ..family };
+    rows.push(bound.row("mean error of the 16", 5.6, mean));
+    let fit = fit(Form::Voltage, &measured).expect("the table determines the form");
+    let left_out = fit.left_out.expect("each clock can be left out").mean * 100.0;
+    let predicted = Family { basis: Basis::Predicted, ..bound };
+    rows.push(predicted.row("mean error of a clock that was left out of the fit", 5.6, left_out));
+    rows
+}
+
+fn cichowski(chip: &Chip) -> Vec<Row> {
+    let published = [
+        (800, 72.6),
+        (533, 37.7),
+        (400, 29.2),
+        (320, 26.2),
+        (267, 24.9),
+        (229, 24.2),
+        (200, 23.8),
+        (100, 23.1),
+    ];
+    let model = model(chip, "cichowski");
+    let family = Family { deck: "V17", unit: "W", band: Band::Within(0.3), basis: Basis::Calibrated };
+    let row = |(megahertz, watts): (u32, f64)| {
+        let at = point(f64::from(megahertz), 1.0);
+        let ours = model.chip(chip.topology().cores(), Load::Compute, at).watts();
+        family.row(format!("{megahertz} MHz"), watts, ours)
+    };
+    published.into_iter().map(row).collect()
+}
+
+fn mesh(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "V18", unit: "W", band: Band::Within(5.0), basis: Basis::Calibrated };
+    let power = chip.mesh_power().expect("the chip file of the SCC has the power of its mesh");
+    let fast = Rate::new(2_000_000_000, 1).expect("it is a rate");
+    let ours = power.router_at_full_load(fast).watts() * f64::from(chip.topology().tiles());
+    vec![family.row("24 routers at 2 GHz", 13.2, ours)]
+}

@@ -1,0 +1,157 @@
+//! What AT-Opt saves: the kernels of IMSuite with minimal captures, and with all that X10 would have shipped.
+//!
+//! A row is a run of `isles run imsuite` on eight places, or two of them against each other, each run in a process of
+//! its own as a user starts it. On processes the time is that of this host, the least of a few runs, because whatever
+//! else runs there only adds to it; on the modelled SCC it is predicted. Bytes are those of the whole run, the
+//! distribution of the network included. Each answer is verified, so a time never stands for a wrong one. Invariant:
+//! the two runs of a ratio differ in what their calls take along, and in nothing else.
+
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use isles_app::Failure;
+use isles_app::console;
+use isles_app::frame::Application;
+use isles_app::runs;
+use isles_imsuite::ImSuite;
+use isles_imsuite::kernel::KernelName;
+use isles_imsuite::ship::Ship;
+use serde_json::Value;
+
+/// Ours alone: the paper's figures are of 512 nodes, on two hosts, and include what else AT-Opt does to a program.
+pub const AT_OPT: Experiment = Experiment {
+    name: "at-opt",
+    about: "IMSuite on 8 places: calls that take along all that X10 would against minimal ones (BY: 32 nodes on the chip)",
+    source: "Thangamani and Nandivada, PACT 2018: geometric means of 8.61 and 5.57 times, on two machines of two hosts each",
+    instructions: "",
+    rows: RowSource::Runs(rows),
+};
+
+const PLACES: u32 = 8;
+const NODES: usize = 128;
+
+/// Nodes of BY on the chip, as in the smaller set of the suite: with 128 it sends 44 GB, which takes minutes to model.
+const NODES_OF_BY: usize = 32;
+
+/// On processes the fastest of `REPEATS` runs counts, unless the first takes `SECONDS_MAX` or more.
+const REPEATS: usize = 5;
+const SECONDS_MAX: f64 = 1.0;
+
+/// Where the kernels run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Host {
+    Processes,
+    Chip,
+}
+
+impl Host {
+    fn name(self) -> &'static str {
+        match self {
+            Host::Processes => "processes",
+            Host::Chip => "chip:scc",
+        }
+    }
+}
+
+/// What a run comes to.
+#[derive(Clone, Copy)]
+struct Measured {
+    seconds: f64,
+    calls: u64,
+    bytes: u64,
+}
+
+fn rows() -> Result<Vec<Row>, Failure> {
+    let mut all = Vec::new();
+    for host in [Host::Processes, Host::Chip] {
+        let mut logarithms = Vec::new();
+        for kernel in KernelName::ALL {
+            for family in families(kernel) {
+                console::notice(format_args!("{kernel} {family} on {}", host.name()));
+                let [minimal, reachable] = compared(host, kernel, family)?;
+                let ratio = reachable.seconds / minimal.seconds;
+                logarithms.push(ratio.ln());
+                all.extend(rows_of(host, &format!("{kernel} {family}"), minimal, reachable));
+            }
+        }
+        let mean = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
+        all.push(family(host, "").row(
+            format!("{}, geometric mean, times as long", host.name()),
+            f64::NAN,
+            mean,
+        ));
+    }
+    Ok(all)
+}
+
+fn family(host: Host, unit: &'static str) -> Family {
+    let basis = if host == Host::Chip { Basis::Predicted } else { Basis::Measured };
+    Family { deck: "", unit, band: Band::Unpublished, basis }
+}
+
+/// The networks of a kernel: those of the suite's files.
+fn families(kernel: KernelName) -> &'static [&'static str] {
+    match kernel {
+        KernelName::HS | KernelName::LCR => &["ring"],
+        KernelName::VC => &["chain", "star"],
+        _ => &["sparse-max", "sparse-min"],
+    }
+}
+
+fn rows_of(host: Host, network: &str, minimal: Measured, reachable: Measured) -> Vec<Row> {
+    let name = |what: &str| format!("{}, {network}, {what}", host.name());
+    let time = |what: &str, run: Measured| family(host, "ms").row(name(what), f64::NAN, run.seconds * 1e3);
+    let bytes =
+        |what: &str, run: Measured| family(host, "KB").row(name(what), f64::NAN, run.bytes as f64 / 1e3);
+    vec![
+        time("minimal", minimal),
+        time("reachable", reachable),
+        family(host, "").row(name("times as long"), f64::NAN, reachable.seconds / minimal.seconds),
+        family(host, "calls").row(name("between places"), f64::NAN, minimal.calls as f64),
+        bytes("minimal", minimal),
+        bytes("reachable", reachable),
+    ]
+}
+
+/// A run with minimal captures and one with all that is reachable; of several the fastest ones, taken in turn.
+fn compared(host: Host, kernel: KernelName, family: &str) -> Result<[Measured; 2], Failure> {
+    let (mut minimal, mut reachable) = (Vec::new(), Vec::new());
+    let repeats = if host == Host::Chip { 1 } else { REPEATS };
+    for _ in 0..repeats {
+        minimal.push(measured(host, kernel, family, Ship::Minimal)?);
+        // A long run varies less, and costs more.
+        if reachable.first().is_none_or(|run: &Measured| run.seconds < SECONDS_MAX) {
+            reachable.push(measured(host, kernel, family, Ship::Reachable)?);
+        }
+    }
+    let nothing = || Failure::Ended(format!("{kernel} was not run"));
+    let fastest = |runs: Vec<Measured>| {
+        let fastest = runs.into_iter().min_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        fastest.ok_or_else(nothing)
+    };
+    let (minimal, reachable) = (fastest(minimal)?, fastest(reachable)?);
+    if minimal.calls != reachable.calls {
+        return Err(Failure::Refuted(format!(
+            "{kernel} makes {} calls or {}",
+            minimal.calls, reachable.calls
+        )));
+    }
+    Ok([minimal, reachable])
+}
+
+/// Runs a kernel in a process of its own, which also verifies its answer.
+fn measured(host: Host, kernel: KernelName, family: &str, ship: Ship) -> Result<Measured, Failure> {
+    let is_small = (host, kernel) == (Host::Chip, KernelName::BY);
+    let nodes = if is_small { NODES_OF_BY } else { NODES };
+    let ship = if ship == Ship::Minimal { "minimal" } else { "reachable" };
+    let words = format!(
+        "--kernel {kernel} --generate {nodes},{family} --ship {ship} --places {PLACES} --machine {} --json - --csv \
+         /dev/null",
+        host.name()
+    );
+    let document = runs::result(ImSuite::NAME, words.split(' '))?;
+    let whole = |value: &Value| value.as_u64().unwrap_or_default();
+    let run = &document["run"];
+    let seconds = run["seconds"].as_f64().filter(|seconds| *seconds > 0.0);
+    let seconds = seconds.ok_or_else(|| Failure::Ended(format!("a run of {kernel} took no time")))?;
+    Ok(Measured { seconds, calls: whole(&document["calls"]), bytes: whole(&run["bytes_moved"]) })
+}

@@ -1,0 +1,98 @@
+//! Betweenness centrality on the graphs of the X10 paper: how much faster many cores are than one, by protocol.
+//!
+//! Each row is a run of `isles run bc` of its own, with the sources assigned beforehand as in X10's program. The paper
+//! calls its graphs weighted, with all weights one, so they are searched by Dijkstra's algorithm; some rows say what
+//! breadth-first search comes to. Every source of every graph is computed once and replayed in all runs of that graph;
+//! that takes minutes.
+
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use isles::{Launch, ModelledChip, Protocol};
+use isles_app::Failure;
+use isles_app::console;
+use isles_bc::CachedRun;
+
+/// V13.
+pub const BETWEENNESS: Experiment = Experiment {
+    name: "betweenness",
+    about: "betweenness centrality of R-MAT graphs, weights of one: how many times faster than one core, at 533/800/800",
+    source: "X10 on the SCC (2011): 25 times with rcce-x10 on 48 cores, smaller graphs less",
+    instructions: "",
+    rows: RowSource::Runs(betweenness),
+};
+
+/// The graphs, smallest first.
+const GRAPHS: [&str; 4] = ["rmat-11", "rmat-14-steep", "rmat-14", "rmat-15"];
+
+/// The graph that the published figure is taken to be of.
+const LARGEST: &str = "rmat-15";
+
+/// Numbers of cores beside one, and all of them.
+const MANY: [u32; 4] = [8, 16, 32, CORES];
+const CORES: u32 = 48;
+
+/// How messages cross the chip: X10's three in the order in which they are taken to scale, best first, and ours.
+const PROTOCOLS: [Protocol; 4] =
+    [Protocol::RcceX10, Protocol::Sections, Protocol::Sockets, Protocol::Doorbell];
+
+/// Speed-ups of a graph on all cores, by protocol.
+type SpeedupsByProtocol = [f64; PROTOCOLS.len()];
+
+fn betweenness() -> Result<Vec<Row>, Failure> {
+    let (mut rows, mut on_all) = (Vec::new(), Vec::new());
+    for graph in GRAPHS {
+        on_all.push((graph, scaling(graph, &mut rows)?));
+    }
+    rows.extend(shapes(&on_all));
+    Ok(rows)
+}
+
+/// The rows of one graph.
+fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<SpeedupsByProtocol, Failure> {
+    let published = Family { deck: "V13", unit: "", band: Band::Within(20.0), basis: Basis::Predicted };
+    let alone = Family { band: Band::Unpublished, ..published };
+    console::notice(format_args!("{graph}: all sources"));
+    let by_breadth = CachedRun::new(graph)?;
+    let rehearsal = by_breadth.with_unit_lengths();
+    let one = predicted(&rehearsal, 1, Protocol::Doorbell)?;
+    let mut on_all = SpeedupsByProtocol::default();
+    for places in MANY {
+        for (at, protocol) in PROTOCOLS.into_iter().enumerate() {
+            let is_published = (graph, places, protocol) == (LARGEST, CORES, Protocol::RcceX10);
+            let family = if is_published { published } else { alone };
+            on_all[at] = one / predicted(&rehearsal, places, protocol)?;
+            rows.push(family.row(format!("{graph}, {places} cores, {protocol}"), 25.0, on_all[at]));
+        }
+    }
+    let one_by_breadth = predicted(&by_breadth, 1, Protocol::Doorbell)?;
+    let ours = one_by_breadth / predicted(&by_breadth, CORES, Protocol::RcceX10)?;
+    rows.push(alone.row(format!("{graph}, {CORES} cores, rcce-x10, breadth first"), f64::NAN, ours));
+    Ok(on_all)
+}
+
+/// What was published of the order of the transports and of the graphs, as ratios that are at most one.
+fn shapes(on_all: &[(&str, SpeedupsByProtocol)]) -> Vec<Row> {
+    let family = Family { deck: "V13", unit: "", band: Band::AtMost, basis: Basis::Predicted };
+    let mut rows = Vec::new();
+    for (graph, ours) in on_all {
+        for (pair, speeds) in PROTOCOLS[..3].windows(2).zip(ours.windows(2)) {
+            let name = format!("{graph}, {CORES} cores, {} against {}", pair[1], pair[0]);
+            rows.push(family.row(name, 1.0, speeds[1] / speeds[0]));
+        }
+    }
+    for pair in on_all.windows(2) {
+        let [(small, one), (large, other)] = pair else { unreachable!("windows are of two") };
+        let name = format!("{small} against {large}, {CORES} cores, rcce-x10");
+        rows.push(family.row(name, 1.0, one[0] / other[0]));
+    }
+    rows
+}
+
+/// Picoseconds that a run takes on the chip.
+fn predicted(rehearsal: &CachedRun, places: u32, protocol: Protocol) -> Result<f64, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
+    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
+    let report = rehearsal.run(&launch.places(places).protocol(protocol), chip)?;
+    Ok(report.time.0 as f64)
+}

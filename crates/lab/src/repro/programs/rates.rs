@@ -1,0 +1,259 @@
+//! Whole programs at other rates of the cores: what was published of them in shapes, not in figures.
+//!
+//! A planner that deals out equal items, a stencil whose strips exchange their borders, and loops over memory, each a
+//! run of Isles on the modelled chip. The papers do not say what an item or a cell costs, so what these programs say
+//! with `work` is ours, and the rows are ratios of runs. Invariant: every row could come out on the wrong side.
+
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use isles::prelude::*;
+use isles::{GovernorPolicy, IdlePolicy, Launch, ModelledChip, Placement, Work, place_count};
+use isles_app::Failure;
+use isles_chip::quantity::Picoseconds;
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+/// V20 to V22.
+pub const RATES: Experiment = Experiment {
+    name: "rates",
+    about: "a planner, a stencil and loops over memory by cores and rate, power model `manyman`, at 533/800/800",
+    source: "V20, V21: battery-operated CPS, 6th MARC symposium (2012), paper 7; V22: Gschwandtner et al., in paper 8",
+    instructions: "",
+    rows: RowSource::Runs(rates),
+};
+
+/// All cores.
+const CORES: u32 = 48;
+
+/// Dividers of 1,600 MHz.
+const DIVIDERS: std::ops::RangeInclusive<u32> = 2..=16;
+
+fn rates() -> Result<Vec<Row>, Failure> {
+    let mut rows = planner()?;
+    rows.extend(stencil()?);
+    rows.extend(loops()?);
+    Ok(rows)
+}
+
+/// What a run came to.
+#[derive(Clone, Copy)]
+struct RunResult {
+    seconds: f64,
+    joules: f64,
+}
+
+impl RunResult {
+    fn watts(self) -> f64 {
+        self.joules / self.seconds
+    }
+}
+
+/// Runs a program on so many cores, the first ones, at 1,600 MHz by a divider.
+fn run<F>(places: u32, divider: u32, rest: IdlePolicy, main: impl FnOnce() -> F) -> Result<RunResult, Failure>
+where
+    F: Future<Output = isles::Result<()>> + 'static,
+{
+    run_on((places, Placement::Linear), divider, rest, main)
+}
+
+/// The same on cores so placed.
+fn run_on<F>(
+    (places, placement): (u32, Placement),
+    divider: u32,
+    rest: IdlePolicy,
+    main: impl FnOnce() -> F,
+) -> Result<RunResult, Failure>
+where
+    F: Future<Output = isles::Result<()>> + 'static,
+{
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
+    let launch =
+        launch.places(places).governor(GovernorPolicy::FixedAt(divider)).rest(rest).placement(placement);
+    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
+    let (result, _, report) = launch.run_on_chip(chip, main).map_err(|error| usage(&error))?;
+    result.map_err(Failure::Run)?;
+    let energy = report.energy.expect("the chip file of the SCC has models of power");
+    let seconds = energy.span.0 as f64 / 1e12;
+    Ok(RunResult { seconds, joules: energy.models[0].total().joules() })
+}
+
+/// Items of a search of the planner, and the cycles of one.
+const ITEMS: u32 = 20;
+const ITEM: u64 = 5_000_000;
+
+/// How long a place that finds nothing to do sleeps, if it does.
+const NAP: Picoseconds = Picoseconds(100_000_000);
+
+fn planner() -> Result<Vec<Row>, Failure> {
+    let shape = Family { deck: "V20", unit: "", band: Band::Within(10.0), basis: Basis::Predicted };
+    let search = |cores, rest| run(cores, 3, rest, deal);
+    let polled: Vec<RunResult> =
+        (2..=CORES).map(|cores| search(cores, IdlePolicy::Poll)).collect::<Result<_, Failure>>()?;
+    let with = |workers: u32| polled[workers as usize - 1];
+    let mut rows = Vec::new();
+    for workers in [4, 5, 6, 7, 9, 10, 19, 20, 21, 47] {
+        let published = f64::from(ITEMS) / f64::from(ITEMS.div_ceil(workers));
+        let name = format!("planner, {workers} workers against 1");
+        rows.push(shape.row(name, published, with(1).seconds / with(workers).seconds));
+    }
+    let best = polled.iter().map(|came| came.seconds).fold(f64::INFINITY, f64::min);
+    let near = polled.iter().position(|came| came.seconds <= 1.01 * best);
+    let fewest = near.map_or(0, |at| at + 2) as f64;
+    let exact = Family { band: Band::Within(0.0), ..shape };
+    rows.push(exact.row("planner, fewest cores with the shortest time, but for 1 %", 21.0, fewest));
+    let (awake, asleep) = (with(CORES - 1), search(CORES, IdlePolicy::Nap(NAP))?);
+    let least = Family { band: Band::AtMost, ..shape };
+    let name = "planner, 48 cores, energy of who naps against who polls";
+    rows.push(least.row(name, 1.0, asleep.joules / awake.joules));
+    let name = "planner, 48 cores, time of who polls against who naps";
+    rows.push(least.row(name, 1.0, awake.seconds / asleep.seconds));
+    Ok(rows)
+}
+
+/// The first place deals the items out to the others, one at a time.
+async fn deal() -> isles::Result<()> {
+    let left = Rc::new(Cell::new(ITEMS));
+    finish(async {
+        for worker in places().skip(1) {
+            let left = Rc::clone(&left);
+            spawn(async move {
+                while let Some(rest) = left.get().checked_sub(1) {
+                    left.set(rest);
+                    at!(worker, work(Cycles(ITEM))).await?;
+                }
+                Ok::<_, isles::Error>(())
+            });
+        }
+    })
+    .await
+}
+
+/// The grid of the ocean model, cut into strips along its first side.
+const GRID: [u64; 3] = [512, 64, 30];
+
+/// Steps of the stencil, and how often one goes through all cells, as an ocean model does for each of its quantities.
+///
+/// A controller serves who asks first, so one long pass without a look at the others would make the last ones late.
+const STEPS: u32 = 4;
+const PASSES: u32 = 16;
+
+/// Where its cells are.
+#[derive(Clone, Copy)]
+enum CellMemory {
+    Memory,
+    Caches,
+}
+
+fn stencil() -> Result<Vec<Row>, Failure> {
+    let ratio = Family { deck: "V21", unit: "", band: Band::Within(15.0), basis: Basis::Predicted };
+    let least = Family { band: Band::AtMost, ..ratio };
+    let mut rows = Vec::new();
+    // The first 24 cores lie at two of the four controllers, one core of each tile at all.
+    for (whence, cells, placement, which) in [
+        ("out of memory", CellMemory::Memory, Placement::Spread, "24 spread"),
+        ("out of memory", CellMemory::Memory, Placement::Linear, "24"),
+        ("out of the caches", CellMemory::Caches, Placement::Linear, "24"),
+    ] {
+        let of = |cores, divider| run_on(cores, divider, IdlePolicy::Poll, move || steps(cells));
+        let (wide, narrow) = (of((48, Placement::Linear), 4)?, of((24, placement), 2)?);
+        let name = |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800");
+        rows.push(ratio.row(name("time"), 1.0, wide.seconds / narrow.seconds));
+        rows.push(least.row(name("power"), 1.0, wide.watts() / narrow.watts()));
+        rows.push(least.row(name("energy"), 1.0, wide.joules / narrow.joules));
+    }
+    Ok(rows)
+}
+
+/// Every place computes its strip, gives its borders to its neighbours and meets all others, step by step.
+async fn steps(cells: CellMemory) -> isles::Result<()> {
+    let borders = PlaceLocal::new(Vec::<Vec<f64>>::new).await?;
+    let [long, wide, deep] = GRID;
+    let is_memory = matches!(cells, CellMemory::Memory);
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let team = Team::world();
+                let neighbours = || places().filter(|other| other.index().abs_diff(here().index()) == 1);
+                for _ in 0..STEPS {
+                    for _ in 0..PASSES {
+                        work(strip(long * wide * deep / place_count() as u64, is_memory));
+                        isles::yield_now().await;
+                    }
+                    for neighbour in neighbours() {
+                        let border = vec![0.0; (wide * deep) as usize];
+                        at!(neighbour, {
+                            borders.lock().push(border);
+                        })
+                        .await?;
+                    }
+                    team.barrier().await?;
+                    assert_eq!(borders.lock().drain(..).count(), neighbours().count(), "each gave its own");
+                }
+            });
+        }
+    })
+    .await
+}
+
+/// What a pass over so many cells takes: a value of each of five arrays.
+fn strip(cells: u64, is_memory: bool) -> Work {
+    let work = Work::new().integers(40 * cells).floats(40 * cells).branches(2 * cells);
+    if is_memory { work.streamed(40 * cells) } else { work }
+}
+
+/// Words of each place that a loop walks through, and how often; more than its second cache holds.
+const WORDS: u64 = 128 << 10;
+const ROUNDS: u32 = 32;
+
+/// A program on all cores by a divider.
+type Program = fn(u32) -> Result<RunResult, Failure>;
+
+fn loops() -> Result<Vec<Row>, Failure> {
+    let alone = Family { deck: "V22", unit: "MHz", band: Band::Unpublished, basis: Basis::Predicted };
+    // From 320 to 400 MHz, by the powers that the model was fitted to.
+    let flops = Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, ..alone };
+    let programs: [(&str, Family, Program); 3] = [
+        ("stencil out of memory", alone, |divider| {
+            run(CORES, divider, IdlePolicy::Poll, || steps(CellMemory::Memory))
+        }),
+        ("a loop that streams", alone, |divider| {
+            run(CORES, divider, IdlePolicy::Poll, || walk(CellMemory::Memory))
+        }),
+        ("a loop that computes", flops, |divider| {
+            run(CORES, divider, IdlePolicy::Poll, || walk(CellMemory::Caches))
+        }),
+    ];
+    let mut rows = Vec::new();
+    for (name, family, program) in programs {
+        let joules = |divider| program(divider).map(|came| came.joules);
+        let joules: Vec<f64> = DIVIDERS.map(joules).collect::<Result<_, Failure>>()?;
+        let [fastest, within @ .., slowest] = &joules[..] else { unreachable!("there are fifteen") };
+        let least = within.iter().copied().fold(f64::INFINITY, f64::min);
+        let at = within.iter().position(|joules| *joules == least).unwrap_or_default() as u32 + 3;
+        let inside = Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, ..family };
+        let what = format!("{name}, least energy between the ends");
+        rows.push(inside.row(format!("{what} against that at 800 MHz"), 1.0, least / fastest));
+        rows.push(inside.row(format!("{what} against that at 100 MHz"), 1.0, least / slowest));
+        rows.push(family.row(format!("{what} at"), 360.0, 1_600.0 / f64::from(at)));
+    }
+    Ok(rows)
+}
+
+/// All places walk through their words; two operations a word, and those who do not stream have it in their cache.
+async fn walk(cells: CellMemory) -> isles::Result<()> {
+    let is_memory = matches!(cells, CellMemory::Memory);
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let round = Work::new().integers(WORDS).floats(WORDS).branches(WORDS);
+                for _ in 0..ROUNDS {
+                    work(if is_memory { round.streamed(8 * WORDS) } else { round });
+                    isles::yield_now().await;
+                }
+            });
+        }
+    })
+    .await
+}

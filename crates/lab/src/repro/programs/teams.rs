@@ -1,0 +1,111 @@
+//! Broadcasts and reductions of teams among all cores of the SCC, by each tree and as the model chooses.
+//!
+//! The counterpart of `collective` through the whole runtime: messages from place to place, where the papers put lines
+//! into buffers. Of the runtime's own instructions nothing is charged.
+
+use super::super::messages::ping_pong::length;
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use isles::prelude::*;
+use isles::{Broadcast, Launch, ModelledChip, Reduce, Shape};
+use isles_app::Failure;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Collectives of teams.
+pub const TEAMS: Experiment = Experiment {
+    name: "teams",
+    about: "collectives of a team of 48 places, by tree and as the model chooses, at 533/800/800",
+    source: "ours alone; compare with broadcast and collectives",
+    instructions: "",
+    rows: RowSource::Runs(teams),
+};
+
+/// Bytes of a slice.
+const LENGTHS: [usize; 5] = [32, 1 << 10, 2 << 10, 4 << 10, 16 << 10];
+
+/// Trees, and what the model chooses.
+const BROADCASTS: [Broadcast; 10] = [
+    Broadcast::By(Shape::Flat),
+    Broadcast::By(Shape::Binomial),
+    Broadcast::By(Shape::Chain),
+    Broadcast::By(Shape::Fan(2)),
+    Broadcast::By(Shape::Fan(3)),
+    Broadcast::By(Shape::Fan(7)),
+    Broadcast::ScatterAllGather,
+    Broadcast::Asynchronous(3),
+    Broadcast::Asynchronous(7),
+    Broadcast::Auto,
+];
+
+fn teams() -> Result<Vec<Row>, Failure> {
+    let family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+    let mut rows = Vec::new();
+    let mut put = |name: String, times: Vec<(u64, u64)>, is_reduction: bool| {
+        for (bytes, (broadcast, reduction)) in LENGTHS.into_iter().zip(times) {
+            let nanoseconds = if is_reduction { reduction } else { broadcast };
+            rows.push(family.row(format!("{name}, {}", length(bytes)), f64::NAN, nanoseconds as f64 / 1e3));
+        }
+    };
+    for broadcast in BROADCASTS {
+        put(format!("broadcast {broadcast}"), run(broadcast, Reduce::Logarithmic)?, false);
+    }
+    for reduce in [Reduce::Serial, Reduce::Logarithmic, Reduce::Auto] {
+        put(format!("reduction {reduce}"), run(Broadcast::By(Shape::Binomial), reduce)?, true);
+    }
+    Ok(rows)
+}
+
+/// Nanoseconds of a broadcast and of a reduction of each length.
+fn run(broadcast: Broadcast, reduce: Reduce) -> Result<Vec<(u64, u64)>, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
+    let launch = launch.places(48).broadcast(broadcast).reduce(reduce);
+    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
+    let found = Rc::new(RefCell::new(Vec::new()));
+    let place = Rc::clone(&found);
+    let main = move || async move {
+        for bytes in LENGTHS {
+            let times = [false, true].map(|is_reduction| took(bytes, is_reduction));
+            let [broadcast, reduction] = times;
+            let pair = (broadcast.await?, reduction.await?);
+            place.borrow_mut().push(pair);
+        }
+        Ok::<_, isles::Error>(())
+    };
+    let (result, ..) = launch.run_on_chip(chip, main).map_err(|error| usage(&error))?;
+    result.map_err(Failure::Run)?;
+    Ok(found.take())
+}
+
+/// From when the first member begins to when the last one ends, in nanoseconds.
+async fn took(bytes: usize, is_reduction: bool) -> isles::Result<u64> {
+    let spans = PlaceLocal::new(|| (0, 0)).await?;
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let (team, mut slice) = (Team::world(), vec![7_u64; bytes / 8]);
+                // What the model is asked for the first time takes no modelled time.
+                team.barrier().await?;
+                let began = now();
+                if is_reduction {
+                    team.reduce_slice(0, &mut slice, |one, other| one + other).await?;
+                } else {
+                    team.broadcast_slice(0, &mut slice).await?;
+                }
+                *spans.lock() = (began.as_nanos() as u64, now().as_nanos() as u64);
+                // So that who has ended does not tell the first place so while others go on.
+                let patience = Duration::from_micros(500 + bytes as u64 * 4 / 5);
+                while now() < began + patience {
+                    work(Cycles(200));
+                    isles::yield_now().await;
+                }
+            });
+        }
+    })
+    .await?;
+    let (first, last) =
+        spans.reduce(|one: (u64, u64), other| (one.0.min(other.0), one.1.max(other.1))).await?;
+    Ok(last - first)
+}

@@ -1,0 +1,356 @@
+//! One published figure beside the model's, and rows as a text for people, as tables of a page, as CSV and as JSON.
+//!
+//! Invariants: a row without a published figure has no error and no verdict, so that it can never count as reproduced;
+//! all four forms hold every row, and the first three the same digits, so that the page can be compared with what the
+//! command prints.
+
+use super::ExperimentOutcome;
+use serde::Serialize;
+
+/// The numbers of the validation deck whose rows must be in their bands.
+const REQUIRED: [&str; 10] = ["V1", "V2", "V3", "V4", "V7", "V8", "V9", "V10", "V16", "V17"];
+
+/// Whether the model was made with the figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The chip file or a library was fitted to it, or a choice of the model made with it in view: no evidence.
+    Calibrated,
+    /// It comes out of other figures.
+    Predicted,
+    /// It is of a run on this host, and changes with it.
+    Measured,
+}
+
+impl Basis {
+    /// The word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Calibrated => "calibrated",
+            Basis::Predicted => "predicted",
+            Basis::Measured => "measured",
+        }
+    }
+}
+
+/// How near the model must come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Band {
+    /// Within so many per cent of the published figure.
+    Within(f64),
+    /// Not above it.
+    AtMost,
+    /// Nobody has published the figure: ours stands alone.
+    Unpublished,
+}
+
+/// What a row comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowVerdict {
+    /// In its band.
+    In,
+    /// Out of its band.
+    Out,
+    /// There is nothing to compare with.
+    Alone,
+}
+
+impl RowVerdict {
+    /// The word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            RowVerdict::In => "in",
+            RowVerdict::Out => "OUT",
+            RowVerdict::Alone => "-",
+        }
+    }
+}
+
+/// One figure.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The number in the validation deck, or nothing.
+    pub deck: &'static str,
+    /// What it is.
+    pub figure: String,
+    /// Its unit, or nothing for a plain ratio.
+    pub unit: &'static str,
+    /// What was published; of no meaning if the band says so.
+    pub published: f64,
+    /// What the model says.
+    pub ours: f64,
+    /// How near they must be.
+    pub band: Band,
+    /// Whether it is evidence.
+    pub basis: Basis,
+}
+
+impl Row {
+    /// The published figure, if there is one.
+    pub fn published(&self) -> Option<f64> {
+        (self.band != Band::Unpublished).then_some(self.published)
+    }
+
+    /// How far ours is off, in per cent of the published figure.
+    pub fn error(&self) -> Option<f64> {
+        self.published().map(|published| (self.ours - published) * 100.0 / published)
+    }
+
+    /// Whether it is in its band.
+    pub fn verdict(&self) -> RowVerdict {
+        let is_in = match (self.band, self.error()) {
+            (Band::Unpublished, _) | (_, None) => return RowVerdict::Alone,
+            (Band::Within(percent), Some(error)) => error.abs() <= percent,
+            (Band::AtMost, Some(error)) => error <= 0.0,
+        };
+        if is_in { RowVerdict::In } else { RowVerdict::Out }
+    }
+
+    /// Whether it must be in its band.
+    pub fn is_required(&self) -> bool {
+        REQUIRED.contains(&self.deck) && self.verdict() != RowVerdict::Alone
+    }
+
+    /// Whether it is out of its band and must not be.
+    pub fn is_missed(&self) -> bool {
+        self.verdict() == RowVerdict::Out && self.is_required()
+    }
+}
+
+/// A family of rows that share all but their figure: what an experiment makes its rows with.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// As in [`Row`].
+    pub deck: &'static str,
+    /// As in [`Row`].
+    pub unit: &'static str,
+    /// As in [`Row`].
+    pub band: Band,
+    /// As in [`Row`].
+    pub basis: Basis,
+}
+
+impl Family {
+    /// One row of the family.
+    pub fn row(&self, figure: impl Into<String>, published: f64, ours: f64) -> Row {
+        let Family { deck, unit, band, basis } = *self;
+        Row { deck, figure: figure.into(), unit, published, ours, band, basis }
+    }
+}
+
+/// Significant digits of a figure.
+const DIGITS: i32 = 4;
+
+/// A figure with four significant digits, without an exponent.
+fn figure(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let decimals = (DIGITS - 1 - value.abs().log10().floor() as i32).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// An error with its sign, to a tenth of a per cent; zero has none.
+fn percent(error: f64) -> String {
+    let text = format!("{error:+.1} %");
+    if error.abs() < 0.05 { "0.0 %".to_owned() } else { text }
+}
+
+/// The cells of a row after its name: published, ours, error, band, verdict, basis.
+fn cells(row: &Row) -> [String; 6] {
+    let with_unit = |value: f64| format!("{} {}", figure(value), row.unit).trim_end().to_owned();
+    let dash = || "-".to_owned();
+    [
+        row.published().map_or_else(dash, with_unit),
+        with_unit(row.ours),
+        row.error().filter(|_| row.band != Band::AtMost).map_or_else(dash, percent),
+        match row.band {
+            Band::Within(percent) => format!("± {} %", figure(percent)),
+            Band::AtMost => "at most".to_owned(),
+            Band::Unpublished => dash(),
+        },
+        row.verdict().name().to_owned(),
+        row.basis.name().to_owned(),
+    ]
+}
+
+/// Which rows are out of their bands although they must not be, and last how many are.
+fn summary(outcomes: &[ExperimentOutcome]) -> Vec<String> {
+    let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
+    let count = |verdict| rows().filter(|row| row.verdict() == verdict).count();
+    let (inside, outside, alone) = (count(RowVerdict::In), count(RowVerdict::Out), count(RowVerdict::Alone));
+    let missed: Vec<String> = rows()
+        .filter(|row| row.is_missed())
+        .map(|row| format!("- {} {} ({})", row.deck, row.figure, percent(row.error().unwrap_or_default())))
+        .collect();
+    let mut lines = vec![format!("{alone} figures have no published value.")];
+    if !missed.is_empty() {
+        lines.push("Out of band although they must not be:".to_owned());
+    }
+    let (out, musts) = (missed.len(), rows().filter(|row| row.is_required()).count());
+    lines.extend(missed);
+    lines.push(format!(
+        "{outside} of {} published figures are OUT of their bands; of the {musts} that must be in them, {out}.",
+        inside + outside
+    ));
+    lines
+}
+
+/// How many rows are out of their bands although they must not be.
+pub fn missed(outcomes: &[ExperimentOutcome]) -> usize {
+    outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
+}
+
+/// For people, in columns; with a line on what is not there.
+pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
+    let mut text = String::new();
+    for ExperimentOutcome { experiment, rows } in outcomes {
+        text += &format!("{}: {}\n", experiment.name, experiment.about);
+        if !experiment.instructions.is_empty() {
+            text += &format!("  instructions: {}\n", experiment.instructions.replace('\n', "\n    "));
+        }
+        let widest = rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or_default();
+        for row in rows {
+            let [published, ours, error, band, verdict, basis] = cells(row);
+            text += &format!(
+                "  {:<4} {:<widest$}  {published:>12} {ours:>12} {error:>9} {band:>9}  {verdict:<3}  {basis}\n",
+                row.deck, row.figure
+            );
+        }
+        text.push('\n');
+    }
+    text += &left_out.map(|line| format!("{line}\n")).unwrap_or_default();
+    text += "(columns: published, ours, error, band, whether in it, whether the model was made with the figure)\n";
+    text + &summary(outcomes).join("\n") + "\n"
+}
+
+/// For a page.
+pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
+    let mut text = summary(outcomes).join("\n") + "\n";
+    for ExperimentOutcome { experiment, rows } in outcomes {
+        text +=
+            &format!("\n### {}\n\n{}.\nSource: {}.\n", experiment.name, experiment.about, experiment.source);
+        if !experiment.instructions.is_empty() {
+            text += &format!("Instructions: {}.\n", experiment.instructions);
+        }
+        text.push('\n');
+        text += "| | Figure | Published | Ours | Error | Band | In it | Basis |\n|---|---|---|---|---|---|---|---|\n";
+        for row in rows {
+            text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells(row).join(" | "));
+        }
+    }
+    text
+}
+
+/// One line a row; figures as they are, not rounded.
+pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
+    let mut text = "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis\n".to_owned();
+    for record in records(outcomes) {
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        text += &format!(
+            "{},{},\"{}\",{},{},{},{},{},{},{}\n",
+            record.experiment,
+            record.deck,
+            record.figure,
+            record.unit,
+            number(record.published),
+            record.ours,
+            number(record.error_percent),
+            record.band,
+            record.verdict,
+            record.basis
+        );
+    }
+    text
+}
+
+/// One object; see `docs/reproduction.md`.
+pub fn json(outcomes: &[ExperimentOutcome]) -> String {
+    let report = ReproReport { schema: "isles.repro.1", chip: "scc", rows: records(outcomes) };
+    serde_json::to_string_pretty(&report).expect("plain values become JSON") + "\n"
+}
+
+#[derive(Serialize)]
+struct ReproReport {
+    schema: &'static str,
+    chip: &'static str,
+    rows: Vec<Record>,
+}
+
+#[derive(Serialize)]
+struct Record {
+    experiment: &'static str,
+    about: &'static str,
+    deck: &'static str,
+    figure: String,
+    unit: &'static str,
+    published: Option<f64>,
+    ours: f64,
+    error_percent: Option<f64>,
+    band: String,
+    verdict: &'static str,
+    required: bool,
+    basis: &'static str,
+}
+
+fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
+    let record = |outcome: &ExperimentOutcome, row: &Row| Record {
+        experiment: outcome.experiment.name,
+        about: outcome.experiment.about,
+        deck: row.deck,
+        figure: row.figure.clone(),
+        unit: row.unit,
+        published: row.published(),
+        ours: row.ours,
+        error_percent: row.error(),
+        band: match row.band {
+            Band::Within(percent) => figure(percent),
+            Band::AtMost => "at most".to_owned(),
+            Band::Unpublished => String::new(),
+        },
+        verdict: row.verdict().name(),
+        required: row.is_required(),
+        basis: row.basis.name(),
+    };
+    outcomes.iter().flat_map(|outcome| outcome.rows.iter().map(move |row| record(outcome, row))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(band: Band, deck: &'static str, published: f64, ours: f64) -> Row {
+        Family { deck, unit: "ns", band, basis: Basis::Predicted }.row("figure", published, ours)
+    }
+
+    #[test]
+    fn the_band_counts_on_both_sides_and_its_edge_is_in() {
+        let verdict = |ours| row(Band::Within(10.0), "V5", 200.0, ours).verdict();
+        assert_eq!([180.0, 220.0].map(verdict), [RowVerdict::In; 2]);
+        assert_eq!([179.0, 221.0].map(verdict), [RowVerdict::Out; 2]);
+        let verdict = |ours| row(Band::AtMost, "V5", 5.0, ours).verdict();
+        assert_eq!([0.0, 5.0, 5.1].map(verdict), [RowVerdict::In, RowVerdict::In, RowVerdict::Out]);
+    }
+
+    #[test]
+    fn only_a_required_row_out_of_its_band_is_missed() {
+        assert!(row(Band::Within(5.0), "V1", 100.0, 106.0).is_missed());
+        assert!(!row(Band::Within(5.0), "V1", 100.0, 104.0).is_missed());
+        assert!(!row(Band::Within(5.0), "V5", 100.0, 106.0).is_missed());
+        assert!(!row(Band::Within(5.0), "", 100.0, 106.0).is_missed());
+    }
+
+    #[test]
+    fn a_figure_that_nobody_published_has_neither_error_nor_verdict() {
+        let row = row(Band::Unpublished, "V10", f64::NAN, 7.0);
+        assert_eq!((row.published(), row.error(), row.verdict()), (None, None, RowVerdict::Alone));
+        assert!(!row.is_missed());
+    }
+
+    #[test]
+    fn figures_have_four_digits_and_errors_one_decimal() {
+        let figures = [305.0, 304.76190, 0.5113, 12_345.6, 1.0, 0.0, 44.04, 184_164.0].map(figure);
+        assert_eq!([0.04, -0.04, 0.06, -5.0].map(percent), ["0.0 %", "0.0 %", "+0.1 %", "-5.0 %"]);
+        assert_eq!(figures, ["305", "304.8", "0.5113", "12346", "1", "0", "44.04", "184164"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! Snapshots out of samples: shares and loads from differences, states from what is known.
+//!
+//! A live run and a replay give their samples to one builder. It does not know where they come from. Invariant: a share
+//! is between 0 and 1, whatever the samples say.
+
+use super::warnings::Watcher;
+use super::{
+    Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition, ProgressView,
+    RunState, Snapshot,
+};
+use isles_telemetry::CounterId;
+use isles_telemetry::RunDescription;
+use isles_telemetry::{Liveness, OpenFinish, PlaceSample, RunEnd, Sample};
+
+/// Makes a snapshot of each sample, in their order.
+#[derive(Debug)]
+pub struct SnapshotBuilder {
+    is_modelled: bool,
+    has_mesh: bool,
+    before: Sample,
+    busy: Vec<f64>,
+    links: Vec<LinkLoad>,
+    watcher: Watcher,
+    seq: u64,
+}
+
+impl SnapshotBuilder {
+    /// For a run that has given no sample yet.
+    pub fn new(description: &RunDescription) -> SnapshotBuilder {
+        SnapshotBuilder {
+            is_modelled: description.is_modelled(),
+            has_mesh: description.mesh.is_some(),
+            before: Sample::default(),
+            busy: vec![0.0; description.places as usize],
+            links: Vec::new(),
+            watcher: Watcher::default(),
+            seq: 0,
+        }
+    }
+
+    /// The snapshot of the next sample. `lost` says why nothing more is known of the run, if that is so.
+    pub fn build(&mut self, sample: Sample, lost: Option<&str>) -> Snapshot {
+        self.seq += 1;
+        self.update_shares(&sample);
+        self.update_links(&sample);
+        let state = match (sample.end, lost) {
+            (RunEnd::Running, Some(_)) => RunState::Unknown,
+            (RunEnd::Running, None) => RunState::Running,
+            (RunEnd::Ended, _) => RunState::Ended,
+            (RunEnd::Failed, _) => RunState::Failed,
+        };
+        let finishes = self.finishes(&sample);
+        let warnings =
+            if state == RunState::Running { self.watcher.look(&sample, &finishes) } else { Vec::new() };
+        let (pairs, pairs_rest) = pairs(&sample);
+        let progress = (sample.progress.total > 0).then(|| ProgressView {
+            label: sample.progress.unit.clone(),
+            // What a dead place had done may be done again.
+            done: sample.progress.done.min(sample.progress.total),
+            total: sample.progress.total,
+        });
+        let snapshot = Snapshot {
+            seq: self.seq,
+            time_ms: sample.time_ms,
+            model_ms: self.is_modelled.then_some(sample.model_ns as f64 / 1e6),
+            state,
+            reason: lost.filter(|_| state == RunState::Unknown).map(str::to_owned),
+            missed: 0,
+            places: self.columns(&sample, state),
+            links: self.has_mesh.then(|| self.links.clone()),
+            pairs,
+            pairs_rest,
+            finishes,
+            warnings,
+            progress,
+            dropped: Dropped { events: 0, samples: sample.missed },
+        };
+        self.before = sample;
+        snapshot
+    }
+
+    /// The share of time that each place did not wait since the sample before.
+    fn update_shares(&mut self, sample: &Sample) {
+        let passed_ns = sample.time_ms.saturating_sub(self.before.time_ms) as f64 * 1e6;
+        let silent = PlaceSample::default();
+        self.busy.resize(sample.places.len(), 0.0);
+        for (index, place) in sample.places.iter().enumerate() {
+            let before = self.before.places.get(index).unwrap_or(&silent);
+            let busy =
+                place.value(CounterId::BusyTime).saturating_sub(before.value(CounterId::BusyTime)) as f64;
+            let own_ns = place.at_ns.saturating_sub(before.at_ns) as f64;
+            // A place that computes has not copied for a while; by its own clock on a chip nothing else passes.
+            let (busy, passed) = match self.is_modelled {
+                true => (busy, own_ns),
+                false if place.liveness == Liveness::Busy => {
+                    (busy + (passed_ns - own_ns).max(0.0), passed_ns)
+                }
+                false => (busy, passed_ns.max(own_ns)),
+            };
+            if passed > 0.0 {
+                self.busy[index] = (busy / passed).clamp(0.0, 1.0);
+            }
+        }
+    }
+
+    /// The share of modelled time that each link was busy since the sample before.
+    fn update_links(&mut self, sample: &Sample) {
+        let passed_ps = sample.model_ns.saturating_sub(self.before.model_ns) as f64 * 1e3;
+        if passed_ps == 0.0 && self.links.len() == sample.links.len() {
+            return;
+        }
+        let loads = sample.links.iter().enumerate().map(|(index, link)| {
+            let before = self.before.links.get(index).map_or(0, |link| link.busy_ps);
+            let busy = link.busy_ps.saturating_sub(before) as f64;
+            LinkLoad { from: link.from, to: link.to, load: (busy / passed_ps.max(1.0)).clamp(0.0, 1.0) }
+        });
+        self.links = loads.collect();
+    }
+
+    fn columns(&self, sample: &Sample, state: RunState) -> PlaceColumns {
+        let places = &sample.places;
+        let column =
+            |counter: CounterId| places.iter().map(|place| place.value(counter)).collect::<Vec<u64>>();
+        let scaled = |counter: CounterId, scale: f64| {
+            let values = places.iter().map(|place| place.value(counter) as f64 / scale).collect();
+            self.is_modelled.then_some(values)
+        };
+        let is_over = state != RunState::Running;
+        let share = |(place, busy): (&PlaceSample, &f64)| match place.death {
+            Some(_) => 0.0,
+            None if is_over => 0.0,
+            None => *busy,
+        };
+        PlaceColumns {
+            state: places.iter().map(|place| condition(place, state)).collect(),
+            cause: places.iter().map(|place| place.death.map(|death| death.to_string())).collect(),
+            busy: places.iter().zip(&self.busy).map(share).collect(),
+            tasks: column(CounterId::Tasks),
+            queue: column(CounterId::Queue),
+            blocked: column(CounterId::Blocked),
+            messages_sent: column(CounterId::MessagesSent),
+            messages_received: column(CounterId::MessagesReceived),
+            bytes_sent: column(CounterId::BytesSent),
+            bytes_received: column(CounterId::BytesReceived),
+            finishes_open: column(CounterId::FinishesOpen),
+            memory_bytes: column(CounterId::MemoryBytes),
+            clock_mhz: scaled(CounterId::ClockKilohertz, 1e3),
+            volt: scaled(CounterId::Microvolts, 1e6),
+            watt: scaled(CounterId::Microwatts, 1e6),
+        }
+    }
+
+    fn finishes(&self, sample: &Sample) -> Vec<FinishView> {
+        let now = if self.is_modelled { sample.model_ns / 1_000_000 } else { sample.time_ms };
+        let view = |finish: &OpenFinish| FinishView {
+            id: name(finish.id),
+            home: finish.home,
+            parent: finish.parent.map(name),
+            open_ms: now.saturating_sub(finish.since_ms),
+            waits_for: finish.waits_for.clone(),
+            label: finish.label.clone(),
+        };
+        sample.finishes.iter().map(view).collect()
+    }
+}
+
+/// The name of a finish: home and number.
+fn name(id: u64) -> String {
+    format!("{}.{}", id >> 48, id & ((1 << 48) - 1))
+}
+
+/// What a place does, as far as is known.
+fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
+    let has_waiting = place.value(CounterId::Blocked) + place.value(CounterId::FinishesOpen) > 0;
+    match (place.death, place.liveness, state) {
+        (Some(_), _, _) => PlaceCondition::Dead,
+        (None, Liveness::Ended, _) | (None, _, RunState::Ended | RunState::Failed) => PlaceCondition::Ended,
+        (None, _, RunState::Unknown) | (None, Liveness::Silent, _) => PlaceCondition::Silent,
+        (None, Liveness::Busy, _) => PlaceCondition::Busy,
+        (None, Liveness::Idle, _) if has_waiting => PlaceCondition::Waiting,
+        (None, Liveness::Idle, _) => PlaceCondition::Idle,
+    }
+}
+
+/// The pairs with the most messages, and the sum of all others.
+fn pairs(sample: &Sample) -> (Vec<(u32, u32, u64, u64)>, PairsRest) {
+    let mut pairs = sample.pairs.clone();
+    let mut rest = PairsRest::default();
+    if pairs.len() > PAIRS_MAX {
+        pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.messages), pair.from, pair.to));
+        for pair in pairs.drain(PAIRS_MAX..) {
+            rest.messages += pair.messages;
+            rest.bytes += pair.bytes;
+        }
+        pairs.sort_by_key(|pair| (pair.from, pair.to));
+    }
+    (pairs.into_iter().map(|pair| (pair.from, pair.to, pair.messages, pair.bytes)).collect(), rest)
+}

@@ -1,0 +1,251 @@
+//! What people look at: a run at one moment, its history, and what is odd about it.
+//!
+//! A [`RunView`] is a run that is watched, live ([`LiveRun`]) or from its log ([`ReplayedRun`]); pages, terminals and
+//! metrics see no difference. The types here are those of the interface of the page, and serialise to it. Invariants: a
+//! column of [`PlaceColumns`] has a value for each place; nothing here is without a bound, and what is left out is
+//! counted.
+
+#![forbid(unsafe_code)]
+
+mod builder;
+mod history;
+mod live;
+mod replay;
+mod warnings;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use builder::SnapshotBuilder;
+pub use history::{History, HistoryRing, Series, SeriesInfo};
+pub use live::{LiveRun, WatchError};
+pub use replay::ReplayedRun;
+pub use warnings::{Warning, WarningKind};
+
+use isles_telemetry::OutputLine;
+use isles_telemetry::RunDescription;
+use serde::Serialize;
+use std::fmt;
+
+/// Most pairs of places of a snapshot, those with the most messages.
+pub const PAIRS_MAX: usize = 4096;
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// It runs.
+    Running,
+    /// It has ended well.
+    Ended,
+    /// It has ended with an error.
+    Failed,
+    /// Nobody knows: its first process is gone, or its log ends.
+    Unknown,
+}
+
+/// The state of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlaceCondition {
+    /// It has nothing to do.
+    Idle,
+    /// It runs tasks.
+    Busy,
+    /// Tasks of it wait for something.
+    Waiting,
+    /// It has left the run.
+    Ended,
+    /// It is dead.
+    Dead,
+    /// Nothing is known of it.
+    Silent,
+}
+
+impl fmt::Display for PlaceCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            PlaceCondition::Idle => "idle",
+            PlaceCondition::Busy => "busy",
+            PlaceCondition::Waiting => "waiting",
+            PlaceCondition::Ended => "ended",
+            PlaceCondition::Dead => "dead",
+            PlaceCondition::Silent => "silent",
+        })
+    }
+}
+
+/// One column for each quantity, one value for each place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PlaceColumns {
+    /// What each place does.
+    pub state: Vec<PlaceCondition>,
+    /// Why it is dead.
+    pub cause: Vec<Option<String>>,
+    /// The share of the time since the snapshot before in which it did not wait, from 0 to 1.
+    pub busy: Vec<f64>,
+    /// Tasks that have ended there.
+    pub tasks: Vec<u64>,
+    /// Tasks that are ready.
+    pub queue: Vec<u64>,
+    /// Tasks that wait.
+    pub blocked: Vec<u64>,
+    /// Messages sent.
+    pub messages_sent: Vec<u64>,
+    /// Messages received.
+    pub messages_received: Vec<u64>,
+    /// Bytes sent.
+    pub bytes_sent: Vec<u64>,
+    /// Bytes received.
+    pub bytes_received: Vec<u64>,
+    /// Finishes that are open.
+    pub finishes_open: Vec<u64>,
+    /// Resident memory of its process, in bytes.
+    pub memory_bytes: Vec<u64>,
+    /// Clock of its core in megahertz; on a modelled chip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_mhz: Option<Vec<f64>>,
+    /// Supply of its core in volts; on a modelled chip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volt: Option<Vec<f64>>,
+    /// Power of its core in watts; on a modelled chip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watt: Option<Vec<f64>>,
+}
+
+/// The load of a link of a chip, from one tile to another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LinkLoad {
+    /// The tile where it begins.
+    pub from: u32,
+    /// The tile where it ends.
+    pub to: u32,
+    /// The share of modelled time in which it was busy, from 0 to 1.
+    pub load: f64,
+}
+
+/// Messages and bytes between places that are not listed one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PairsRest {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+}
+
+/// An open finish as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FinishView {
+    /// Its name: home and number.
+    pub id: String,
+    /// Where it was opened.
+    pub home: u32,
+    /// The name of the finish around it.
+    pub parent: Option<String>,
+    /// For how long it has been seen open, in milliseconds.
+    pub open_ms: u64,
+    /// Places that it waits for, with the tasks there; the first four.
+    pub waits_for: Vec<(u32, u32)>,
+    /// The line of the source that opened it.
+    pub label: String,
+}
+
+/// How far the program is, as it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProgressView {
+    /// What is counted.
+    pub label: String,
+    /// How many are done.
+    pub done: u64,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// What was not seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// Gaps of the event log.
+    pub events: u64,
+    /// Pages of places that could not be read as of one moment.
+    pub samples: u64,
+}
+
+/// A run at one moment, as it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Snapshot {
+    /// Counts snapshots.
+    pub seq: u64,
+    /// Milliseconds since the run began.
+    pub time_ms: u64,
+    /// The same in modelled time, on a chip.
+    pub model_ms: Option<f64>,
+    /// Whether the run runs.
+    pub state: RunState,
+    /// Why it does not.
+    pub reason: Option<String>,
+    /// Snapshots that this reader has missed; whoever serves readers counts them.
+    pub missed: u64,
+    /// Each place.
+    pub places: PlaceColumns,
+    /// Links of the chip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<LinkLoad>>,
+    /// Sender, receiver, messages, bytes; the largest.
+    pub pairs: Vec<(u32, u32, u64, u64)>,
+    /// All other pairs.
+    pub pairs_rest: PairsRest,
+    /// Open finishes.
+    pub finishes: Vec<FinishView>,
+    /// What is odd.
+    pub warnings: Vec<Warning>,
+    /// How far the program is.
+    pub progress: Option<ProgressView>,
+    /// What was not seen.
+    pub dropped: Dropped,
+}
+
+/// What a place has printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OutputView {
+    /// The lines, by their numbers; the newest [`LINES_MAX`].
+    pub lines: Vec<OutputLine>,
+    /// Lines that were printed and are not there any more, since the first one that was asked for.
+    pub dropped: u64,
+    /// Whether what places print is kept at all.
+    pub recorded: bool,
+}
+
+/// Most lines of an [`OutputView`].
+pub const LINES_MAX: usize = 5000;
+
+impl OutputView {
+    /// The newest of these lines, which are by their numbers, after number `after`.
+    fn of(lines: &[OutputLine], after: u64, recorded: bool) -> OutputView {
+        let from = lines.partition_point(|line| line.seq <= after).max(lines.len().saturating_sub(LINES_MAX));
+        let kept = &lines[from..];
+        let printed = kept.last().map_or(0, |line| line.seq.saturating_sub(after));
+        OutputView { lines: kept.to_vec(), dropped: printed.saturating_sub(kept.len() as u64), recorded }
+    }
+}
+
+/// A run that is watched.
+pub trait RunView: Send {
+    /// What is known of it from its start.
+    fn description(&self) -> &RunDescription;
+
+    /// The newest snapshot.
+    fn latest(&self) -> &Snapshot;
+
+    /// Values of one series at some places between two times of the run, in milliseconds.
+    fn history(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History;
+
+    /// What `place` has printed after its line of number `after`: of a live run what is still there, of a replay all
+    /// that was kept.
+    fn output(&self, place: u32, after: u64) -> OutputView;
+
+    /// Of a replay: how far it goes in milliseconds, and whether its log ends without the end of the run.
+    fn length(&self) -> Option<(u64, bool)>;
+
+    /// Of a replay: the run at a time in milliseconds. None of a live one, which has only its newest snapshot.
+    fn at(&mut self, time_ms: u64) -> Option<Snapshot>;
+}

@@ -1,0 +1,109 @@
+//! A run that is watched while it runs.
+//!
+//! It reads the counters when it is told to, and never talks to the run. Invariant: whatever becomes of the run, the
+//! last values stay.
+
+use super::{History, HistoryRing, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder};
+use isles_telemetry::RunDescription;
+use isles_telemetry::{DirectoryError, ObserverLink};
+use isles_telemetry::{PageError, PagesReader};
+use std::fmt;
+use std::path::Path;
+
+/// Why the first process is not there any more, as far as an observer knows.
+const GONE: &str = "the first process of the run is gone, and did not say how the run ended";
+
+/// Why a run cannot be watched.
+#[derive(Debug)]
+pub enum WatchError {
+    /// There is no run.
+    Directory(DirectoryError),
+    /// Its counters cannot be read.
+    Page(PageError),
+}
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WatchError::Directory(error) => error.fmt(f),
+            WatchError::Page(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WatchError {}
+
+/// A run that runs.
+#[derive(Debug)]
+pub struct LiveRun {
+    link: ObserverLink,
+    reader: PagesReader,
+    builder: SnapshotBuilder,
+    history: HistoryRing,
+    latest: Snapshot,
+}
+
+impl LiveRun {
+    /// Connects to the run in `directory`, and looks at it for the first time.
+    ///
+    /// # Errors
+    /// There is none, or it is of another version.
+    pub fn connect(directory: &Path) -> Result<LiveRun, WatchError> {
+        let (link, file) = ObserverLink::connect(directory).map_err(WatchError::Directory)?;
+        let mut reader = PagesReader::open(file).map_err(WatchError::Page)?;
+        let description = link.description();
+        let mut builder = SnapshotBuilder::new(description);
+        let mut history = HistoryRing::new(description.places);
+        let latest = builder.build(reader.read().map_err(WatchError::Page)?, None);
+        history.push(&latest);
+        Ok(LiveRun { link, reader, builder, history, latest })
+    }
+
+    /// Looks again. When the run is over, nothing changes any more.
+    ///
+    /// # Errors
+    /// The system refused to read.
+    pub fn look(&mut self) -> Result<&Snapshot, WatchError> {
+        if !self.is_over() {
+            // In this order: what is read after the end of the connection is the last that was written.
+            let is_alive = self.link.is_alive();
+            let sample = self.reader.read().map_err(WatchError::Page)?;
+            self.latest = self.builder.build(sample, (!is_alive).then_some(GONE));
+            self.history.push(&self.latest);
+        }
+        Ok(&self.latest)
+    }
+
+    /// Whether nothing more will come.
+    pub fn is_over(&self) -> bool {
+        self.latest.state != RunState::Running
+    }
+}
+
+impl RunView for LiveRun {
+    fn description(&self) -> &RunDescription {
+        self.link.description()
+    }
+
+    fn latest(&self) -> &Snapshot {
+        &self.latest
+    }
+
+    fn history(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History {
+        self.history.query(places, series, from_ms, to_ms)
+    }
+
+    fn output(&self, place: u32, after: u64) -> OutputView {
+        // What cannot be read is nothing to show; a look would say why.
+        let lines = self.reader.output(place, after).unwrap_or_default();
+        OutputView::of(&lines, after, self.reader.keeps_output())
+    }
+
+    fn length(&self) -> Option<(u64, bool)> {
+        None
+    }
+
+    fn at(&mut self, _: u64) -> Option<Snapshot> {
+        None
+    }
+}

@@ -1,0 +1,271 @@
+//! Snapshots, histories, warnings and replays of runs that are written down here sample by sample.
+
+use super::*;
+use isles_telemetry::CounterId;
+use isles_telemetry::MeshDescription;
+use isles_telemetry::{
+    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
+};
+use isles_telemetry::{LogReader, LogWriter};
+
+fn description(machine: &str) -> RunDescription {
+    let mesh = machine.starts_with("chip:").then(|| MeshDescription {
+        columns: 6,
+        rows: 4,
+        cores_per_tile: 2,
+        name: "scc".to_owned(),
+    });
+    RunDescription { machine: machine.to_owned(), places: 2, mesh, ..RunDescription::default() }
+}
+
+/// A sample of two places that idle.
+fn sample(time_ms: u64) -> Sample {
+    let mut sample = Sample { time_ms, ..Sample::default() };
+    sample.places.resize(2, Default::default());
+    for place in &mut sample.places {
+        (place.liveness, place.at_ns, place.copies) = (Liveness::Idle, time_ms * 1_000_000, time_ms + 1);
+    }
+    sample
+}
+
+fn set(sample: &mut Sample, place: usize, counter: CounterId, value: u64) {
+    sample.places[place].values[counter.index()] = value;
+}
+
+#[test]
+fn shares_come_from_differences_and_a_place_that_computes_is_busy() {
+    let mut builder = SnapshotBuilder::new(&description("processes"));
+    builder.build(sample(1000), None);
+    let mut second = sample(2000);
+    set(&mut second, 0, CounterId::BusyTime, 250_000_000);
+    // This one has not copied since the first sample.
+    second.places[1] = sample(1000).places[1].clone();
+    second.places[1].liveness = Liveness::Busy;
+    let shown = builder.build(second, None);
+    assert_eq!(shown.places.busy, [0.25, 1.0]);
+    assert_eq!(shown.places.state, [PlaceCondition::Idle, PlaceCondition::Busy]);
+    assert_eq!((shown.seq, shown.time_ms, shown.model_ms), (2, 2000, None));
+    assert_eq!((shown.places.clock_mhz, shown.links), (None, None));
+}
+
+#[test]
+fn states_are_those_that_are_known() {
+    let mut builder = SnapshotBuilder::new(&description("processes"));
+    let mut first = sample(1000);
+    set(&mut first, 0, CounterId::FinishesOpen, 1);
+    first.places[1].death = Some(DeathCause::Killed(9));
+    let shown = builder.build(first.clone(), None);
+    assert_eq!(shown.places.state, [PlaceCondition::Waiting, PlaceCondition::Dead]);
+    assert_eq!(shown.places.cause[1].as_deref(), Some("its process was ended by signal 9"));
+    let lost = builder.build(first.clone(), Some("gone"));
+    assert_eq!((lost.state, lost.reason.as_deref()), (RunState::Unknown, Some("gone")));
+    assert_eq!(lost.places.state, [PlaceCondition::Silent, PlaceCondition::Dead]);
+    let ended = builder.build(Sample { end: RunEnd::Failed, ..first }, Some("gone"));
+    assert_eq!((ended.state, ended.reason), (RunState::Failed, None));
+    assert_eq!(ended.places.state, [PlaceCondition::Ended, PlaceCondition::Dead]);
+}
+
+#[test]
+fn progress_is_shown_once_there_are_steps_and_never_more_than_all() {
+    let mut builder = SnapshotBuilder::new(&description("processes"));
+    let mut shown = |done, total| {
+        let progress = ProgressSample { done, total, unit: "sources".to_owned() };
+        builder.build(Sample { progress, ..sample(1000) }, None).progress
+    };
+    assert_eq!(shown(3, 0), None);
+    let told = |done| Some(ProgressView { label: "sources".to_owned(), done, total: 8 });
+    assert_eq!((shown(3, 8), shown(9, 8)), (told(3), told(8)));
+}
+
+#[test]
+fn a_chip_has_clocks_links_and_modelled_time() {
+    let mut builder = SnapshotBuilder::new(&description("chip:scc"));
+    let mut first = sample(100);
+    first.model_ns = 1_000_000;
+    first.links = vec![LinkSample { from: 0, to: 1, busy_ps: 0 }];
+    set(&mut first, 0, CounterId::ClockKilohertz, 533_000);
+    set(&mut first, 0, CounterId::Microvolts, 850_000);
+    builder.build(first.clone(), None);
+    let mut second = Sample { time_ms: 200, model_ns: 2_000_000, ..first };
+    second.links[0].busy_ps = 500_000_000;
+    let shown = builder.build(second.clone(), None);
+    assert_eq!(shown.model_ms, Some(2.0));
+    assert_eq!(shown.places.clock_mhz.unwrap()[0], 533.0);
+    assert_eq!(shown.places.volt.unwrap()[0], 0.85);
+    assert_eq!(shown.links.unwrap(), [LinkLoad { from: 0, to: 1, load: 0.5 }]);
+    let still = builder.build(second, None);
+    assert_eq!(still.links.unwrap()[0].load, 0.5, "no modelled time has passed");
+}
+
+#[test]
+fn pairs_beyond_the_largest_are_summed() {
+    let mut builder = SnapshotBuilder::new(&RunDescription { places: 100, ..description("threads") });
+    let mut first = sample(1);
+    let pair =
+        |number: u32| PairCount { from: number / 100, to: number % 100, messages: number.into(), bytes: 2 };
+    first.pairs = (0..PAIRS_MAX as u32 + 3).map(pair).collect();
+    let shown = builder.build(first, None);
+    assert_eq!(shown.pairs.len(), PAIRS_MAX);
+    assert_eq!(shown.pairs_rest, PairsRest { messages: 3, bytes: 6 }, "those with 0, 1 and 2 messages");
+    assert!(shown.pairs.is_sorted());
+}
+
+/// The kinds of the warnings after these samples.
+fn warned(samples: impl IntoIterator<Item = Sample>) -> Vec<(WarningKind, u32, u64)> {
+    let mut builder = SnapshotBuilder::new(&description("processes"));
+    let shown = samples.into_iter().map(|sample| builder.build(sample, None)).last().unwrap();
+    shown.warnings.into_iter().map(|warning| (warning.kind, warning.place, warning.since_ms)).collect()
+}
+
+#[test]
+fn a_place_that_does_not_give_way_is_told_of_until_it_does() {
+    let stuck = |time: u64| {
+        let mut sample = sample(time);
+        (sample.places[1].liveness, sample.places[1].copies) = (Liveness::Busy, 7);
+        sample
+    };
+    assert_eq!(warned([1000, 2000].map(stuck)), []);
+    assert_eq!(warned([1000, 2000, 3500].map(stuck)), [(WarningKind::NoYield, 1, 1000)]);
+    assert_eq!(warned([stuck(1000), stuck(2000), stuck(3500), sample(4000)]), []);
+}
+
+#[test]
+fn a_finish_of_a_chip_is_open_for_modelled_time_and_holds_since_a_time_of_the_run() {
+    let mut builder = SnapshotBuilder::new(&description("chip:scc"));
+    let mut opened = Sample { model_ns: 40_000_000_000, ..sample(10_000) };
+    opened.finishes = vec![OpenFinish {
+        id: 1,
+        home: 0,
+        parent: Some(0),
+        since_ms: 20_000,
+        live: 1,
+        waits_for: vec![(1, 2)],
+        label: "a.rs:1".to_owned(),
+    }];
+    let shown = builder.build(opened, None);
+    assert_eq!(shown.finishes[0].open_ms, 20_000);
+    let warning = &shown.warnings[0];
+    assert_eq!((warning.kind, warning.since_ms), (WarningKind::FinishOpen, 5_000));
+    assert!(
+        warning.text.contains("open for 20.0 s of modelled time; it waits for 2 at place 1"),
+        "{warning:?}"
+    );
+}
+
+#[test]
+fn a_queue_that_grows_is_told_of_and_one_that_is_long_is_not() {
+    let queue = |each: fn(u64) -> u64| {
+        let sample = move |second: u64| {
+            let mut sample = sample(1000 * second);
+            set(&mut sample, 0, CounterId::Queue, each(second));
+            sample
+        };
+        (1..=8).map(sample)
+    };
+    assert_eq!(warned(queue(|second| second * 1000)), [(WarningKind::QueueGrows, 0, 1000)]);
+    assert_eq!(warned(queue(|_| 100_000)), []);
+    assert_eq!(warned(queue(|second| second * 10)), []);
+    assert_eq!(warned(queue(|second| if second == 8 { 100 } else { second * 1000 })), []);
+}
+
+#[test]
+fn chatter_and_finishes_that_stay_open_are_told_of() {
+    let chatter = |second: u64| {
+        let mut sample = sample(1000 * second);
+        let messages = 50_000 * second;
+        sample.pairs = vec![PairCount { from: 1, to: 0, messages, bytes: messages * 20 }];
+        sample
+    };
+    assert_eq!(warned((1..=5).map(chatter)), [(WarningKind::Chatter, 1, 2000)]);
+    let long = |second: u64| {
+        let mut sample = chatter(second);
+        sample.pairs[0].bytes *= 100;
+        sample
+    };
+    assert_eq!(warned((1..=5).map(long)), []);
+    let open = |parent: Option<u64>| {
+        let mut sample = sample(20_000);
+        sample.finishes = vec![OpenFinish { id: 3, parent, since_ms: 5_000, ..OpenFinish::default() }];
+        sample
+    };
+    assert_eq!(warned([open(Some(0))]), [(WarningKind::FinishOpen, 0, 5_000)]);
+    assert_eq!(warned([open(None)]), [], "the whole run is one finish");
+}
+
+#[test]
+fn a_history_is_fine_for_ten_minutes_and_coarse_for_two_hours() {
+    let mut builder = SnapshotBuilder::new(&description("processes"));
+    let mut ring = HistoryRing::new(2);
+    for half in 0..2 * 3600 * 3 {
+        let mut sample = sample(500 * half);
+        set(&mut sample, 1, CounterId::Tasks, half);
+        ring.push(&builder.build(sample, None));
+    }
+    let end = 3600 * 3 * 1000;
+    let tasks = Series::of_name("tasks").unwrap();
+    let fine = ring.query(&[1, 9], tasks, end - 60_000, end);
+    assert_eq!((fine.step_ms, fine.t.len(), fine.series.len()), (1000, 60, 1));
+    assert_eq!(fine.series[&1][59], Some((end / 500 - 2) as f64));
+    let coarse = ring.query(&[0, 1], tasks, 0, u64::MAX);
+    assert_eq!((coarse.step_ms, coarse.t.len()), (10_000, 720));
+    assert!(coarse.t.is_sorted() && coarse.t[0] >= end - 7_210_000);
+    assert_eq!(ring.query(&[0], Series::of_name("watt").unwrap(), 0, u64::MAX).series[&0][0], None);
+    assert_eq!(Series::of_name("nothing"), None);
+}
+
+#[test]
+fn a_history_of_many_places_is_bounded_in_memory() {
+    let mut builder = SnapshotBuilder::new(&RunDescription { places: 32_768, ..description("chip:x") });
+    let mut ring = HistoryRing::new(32_768);
+    for second in 0..20 {
+        let places = vec![Default::default(); 32_768];
+        ring.push(&builder.build(Sample { time_ms: 1000 * second, places, ..Sample::default() }, None));
+    }
+    let kept = ring.query(&[0], Series::of_name("busy").unwrap(), 19_000, u64::MAX);
+    assert_eq!(kept.t.last(), Some(&19_000));
+    assert!(ring.query(&[0], Series::of_name("busy").unwrap(), 0, u64::MAX).t.len() < 15);
+}
+
+/// The log of a run of two places for so many seconds, and with an end if one is said.
+fn recorded(seconds: u64, end: Option<(RunEnd, Option<&str>)>) -> ReplayedRun {
+    let name = format!("isles-replay-{}-{:?}", std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(name);
+    let mut writer = LogWriter::create(&path, &description("processes")).unwrap();
+    for second in 0..seconds {
+        let mut sample = sample(1000 * second);
+        set(&mut sample, 0, CounterId::BusyTime, second * 500_000_000);
+        if let (Some((end, _)), true) = (end, second + 1 == seconds) {
+            sample.end = end;
+        }
+        writer.append(&sample).unwrap();
+    }
+    if let Some((end, reason)) = end {
+        writer.finish(end, reason).unwrap();
+    }
+    let run = LogReader::open(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    ReplayedRun::of(run)
+}
+
+#[test]
+fn a_replay_shows_what_was_and_says_that_the_end_of_a_cut_log_is_unknown() {
+    let mut whole = recorded(100, Some((RunEnd::Failed, Some("place 1 is dead"))));
+    assert_eq!(whole.length(), Some((99_000, false)));
+    assert_eq!(whole.latest().state, RunState::Failed);
+    assert_eq!(whole.latest().reason.as_deref(), Some("place 1 is dead"));
+    let middle = whole.at(50_300).unwrap();
+    assert_eq!((middle.time_ms, middle.seq, middle.state), (50_000, 51, RunState::Running));
+    assert_eq!(middle.places.busy, [0.5, 0.0]);
+    let history = whole.history(&[0, 7], Series::of_name("busy").unwrap(), 10_000, 20_000);
+    assert_eq!((history.t.len(), history.series.len()), (11, 1));
+    assert_eq!(history.series[&0][10], Some(0.5));
+
+    let mut cut = recorded(100, None);
+    assert_eq!(cut.length(), Some((99_000, true)));
+    assert_eq!(cut.at(98_999).unwrap().state, RunState::Running);
+    let last = cut.at(99_000).unwrap();
+    assert_eq!(last.state, RunState::Unknown);
+    assert_eq!(last.reason.as_deref(), Some("the log ends at 99.0 s, without the end of the run"));
+    assert_eq!(last.places.state, [PlaceCondition::Silent; 2]);
+    assert_eq!(recorded(0, None).at(5).unwrap().places.state, [PlaceCondition::Silent; 2]);
+}

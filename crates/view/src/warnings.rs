@@ -1,0 +1,205 @@
+//! What is odd about a run: places that do not give way, queues that grow, finishes that stay open, chatter.
+//!
+//! The rules are those of task monitors such as tokio-console, for the constructs of Isles. They look at samples and
+//! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
+
+use crate::FinishView;
+use isles_telemetry::CounterId;
+use isles_telemetry::WAITS;
+use isles_telemetry::{Liveness, Sample};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How long a place may run one task before it is told of, in milliseconds.
+const YIELD_MS: u64 = 2_000;
+
+/// How long a finish may be open, in milliseconds.
+const OPEN_MS: u64 = 10_000;
+
+/// How long a queue must have grown, in milliseconds, and how long it must be.
+const GROWS_MS: u64 = 5_000;
+const QUEUE_MIN: u64 = 1_000;
+
+/// How many messages a second between two places are chatter, if they have so few bytes on average.
+const CHATTER_PER_SECOND: u64 = 20_000;
+const CHATTER_BYTES: u64 = 128;
+
+/// How long chatter must last, in milliseconds.
+const CHATTER_MS: u64 = 2_000;
+
+/// Most warnings of one kind at a time.
+const EACH_MAX: usize = 32;
+
+/// What a warning is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarningKind {
+    /// A finish has been open for long.
+    FinishOpen,
+    /// A place has run one task for long.
+    NoYield,
+    /// The queue of a place grows.
+    QueueGrows,
+    /// Two places exchange many short messages.
+    Chatter,
+}
+
+impl WarningKind {
+    /// Its word in the interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            WarningKind::FinishOpen => "finish-open",
+            WarningKind::NoYield => "no-yield",
+            WarningKind::QueueGrows => "queue-grows",
+            WarningKind::Chatter => "chatter",
+        }
+    }
+}
+
+/// Something odd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// What it is about.
+    pub kind: WarningKind,
+    /// The place.
+    pub place: u32,
+    /// One sentence.
+    pub text: String,
+    /// Since when it holds, in milliseconds of the run.
+    pub since_ms: u64,
+}
+
+/// What is remembered of a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlaceMemory {
+    copies: u64,
+    /// Since when its copies stand still.
+    still_since: u64,
+    queue: u64,
+    /// Since when its queue has not shrunk, and how long it was then.
+    grows_since: u64,
+    queue_then: u64,
+}
+
+/// What is remembered of a pair that sends much.
+#[derive(Clone, Copy, Debug)]
+struct PairMemory {
+    messages: u64,
+    bytes: u64,
+    chatter_since: Option<u64>,
+}
+
+/// Looks at samples one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Watcher {
+    places: Vec<PlaceMemory>,
+    pairs: BTreeMap<(u32, u32), PairMemory>,
+    time_ms: u64,
+}
+
+impl Watcher {
+    /// What is odd at the time of `sample`.
+    pub(super) fn look(&mut self, sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
+        let mut warnings = open_finishes(sample, finishes);
+        warnings.extend(self.places(sample));
+        warnings.extend(self.chatter(sample));
+        self.time_ms = sample.time_ms;
+        warnings
+    }
+
+    fn places(&mut self, sample: &Sample) -> Vec<Warning> {
+        let now = sample.time_ms;
+        self.places.resize(sample.places.len(), PlaceMemory::default());
+        let (mut busy, mut grown) = (Vec::new(), Vec::new());
+        for ((memory, place), number) in self.places.iter_mut().zip(&sample.places).zip(0..) {
+            if memory.copies != place.copies || place.liveness != Liveness::Busy || place.death.is_some() {
+                (memory.copies, memory.still_since) = (place.copies, now);
+            }
+            let still = now.saturating_sub(memory.still_since);
+            if still >= YIELD_MS {
+                let seconds = still as f64 / 1e3;
+                let text = format!("has run one task for {seconds:.1} s without giving way");
+                let since_ms = memory.still_since;
+                busy.push(Warning { kind: WarningKind::NoYield, place: number, text, since_ms });
+            }
+            let queue = place.value(CounterId::Queue);
+            if queue < memory.queue || memory.queue_then == 0 {
+                (memory.grows_since, memory.queue_then) = (now, queue);
+            }
+            memory.queue = queue;
+            let has_grown = queue >= QUEUE_MIN && queue > memory.queue_then + memory.queue_then / 2;
+            if has_grown && now.saturating_sub(memory.grows_since) >= GROWS_MS {
+                let text = format!("its queue has grown from {} to {queue} tasks", memory.queue_then);
+                let since_ms = memory.grows_since;
+                grown.push(Warning { kind: WarningKind::QueueGrows, place: number, text, since_ms });
+            }
+        }
+        busy.truncate(EACH_MAX);
+        grown.truncate(EACH_MAX);
+        [busy, grown].concat()
+    }
+
+    fn chatter(&mut self, sample: &Sample) -> Vec<Warning> {
+        let now = sample.time_ms;
+        let passed = now.saturating_sub(self.time_ms).max(1);
+        let mut warnings = Vec::new();
+        let mut pairs = BTreeMap::new();
+        for pair in &sample.pairs {
+            let before = self.pairs.get(&(pair.from, pair.to));
+            let (old_messages, old_bytes) =
+                before.map_or((pair.messages, pair.bytes), |old| (old.messages, old.bytes));
+            let messages = pair.messages.saturating_sub(old_messages);
+            let per_second = messages.saturating_mul(1000) / passed;
+            let mean = pair.bytes.saturating_sub(old_bytes) / messages.max(1);
+            let is_chatter = per_second >= CHATTER_PER_SECOND && mean < CHATTER_BYTES;
+            let since = before.and_then(|old| old.chatter_since).unwrap_or(now);
+            let chatter_since = is_chatter.then_some(since);
+            if is_chatter && now.saturating_sub(since) >= CHATTER_MS {
+                let text = format!(
+                    "sends {per_second} messages a second of {mean} bytes to place {}: fewer and longer ones cost less",
+                    pair.to
+                );
+                warnings.push(Warning {
+                    kind: WarningKind::Chatter,
+                    place: pair.from,
+                    text,
+                    since_ms: since,
+                });
+            }
+            let memory = PairMemory { messages: pair.messages, bytes: pair.bytes, chatter_since };
+            pairs.insert((pair.from, pair.to), memory);
+        }
+        self.pairs = pairs;
+        warnings.truncate(EACH_MAX);
+        warnings
+    }
+}
+
+/// Finishes that have been open for long; not that of the whole run. On a chip it is modelled time that counts, and
+/// since when they hold is estimated as if that passed evenly.
+fn open_finishes(sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
+    let open = finishes.iter().filter(|finish| finish.open_ms >= OPEN_MS && finish.parent.is_some());
+    let model_ms = sample.model_ns / 1_000_000;
+    let (rate, time) = match model_ms {
+        0 => (1.0, ""),
+        _ => (sample.time_ms as f64 / model_ms as f64, " of modelled time"),
+    };
+    let warning = |finish: &FinishView| {
+        let waits = finish.waits_for.iter().map(|(place, tasks)| format!("{tasks} at place {place}"));
+        let mut waits: Vec<String> = waits.collect();
+        if waits.len() == WAITS {
+            waits.push("and perhaps more".to_owned());
+        }
+        let waits = if waits.is_empty() { "tasks of its own place".to_owned() } else { waits.join(", ") };
+        let (seconds, label) = (finish.open_ms as f64 / 1e3, &finish.label);
+        Warning {
+            kind: WarningKind::FinishOpen,
+            place: finish.home,
+            text: format!(
+                "the finish at {label} has been open for {seconds:.1} s{time}; it waits for {waits}"
+            ),
+            since_ms: sample.time_ms.saturating_sub((finish.open_ms as f64 * rate) as u64),
+        }
+    };
+    open.map(warning).take(EACH_MAX).collect()
+}
