@@ -36,7 +36,7 @@ const EXAMPLES: &str = "Examples:
   isles run bc --graph karate --machine chip:scc      the same on a modelled chip, with a predicted time
   isles launch -n 4 target/release/hello              a program of yours";
 
-/// Runs one Rust program over many places: threads, processes, or cores of a modelled chip
+/// Runs one Rust program over many places: threads, processes, ranks of MPI, or cores of a modelled chip
 #[derive(Parser)]
 #[command(name = "isles", version = VERSION, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Arguments {

@@ -1,15 +1,53 @@
-//! `isles repro` as a user sees it: the page holds what the command prints, and what cannot be is said in a line.
+//! `isles repro` as a user sees it: the pages hold what the command prints, and what cannot be is said in a line.
 //!
 //! Whether a figure is in its band is no matter of these tests, but for those that have been: one that leaves its band
-//! shows as a change of the page, which names it.
+//! shows as a change of its page, which names it.
 
 mod scene;
 
 use scene::{Ended, Scene, words};
 use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-/// The page with the tables between its two marks.
-const PAGE: &str = include_str!("../../../docs/reproduction.md");
+/// The variable with which the tests write the pages anew instead of comparing them.
+const WRITE: &str = "ISLES_TEST_WRITE_REPRODUCTION";
+
+/// The page that lists the experiments.
+const INDEX: &str = "reproduction.md";
+
+/// The path of a page of the book.
+fn path(page: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page)
+}
+
+fn text(page: &str) -> String {
+    fs::read_to_string(path(page)).unwrap_or_else(|error| panic!("docs/{page}: {error}"))
+}
+
+/// The page of an experiment.
+fn page_of(experiment: &str) -> String {
+    format!("reproduction/{experiment}.md")
+}
+
+/// Compares what stands between the marks of a page, or writes it.
+fn check_page(page: &str, mark: &str, wanted: &str) {
+    let (text, wanted) = (text(page), wanted.trim());
+    let (before, rest) = text.split_once(mark).unwrap_or_else(|| panic!("docs/{page} lacks {mark}"));
+    let (found, after) = rest.split_once("<!-- end -->").expect("the page has the second mark");
+    if found.trim() == wanted {
+        return;
+    }
+    if std::env::var_os(WRITE).is_some() {
+        let written = format!("{before}{mark}\n\n{wanted}\n\n<!-- end -->{after}");
+        return fs::write(path(page), written).unwrap();
+    }
+    let (page_says, now) = first_difference(found, wanted).unwrap_or_default();
+    panic!(
+        "docs/{page} says\n{page_says}\nand the command\n{now}\n\
+         {WRITE}=1 cargo test -p isles-cli --test repro pages writes it"
+    );
+}
 
 fn repro(arguments: &[&str]) -> Ended {
     let scene = Scene::new("repro");
@@ -38,7 +76,7 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
-fn the_page_holds_what_the_command_prints() {
+fn the_pages_hold_what_the_command_prints() {
     let ended = repro(&["--markdown", "-"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
@@ -46,14 +84,29 @@ fn the_page_holds_what_the_command_prints() {
         betweenness hf ga at-opt
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
-    let (_, rest) = PAGE.split_once("<!-- isles repro --markdown -->").expect("the page has the first mark");
-    let (tables, _) = rest.split_once("<!-- end -->").expect("the page has the second mark");
-    if let Some((page, now)) = first_difference(tables, &ended.stdout) {
-        panic!(
-            "docs/reproduction.md says\n{page}\nand the command\n{now}\n`isles repro --markdown -` makes it anew"
-        );
+    let mut sections = ended.stdout.split("\n### ");
+    check_page(INDEX, "<!-- isles repro -->", sections.next().unwrap_or_default());
+    for section in sections {
+        let (name, table) = section.split_once('\n').expect("a section begins with its name");
+        check_page(&page_of(name), &format!("<!-- isles repro {name} -->"), table);
     }
-    assert_eq!(tables.trim(), ended.stdout.trim());
+}
+
+#[test]
+fn the_list_of_pages_has_each_experiment_with_its_verdicts() {
+    let (list, index) = (repro(&["--list"]).stdout, text(INDEX));
+    for name in list.lines().filter_map(|line| line.split(' ').next()) {
+        let row = index.lines().find(|row| row.starts_with(&format!("| [{name}](")));
+        let row = row.unwrap_or_else(|| panic!("docs/{INDEX} lacks {name}"));
+        if !row.contains(&page_of(name)) || name == "echo" {
+            continue; // its rows do not stand on a page
+        }
+        let rows = verdicts(text(&page_of(name)).lines());
+        let [inside, outside, alone] =
+            ["in", "OUT", "-"].map(|verdict| rows.iter().filter(|(_, of_row)| of_row == verdict).count());
+        let counts = format!(" | {inside} | {outside} | {alone} |");
+        assert!(row.ends_with(&counts), "docs/{INDEX} says\n{row}\nand its page{counts}");
+    }
 }
 
 #[test]
@@ -111,15 +164,8 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
     let by_name = list.lines().filter_map(|line| line.strip_suffix("; only by name"));
     let names: Vec<&str> = by_name.filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(names, ["echo", "teams", "rates", "betweenness", "hf", "ga", "at-opt"]);
-    let (generated, by_hand) = PAGE.split_once("<!-- end -->").unwrap();
-    assert!(names.iter().all(|name| !generated.contains(&format!(
-        "### {name}
-"
-    ))));
-    assert!(["betweenness", "hf", "ga", "at-opt"].iter().all(|name| by_hand.contains(&format!(
-        "### {name}
-"
-    ))));
+    let generated = repro(&["--markdown", "-"]).stdout;
+    assert!(names.iter().all(|name| !generated.contains(&format!("### {name}\n"))));
 }
 
 /// The figures of a table with their verdicts, those without a published value included.
@@ -132,8 +178,7 @@ fn verdicts<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
 fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack() {
     let ended = repro(&["rates", "--markdown", "-"]);
     let now = verdicts(ended.stdout.lines());
-    let (_, page) = PAGE.split_once("\n### rates\n").expect("the page has the table");
-    assert_eq!(verdicts(page.lines().take_while(|line| !line.starts_with("### "))), now);
+    assert_eq!(verdicts(text(&page_of("rates")).lines()), now);
     let out = |(_, verdict): &&(String, String)| verdict == "OUT";
     let names: Vec<&str> = now.iter().filter(out).map(|(name, _)| name.as_str()).collect();
     assert_eq!(

@@ -1,7 +1,8 @@
 //! `/metrics`: the counters of all places as OpenMetrics text, for those who have a Prometheus.
 //!
-//! Names are those of the counters in base units, with `isles_` before them; the only label that varies is the place.
-//! Source: OpenMetrics 1.0, sections on the text format and on units. Invariant: the text ends with `# EOF`.
+//! Names are like those of the counters, in base units and with `isles_` before them. They stand in a table of their
+//! own. The only label that varies is the place. Source: OpenMetrics 1.0, sections on the text format and on units.
+//! Invariant: the text ends with `# EOF`.
 
 use crate::answer::{Answer, text};
 use crate::server::Shared;

@@ -1,10 +1,9 @@
 //! Isles runs one Rust program over many places.
 //!
-//! A *place* is an address space with tasks: a thread of this process, a process of this host, a core of a modelled
-//! chip. [`at!`] runs
-//! code at a place and brings its value back, [`spawn_at!`] starts a task there, [`finish`] waits for
-//! everything started inside, at any place. The machine is chosen when the program starts, not when it is
-//! written.
+//! A *place* is an address space with tasks: a thread of this process, a process of this host, a rank of an MPI job,
+//! or a core of a modelled chip. [`at!`] runs code at a place and brings its value back, [`spawn_at!`] starts a task
+//! there, [`finish`] waits for everything started inside, at any place. The machine is chosen when the program starts,
+//! not when it is written.
 //!
 //! ```
 //! use isles::prelude::*;
@@ -21,7 +20,7 @@
 //! ```
 //!
 //! This crate is the only one that a program imports, and the only one that knows all machines. Modelled chips are its
-//! feature `chip`, which is on by default.
+//! feature `chip`, which is on by default; MPI is its feature `mpi`, which is not.
 
 #![forbid(unsafe_code)]
 

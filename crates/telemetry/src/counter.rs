@@ -1,7 +1,10 @@
 //! The table of counters: name, unit, description, and whether a value grows or is a level.
 //!
-//! Pages, logs, `isles counters`, `/metrics` and the page in a browser all take names from here. Invariant: the order
-//! of the table is that of [`CounterId`], and a counter that is added, taken away or renamed changes [`names_hash`].
+//! Pages, logs, `isles counters` and the series of a history take names from here. What looks at places in columns
+//! repeats them by hand: `view`, the interface of the server with the page in a browser, `isles top`; and `/metrics`,
+//! with names in base units and texts of its own. So a new counter is a row here and a line in each of these.
+//! Invariant: the order of the table is that of [`CounterId`], and a counter that is added, taken away or renamed
+//! changes [`names_hash`].
 
 /// Whether a counter counts from zero or is a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

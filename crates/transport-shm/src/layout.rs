@@ -426,5 +426,6 @@ mod tests {
             assert!(document.contains(&row), "docs/design/shm-layout.md has no row {row}");
         }
         assert!(document.contains(&format!("Version {VERSION}")));
+        assert!(document.contains(&format!("| `version` | {VERSION}, ")));
     }
 }

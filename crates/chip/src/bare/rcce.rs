@@ -8,7 +8,7 @@
 //!
 //! A message waits in the sender's buffer, chunk by chunk; the sender waits for the answer and does nothing else, so
 //! two who send to each other stand still. What the instructions beside the accesses cost is fitted to one ping-pong of
-//! each library (`docs/reproduction.md`); all else follows from the chip file.
+//! each library (`docs/reproduction/ping-pong.md`); all else follows from the chip file.
 
 use super::{BareCore, LINE_BYTES, Line};
 use crate::topology::CoreId;

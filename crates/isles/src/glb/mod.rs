@@ -3,8 +3,9 @@
 //! A program gives a [`Bag`] of tasks; [`run`] keeps every place busy with a part of it until no task is left. Places
 //! that run out ask others at random, then wait for their lifelines (V. Saraswat et al., "Lifeline-based global load
 //! balancing", PPoPP 2011; W. Zhang et al., "GLB: lifeline-based global load balancing library in X10", 2014). A
-//! `finish` alone knows the end. What a place decides is in `isles_protocol::balance`; the rest uses only what every
-//! program can use. Invariant: each task is processed once, and what it came to is in one bag.
+//! `finish` alone knows the end. What a place decides is in `isles_protocol::balance`. The rest uses what every program
+//! can use, and `LibrarySpan` of the runtime for the trace. Invariant: each task is processed once, and what it came to
+//! is in one bag.
 
 mod place_bag;
 mod recovery;

@@ -41,7 +41,7 @@ pub struct ReproArguments {
     /// Writes the rows into this file, as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
-    /// Writes the tables of docs/reproduction.md into this file; - is standard output
+    /// Writes the rows into this file, as the tables of docs/reproduction/; - is standard output
     #[arg(long, value_name = "FILE")]
     markdown: Option<String>,
     /// Draws the rows into this file as SVG: all against what was published, one experiment as a curve; - is standard

@@ -1,8 +1,9 @@
-//! Sentences: a page of the book that tells a user what to do is read in a hurry.
+//! Sentences and paragraphs: a page of the book that tells a user what to do is read in a hurry.
 //!
-//! Refused: a user page whose sentences have [`WORDS_UNDER`] words or more on average. Design notes and decisions are
-//! no user pages. Code blocks, tables, headings, pictures and comments do not count; an item of a list is a paragraph.
-//! There is a list of exceptions that may only shrink.
+//! Refused: a user page whose sentences have [`WORDS_UNDER`] words or more on average, and a paragraph of one that has
+//! more than [`PARAGRAPH_WORDS_MAX`]. Design notes and decisions are no user pages. Code blocks, tables, headings,
+//! pictures and comments do not count; an item of a list is a paragraph. There is a list of exceptions for pages that
+//! may only shrink, and none for paragraphs.
 
 use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;
@@ -11,6 +12,9 @@ use crate::tree::{File, Tree};
 /// The mean sentence of a page has less words than this.
 const WORDS_UNDER: usize = 20;
 
+/// A paragraph, or an item of a list, has at most so many words.
+const PARAGRAPH_WORDS_MAX: usize = 120;
+
 /// The mean is cut to tenths, so that the list of exceptions can hold it.
 const MEAN: Unit = Unit { name: "words a sentence", advice: "shorten its sentences", steps: 10 };
 
@@ -18,11 +22,13 @@ const MEAN: Unit = Unit { name: "words a sentence", advice: "shorten its sentenc
 const NOT_FOR_USERS: &[&str] = &["docs/design/", "docs/decisions/", "docs/SUMMARY.md"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let pages = tree.files_ending("md").filter(|file| is_user_page(&file.path));
-    let means = pages.filter_map(|page| Some((page.path.clone(), (page.path.clone(), 0, mean(page)?))));
-    let means = means.collect();
-    Ratchet::read_as(tree, "sentences", &MEAN)
-        .map_or_else(|finding| vec![finding], |ratchet| ratchet.judge(WORDS_UNDER * MEAN.steps - 1, means))
+    let pages: Vec<&File> = tree.files_ending("md").filter(|file| is_user_page(&file.path)).collect();
+    let mean = |page: &&File| Some((page.path.clone(), (page.path.clone(), 0, mean(page)?)));
+    let means = pages.iter().filter_map(mean).collect();
+    let mut findings = Ratchet::read_as(tree, "sentences", &MEAN)
+        .map_or_else(|finding| vec![finding], |ratchet| ratchet.judge(WORDS_UNDER * MEAN.steps - 1, means));
+    findings.extend(pages.into_iter().flat_map(long_paragraphs));
+    findings
 }
 
 fn is_user_page(path: &str) -> bool {
@@ -31,30 +37,42 @@ fn is_user_page(path: &str) -> bool {
 
 /// Words a sentence of `page`, in the steps of [`MEAN`]; `None` if it has no sentence.
 fn mean(page: &File) -> Option<usize> {
-    let sentences: Vec<usize> = paragraphs(page).iter().flat_map(|text| sentences(text)).collect();
+    let sentences: Vec<usize> = paragraphs(page).iter().flat_map(|(_, text)| sentences(text)).collect();
     (sentences.iter().sum::<usize>() * MEAN.steps).checked_div(sentences.len())
 }
 
-/// The paragraphs and items of lists of a page, each in one line.
-fn paragraphs(page: &File) -> Vec<String> {
-    let mut paragraphs = vec![String::new()];
+/// The paragraphs of `page` that have too many words.
+fn long_paragraphs(page: &File) -> Vec<Finding> {
+    let finding = |(line, text): (usize, String)| {
+        let words: usize = sentences(&text).iter().sum();
+        let message = format!(
+            "a paragraph of {words} words; at most {PARAGRAPH_WORDS_MAX}: make it a list, or several paragraphs"
+        );
+        (words > PARAGRAPH_WORDS_MAX).then(|| Finding::new(&page.path, line, message))
+    };
+    paragraphs(page).into_iter().filter_map(finding).collect()
+}
+
+/// The paragraphs and items of lists of a page, each in one line, with the number of its first line.
+fn paragraphs(page: &File) -> Vec<(usize, String)> {
+    let mut paragraphs = vec![(1, String::new())];
     let (mut is_code, mut is_comment) = (false, false);
-    for (_, line) in page.lines() {
+    for (number, line) in page.lines() {
         let line = line.trim_start_matches(['>', ' ']).trim();
         let is_fence = line.starts_with("```");
         is_code ^= is_fence;
         is_comment |= line.starts_with("<!--") && !is_code;
         let is_apart = line.is_empty() || line.starts_with(['#', '|']) || line.starts_with("![");
         if is_fence || is_code || is_comment || is_apart {
-            paragraphs.push(String::new());
+            paragraphs.push((number + 1, String::new()));
             is_comment &= !line.contains("-->");
             continue;
         }
         let (is_item, text) = without_mark(line);
         if is_item {
-            paragraphs.push(String::new());
+            paragraphs.push((number, String::new()));
         }
-        if let Some(paragraph) = paragraphs.last_mut() {
+        if let Some((_, paragraph)) = paragraphs.last_mut() {
             *paragraph += text;
             paragraph.push(' ');
         }
@@ -190,6 +208,27 @@ mod tests {
         );
         assert!(page(24)[0].ends_with("set it to 24.0"), "{:?}", page(24));
         assert!(page(19)[0].ends_with("remove it"), "{:?}", page(19));
+    }
+
+    #[test]
+    fn a_paragraph_or_an_item_of_more_than_120_words_is_refused_with_its_line() {
+        let words = |count: usize| sentence(12).repeat(count / 12);
+        let page = |text: String| found(check, &[("docs/a.md", &*text)]);
+        assert!(page(format!("# A\n\n{}\n{}", words(120), words(120))).is_empty());
+        assert!(page(format!("- {}- {}", words(120), words(120))).is_empty());
+        for (text, line) in [
+            (format!("# A\n\n{}", words(132)), 3),
+            (format!("{}\n- one.\n- {}", words(12), words(132)), 4),
+            (format!("```text\n{}```\n{}", words(132), words(132)), 14),
+        ] {
+            let wanted = format!(
+                "docs/a.md:{line}: a paragraph of 132 words; at most 120: make it a list, or several paragraphs"
+            );
+            assert_eq!(page(text), [wanted]);
+        }
+        let code = format!("```text\n{}```\n| {} |\n", words(132), "w ".repeat(132));
+        assert!(page(code).is_empty());
+        assert!(found(check, &[("docs/design/a.md", &*words(132))]).is_empty());
     }
 
     #[test]
