@@ -9,13 +9,11 @@ use super::work;
 use super::work::CodeTime;
 use crate::launch::Launch;
 use crate::machine::Machine;
-use crate::notice::notice;
 use crate::output::Claim;
 use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, Told};
 use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
-use std::sync::Once;
 
 /// What a launch says of runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,20 +151,10 @@ pub(crate) fn unusual(launch: &Launch, chip: ModelledChip) -> impl Iterator<Item
     SETTINGS.iter().filter_map(told)
 }
 
-/// Reads the name of a protocol; warns once a process that an old name is old.
+/// Reads the name of a protocol.
 pub(crate) fn read_protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, ConfigError> {
-    static WARNED: Once = Once::new();
-    let found = Protocol::named(value);
-    if value == Protocol::DOORBELL_OLD_NAME {
-        WARNED.call_once(|| {
-            notice(format_args!(
-                "warning: the protocol {value} is now called {}; {source} says {value}",
-                Protocol::Doorbell
-            ));
-        });
-    }
     let allowed = || ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", "));
-    found.map(|protocol| Setting::new(source, Some(protocol))).ok_or_else(allowed)
+    Protocol::named(value).map(|protocol| Setting::new(source, Some(protocol))).ok_or_else(allowed)
 }
 
 /// Reads which place runs on which core.
@@ -210,8 +198,6 @@ mod tests {
 
     #[test]
     fn good_values_are_taken() {
-        let old = read("ISLES_CHIP_PROTOCOL", Protocol::DOORBELL_OLD_NAME).unwrap();
-        assert_eq!(old.protocol.value, Some(Protocol::Doorbell));
         for protocol in Protocol::ALL {
             let settings = read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap();
             assert_eq!(settings.protocol, Setting::new("ISLES_CHIP_PROTOCOL", Some(protocol)));

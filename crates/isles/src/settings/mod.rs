@@ -23,7 +23,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is printed at the end of a run, to standard error.
+/// What is printed at the end of a run, to standard error; [`Report::ALL`] has the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// Calls and bytes by call site.
@@ -36,6 +36,23 @@ pub enum Report {
     Balance,
     /// What a modelled chip did; nothing on another machine.
     Chip,
+}
+
+impl Report {
+    /// All of them, by their names on the command line and in `ISLES_REPORT`.
+    pub(crate) const ALL: [(&'static str, Report); 5] = [
+        ("captures", Report::Captures),
+        ("finish", Report::Finish),
+        ("messages", Report::Messages),
+        ("balance", Report::Balance),
+        ("chip", Report::Chip),
+    ];
+
+    /// The names of those that `is_allowed`, with commas.
+    pub(crate) fn names(is_allowed: impl Fn(Report) -> bool) -> String {
+        let names = Report::ALL.into_iter().filter(|(_, report)| is_allowed(*report));
+        names.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// A setting that is not allowed; nothing was started.
@@ -90,9 +107,8 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
         }
         let is_of_chips = *variable == REPORT.variable && value.split(',').any(|report| report == "chip");
         if is_of_chips && !matches!(machine, Machine::Chip(_)) {
-            return refused(format!(
-                "captures, finish with the machine {machine}, which is no modelled chip"
-            ));
+            let names = Report::names(|report| report != Report::Chip);
+            return refused(format!("{names} with the machine {machine}, which is no modelled chip"));
         }
     }
     Ok(())

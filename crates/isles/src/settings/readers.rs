@@ -35,17 +35,10 @@ pub(super) fn places(source: &str, value: &str, machine: Machine) -> Result<u32,
 pub(super) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
     let names = value.split(',').filter(|name| !name.is_empty());
     names
-        .map(|name| match name {
-            "captures" => Ok(Report::Captures),
-            "finish" => Ok(Report::Finish),
-            "messages" => Ok(Report::Messages),
-            "balance" => Ok(Report::Balance),
-            "chip" => Ok(Report::Chip),
-            _ => Err(ConfigError::new(
-                source,
-                name,
-                "captures, finish, messages, balance, chip, or several with commas",
-            )),
+        .map(|name| {
+            let found = Report::ALL.into_iter().find(|(known, _)| *known == name);
+            let allowed = || format!("{}, or several with commas", Report::names(|_| true));
+            found.map(|(_, report)| report).ok_or_else(|| ConfigError::new(source, name, allowed()))
         })
         .collect()
 }

@@ -78,9 +78,6 @@ impl Protocol {
         Protocol::Packets,
     ];
 
-    /// The name of `doorbell` up to release 0.1, accepted until the release after it.
-    pub const DOORBELL_OLD_NAME: &str = "isles";
-
     /// Those of message buffers.
     pub const OF_BUFFERS: [Protocol; 6] = [
         Protocol::Doorbell,
@@ -104,9 +101,8 @@ impl Protocol {
         }
     }
 
-    /// Returns the protocol called `name`, also by its [old name](Protocol::DOORBELL_OLD_NAME).
+    /// Returns the protocol called `name`.
     pub fn named(name: &str) -> Option<Protocol> {
-        let name = if name == Self::DOORBELL_OLD_NAME { Self::Doorbell.name() } else { name };
         Protocol::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 

@@ -1,0 +1,135 @@
+//! `isles run hf`: the same bits on every machine with any number of places, a check, files, and refusals in a line.
+
+#[path = "../../../crates/cli/tests/command/scene/mod.rs"]
+mod scene;
+
+use scene::Scene;
+use serde_json::Value;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-hf");
+
+/// What `isles run hf` with these arguments writes as JSON.
+fn document(arguments: &[&str]) -> Value {
+    let scene = Scene::new("hf");
+    let ended = scene.run(&[&["--json", "-", "--csv", "/dev/null"], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// All of a result that must not depend on the places; numbers in JSON read back to the same bits.
+fn answer(document: &Value) -> [&Value; 4] {
+    ["energy", "iterations", "orbital_energies", "dipole"].map(|name| &document[name])
+}
+
+#[test]
+fn the_answer_has_the_same_bits_on_every_machine_with_any_number_of_places_and_any_balance() {
+    let one = document(&["--basis", "3-21g", "--places", "1", "--machine", "threads"]);
+    assert_eq!(one["run"]["units"], 81);
+    for machine in ["threads", "processes", "loopback", "chip:scc"] {
+        for places in ["1", "2", "3", "5"] {
+            for balance in ["static", "dynamic", "glb"] {
+                let arguments =
+                    ["--basis", "3-21g", "--places", places, "--machine", machine, "--balance", balance];
+                let other = document(&arguments);
+                assert_eq!(answer(&other), answer(&one), "{places} places, {machine}, {balance}");
+                assert_eq!(
+                    (other["run"]["places"].to_string(), other["run"]["balance"].as_str()),
+                    (places.to_owned(), Some(balance))
+                );
+                let shares = other["run"]["shares"].as_array().unwrap();
+                if machine == "chip:scc" {
+                    assert!(shares.is_empty() && other["imbalance"].is_null());
+                } else {
+                    let units: u64 = shares.iter().map(|share| share["units"].as_u64().unwrap()).sum();
+                    assert_eq!(units, 81 * one["iterations"].as_array().unwrap().len() as u64);
+                    assert!(other["imbalance"].as_f64().unwrap() >= 1.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_says_what_its_energy_was_checked_against_and_keeps_files() {
+    let scene = Scene::new("hf-files");
+    let ended = scene.run(&["--molecule", "NH3", "--places", "2"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let heading = "nh3 in sto-3g: 10 electrons, 6 shells, 8 functions, 36 units; 2 places (processes)\n";
+    assert!(ended.stdout.starts_with(heading), "{ended:?}");
+    assert!(ended.stdout.contains("\nenergy     -55.4517532513 hartree"), "{ended:?}");
+    assert!(
+        ended.stdout.contains(" hartree from PySCF's -55.4517532513; at most 1e-9 is right\n"),
+        "{ended:?}"
+    );
+    assert!(
+        ended.stdout.ends_with("wrote  out/hf-NH3-sto-3g.json\nwrote  out/hf-NH3-sto-3g.csv\n"),
+        "{ended:?}"
+    );
+    let table = scene.result("out/hf-NH3-sto-3g.csv");
+    assert!(table.starts_with("iteration,energy,change,gradient\n1,-55."), "{table}");
+}
+
+#[test]
+fn a_molecule_and_a_basis_set_of_files_give_what_the_built_in_ones_give() {
+    let scene = Scene::new("hf-input");
+    let molecule = scene.file("h2.xyz", "2\none bohr\nH 0 0 0\nH 0 0 0.529177210903\n");
+    let sto =
+        "****\nH 0\nS 3 1.00\n3.42525091 0.15432897\n0.62391373 0.53532814\n0.16885540 0.44463454\n****\n";
+    let basis = scene.file("h.gbs", sto);
+    let [molecule, basis] = [molecule, basis].map(|path| path.display().to_string());
+    let own = document(&["--molecule", &molecule, "--basis", &basis, "--machine", "threads"]);
+    let built_in = document(&["--molecule", "h2", "--machine", "threads"]);
+    let energy = |document: &Value| document["energy"].as_f64().unwrap();
+    assert!((energy(&own) - energy(&built_in)).abs() < 1e-11, "{own}");
+    assert!(own["verification"].is_null(), "nobody has told what it should be");
+    let read = scene.run(&["--molecule", &molecule, "--json", &molecule]);
+    assert!(read.refusal().contains("another file than the molecule, which is read"), "{read:?}");
+}
+
+#[test]
+fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
+    let scene = Scene::new("hf-refused");
+    let file = |name: &str, text: &str| scene.file(name, text).display().to_string();
+    let unknown = file("unknown.xyz", "1\n\nXx 0 0 0\n");
+    let short = file("short.xyz", "3\nwater\nO 0 0 0\n");
+    let close = file("close.xyz", "2\n\nH 0 0 0\nH 0 0 0\n");
+    let heavy = file("heavy.xyz", "1\n\nZn 0 0 0\n");
+    let neon = file("neon.xyz", "1\n\nNe 0 0 0\n");
+    let bad = file("bad.nw", "H S\n1.0 oops\n");
+    let hydrogen = file("hydrogen.nw", "H S\n1.0 1.0\n");
+    let cases: [(&[&str], &str); 14] = [
+        (&["--molecule", "water"], "--molecule is \"water\"; allowed: h2, h2o"),
+        (&["--molecule", &unknown], "line 3: found `Xx 0 0 0`, expected an element from H to Ar"),
+        (&["--molecule", &heavy], "line 3: found `Zn 0 0 0`, expected an element from H to Ar"),
+        (&["--molecule", &short], "the text ends early, atom 2 of 3 is missing"),
+        (&["--molecule", &close], "atoms 1 and 2 are 0.0e0 bohr apart; allowed: at least 1e-2 bohr"),
+        (&["--molecule", "nowhere.xyz"], "nowhere.xyz cannot be read"),
+        (&["--charge", "1"], "--charge 1 leaves h2o 9 electrons; allowed: an even number"),
+        (&["--charge", "10"], "--charge 10 leaves h2o 0 electrons; allowed: a charge that leaves at least 2"),
+        (&["--charge", "-10"], "--basis sto-3g has 7 functions for 10 pairs of electrons"),
+        (&["--basis", "sto-4g"], "--basis is \"sto-4g\"; allowed: sto-3g, 3-21g, 6-31g*, or a file"),
+        (&["--basis", &bad], "line 2: found `1.0 oops`, expected an exponent"),
+        (
+            &["--molecule", &neon, "--basis", &hydrogen],
+            "has no functions for Ne; allowed: a basis set that has",
+        ),
+        (&["--convergence", "1e-20"], "a number from 1e-11 to 0.01"),
+        (&["--max-iterations", "0"], "0 is not in 1..=10000"),
+    ];
+    for (arguments, expected) in cases {
+        let ended = scene.run(&[&[], arguments].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(ended.stderr.contains(expected), "{expected}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_calculation_that_does_not_converge_fails_with_its_last_energies() {
+    let scene = Scene::new("hf-unconverged");
+    let ended = scene.run(&["--max-iterations", "3", "--places", "2"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let line = "the energy of h2o in sto-3g did not converge to 1e-10 hartree in 3 iterations: -74.";
+    assert!(ended.stderr.contains(line) && ended.stderr.contains("(iteration 3, gradient "), "{ended:?}");
+    assert!(!scene.path("out/hf-h2o-sto-3g.json").exists());
+}

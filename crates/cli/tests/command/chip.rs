@@ -1,0 +1,197 @@
+//! `isles chip` as a user sees it: the list, the drawing, the picture, and each fault of a file in its line.
+
+use crate::scene::{Ended, Scene};
+
+/// The chip to copy, which tests break.
+const MESH: &str = include_str!("../../../../chips/mesh.toml");
+
+/// Runs `isles chip` with one file of the scene.
+fn chip(verb: &str, text: &str) -> (Ended, String) {
+    let scene = Scene::new("chip");
+    let file = scene.file("my.toml", text).display().to_string();
+    let ended = scene.run(&["chip", verb, &file]);
+    scene.assert_nothing_left();
+    (ended, file)
+}
+
+#[test]
+fn the_list_names_every_chip_with_its_cores() {
+    let ended = Scene::new("chip").run(&["chip", "list"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let row = |name: &str| ended.stdout.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+    for (name, cores) in [("scc ", " 48 "), ("bluegene-p ", " 131072 "), ("c6678 ", " 8 "), ("mesh ", " 16 ")]
+    {
+        assert!(row(name).is_some_and(|row| row.contains(cores)), "{name}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_chip_is_shown_with_its_mesh_and_the_source_of_each_constant() {
+    let ended = Scene::new("chip").run(&["chip", "show", "scc"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    for part in [
+        "48 P54C cores, 24 tiles in a mesh of 6 x 4",
+        "| 36 37 |--| 38 39 |--| 40 41 |",
+        "+-M0----+",
+        "105 ns of core + 5 ns/hop of mesh",
+        "[eval] Evaluation of the SCC interconnect",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn every_chip_can_be_shown_and_the_largest_is_described() {
+    for name in ["bluegene-p", "c6678", "mesh"] {
+        let ended = Scene::new("chip").run(&["chip", "show", name]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{name}");
+        assert_eq!(ended.stdout.contains("(no drawing: "), name == "bluegene-p");
+    }
+}
+
+#[test]
+fn a_picture_is_written_where_it_was_asked_for() {
+    let scene = Scene::new("chip");
+    let ended = scene.run(&["chip", "show", "scc", "--svg", "scc.svg"]);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+    let svg = scene.result("scc.svg");
+    assert!(svg.starts_with("<svg ") && svg.contains(">46 47</text>") && svg.ends_with("</svg>\n"));
+    let shown = Scene::new("chip").run(&["chip", "show", "scc", "--svg", "-"]);
+    assert_eq!((shown.code, shown.stdout, shown.stderr.as_str()), (Some(0), svg, ""));
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_or_drawn_is_one_line() {
+    let scene = Scene::new("chip");
+    let ended = scene.run(&["chip", "show", "scc", "--svg", "no/such/folder.svg"]);
+    let start =
+        "error: --svg is \"no/such/folder.svg\"; allowed: - or a file that can be written (No such file";
+    assert!(ended.refusal().starts_with(start), "{ended:?}");
+    let refused = scene.run(&["chip", "show", "bluegene-p", "--svg", "big.svg"]);
+    assert!(refused.refusal().contains("32 x 32 x 32 tiles; allowed in a drawing: at most"), "{refused:?}");
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_file_without_fault_is_said_to_be_one() {
+    let (ended, file) = chip("check", MESH);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(ended.stdout.starts_with(&format!("{file}: no fault; 16 cores, ")), "{ended:?}");
+    assert!(ended.stdout.contains(" constants, 1 source\n"), "{ended:?}");
+}
+
+#[test]
+fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
+    let last = |text: &str| {
+        let (ended, _) = chip("check", text);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        ended.stdout.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(last(MESH), "places: up to 16 by doorbell");
+    assert_eq!(
+        last(&without_buffer_line()),
+        "places: none, because preset \"1000/1000/800\" has no buffer_line"
+    );
+    let small = MESH.replace("per_core = \"16 KiB\"", "per_core = \"64 B\"");
+    let line = last(&small);
+    assert!(
+        line.starts_with("places: none, because the message buffer of a core has 1 line, and "),
+        "{line}"
+    );
+
+    let scene = Scene::new("chip");
+    for (text, part) in [
+        (without_buffer_line(), "(preset \"1000/1000/800\" has no buffer_line)"),
+        (small, "(the message buffer of a core has 1 line, and "),
+    ] {
+        scene.leave("my.toml", &text);
+        let ended = scene.run(&["run", "bc", "--graph", "karate", "--machine", "chip:my.toml"]);
+        assert!(ended.refusal().contains(part), "{ended:?}");
+    }
+    let list = scene.run(&["chip", "list"]).stdout;
+    let row =
+        |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().nth(2);
+    assert_eq!((row("scc"), row("c6678"), row("bluegene-p")), (Some("48"), Some("none"), Some("32768")));
+}
+
+/// The mesh, without what a line of a message buffer costs.
+fn without_buffer_line() -> String {
+    let (before, rest) = MESH.split_once("[preset.\"1000/1000/800\".buffer_line]\n").unwrap();
+    let rest = rest.split_once("\n[").map_or("", |(_, rest)| rest);
+    format!("{before}[{rest}")
+}
+
+#[test]
+fn names_and_several_files_are_checked() {
+    let scene = Scene::new("chip");
+    scene.leave("a.toml", MESH);
+    scene.leave("b.toml", &MESH.replace("per_core = \"16 KiB\"", "per_core = 16"));
+    scene.leave("c", MESH);
+    let good = scene.run(&["chip", "check", "scc", "a.toml", "c"]);
+    assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
+    let starts: Vec<&str> =
+        good.stdout.lines().step_by(2).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(starts, ["scc:", "a.toml:", "c:"]);
+    let one = scene.run(&["chip", "check", "b.toml", "a.toml"]);
+    assert!(one.code == Some(2) && one.stdout.starts_with("a.toml: no fault; 16 cores"), "{one:?}");
+    let lines: Vec<&str> = one.stderr.lines().collect();
+    assert!(lines[0].starts_with("b.toml:") && lines[0].contains("buffer.per_core is 16"), "{one:?}");
+    let ends = ["the chip file b.toml has 1 fault", "error: 1 of 2 chips have faults or cannot be read"];
+    assert_eq!(lines[1..], ends);
+}
+
+#[test]
+fn each_fault_of_a_file_is_a_line_with_its_place() {
+    let broken = MESH
+        .replace("per_core = \"16 KiB\"", "per_core = 16")
+        .replace("voltage_change = \"100 us\"", "voltage_change = \"-100 us\"")
+        .replace("at = [3, 3]", "at = [3, 4]");
+    let line_of =
+        |part: &str| broken.lines().position(|line| line.starts_with(part)).map_or(0, |line| line + 1);
+    let (buffer, tile, change) =
+        (line_of("per_core = 16"), line_of("at = [3, 4]"), line_of("voltage_change"));
+    let scene = Scene::new("chip");
+    scene.leave("my.toml", &broken);
+    let run = scene.run(&["run", "bc", "--graph", "karate", "--machine", "chip:my.toml"]);
+    let start = "error: --machine is \"chip:my.toml\"; allowed: a chip file without faults (my.toml:";
+    assert!(run.refusal().starts_with(start), "{run:?}");
+    assert!(run.refusal().ends_with("; and 2 more: isles chip check my.toml)"), "{run:?}");
+    for verb in ["check", "show"] {
+        let (ended, file) = chip(verb, &broken);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        let starts = [
+            format!("{file}:{buffer}: buffer.per_core is 16; it has no unit; allowed: a size in B, KiB"),
+            format!(
+                "{file}:{tile}: memory.controller.at is [3, 4]; it is outside of the tiles; allowed: x to 3"
+            ),
+            format!(
+                "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative, not zero"
+            ),
+            format!("error: the chip file {file} has 3 faults"),
+        ];
+        assert_eq!(lines.len(), starts.len(), "{lines:?}");
+        for (line, start) in lines.into_iter().zip(starts) {
+            assert!(line.starts_with(&start), "{line}\ninstead of {start}");
+        }
+    }
+}
+
+#[test]
+fn a_chip_that_is_nowhere_is_one_line() {
+    let scene = Scene::new("chip");
+    let unknown = scene.run(&["chip", "show", "moon"]);
+    let line = "error: chip is \"moon\"; allowed: scc, bluegene-p, c6678, mesh, or a path that ends in .toml";
+    assert_eq!(unknown.refusal(), line);
+    assert_eq!(scene.run(&["chip", "check", "moon"]).refusal(), line);
+    let missing = scene.run(&["chip", "check", "./moon"]);
+    assert!(missing.refusal().starts_with("error: cannot read the chip file ./moon: "), "{missing:?}");
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let scene = Scene::new("chip");
+    let file = scene.file("my.toml", b"\xff\xfe\x00").display().to_string();
+    assert!(scene.run(&["chip", "check", &file]).refusal().contains("cannot read the chip file"));
+}

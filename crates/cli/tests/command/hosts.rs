@@ -1,0 +1,64 @@
+//! `isles launch --hosts` writes the line of whichever MPI launcher is there, and refuses what that cannot start.
+//!
+//! The launcher is a script of the scene that says which library it belongs to, and what it was told.
+
+use crate::scene::{Ended, Scene, ended, words};
+
+/// Runs `isles launch` where `mpirun` says that it is `version`.
+fn launch(version: &str, line: &str) -> Ended {
+    let scene = Scene::new("hosts");
+    let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{version}' || echo \"told $*\"\n");
+    let mpirun = scene.executable("mpirun", script);
+    let mut command = scene.isles(&words(line));
+    // Nothing else is found, nor another launcher that is installed.
+    command.env("PATH", mpirun.parent().unwrap()).env("ISLES_STALL", "60");
+    ended(command)
+}
+
+const OPEN_MPI: &str = "mpirun (Open MPI) 4.1.4";
+const MPICH: &str = "HYDRA build details:";
+
+#[test]
+fn a_dry_run_prints_the_line_in_the_words_of_the_library() {
+    let line = "launch --hosts a,b --places-per-host 3 --report finish --dry-run -- prog --own 1";
+    let told = launch(MPICH, line);
+    assert_eq!(
+        told.stdout, "mpirun -hosts a:3,b:3 -n 6 -genv ISLES_REPORT finish prog --own 1\n",
+        "{told:?}"
+    );
+    let told = launch(OPEN_MPI, line).stdout;
+    assert!(told.starts_with("mpirun --host a:3,b:3 -n 6 "), "{told}");
+    assert!(told.contains(" -x ISLES_STALL -x "), "what is set goes to the other hosts, too: {told}");
+    assert!(told.ends_with(" -x ISLES_REPORT=finish prog --own 1\n"), "{told}");
+}
+
+#[test]
+fn the_launcher_is_started_with_that_line() {
+    let told = launch(MPICH, "launch --hosts localhost --places-per-host 2 -- prog");
+    assert_eq!(
+        (told.code, told.stdout.as_str()),
+        (Some(0), "told -hosts localhost:2 -n 2 prog\n"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_started_is_said_in_one_line() {
+    for (line, says) in [
+        ("launch --hosts a,,b -- prog", "--hosts is \"a,,b\"; allowed: names or addresses of hosts"),
+        ("launch --hosts no.such.host.invalid -- prog", "allowed: hosts that have an address"),
+        ("launch --hosts localhost --places-per-host 0 -- prog", "--places-per-host is \"0\"; allowed: 1 to"),
+        (
+            "launch --hosts localhost --places 3 -- prog",
+            "--places does not go with --hosts; allowed: --places-per-host",
+        ),
+        ("launch --hosts localhost --machine threads -- prog", "--machine is \"threads\"; allowed: mpi"),
+        ("launch --hosts localhost --ui -- prog", "--ui does not go with --hosts"),
+    ] {
+        let told = launch(OPEN_MPI, line);
+        let refusal = told.refusal();
+        assert!(refusal.contains(says), "{line}: {refusal}");
+    }
+    let told = launch("Another MPI 1.0", "launch --hosts localhost -- prog");
+    assert!(told.refusal().contains("mpirun is \"Another MPI 1.0\"; allowed: that of Open MPI"), "{told:?}");
+}

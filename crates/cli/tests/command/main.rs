@@ -1,0 +1,32 @@
+//! The `isles` command, as people and scripts use it.
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles");
+
+mod apart;
+mod calibrate;
+mod chip;
+mod color;
+mod doctor;
+mod exports;
+mod glb;
+mod hosts;
+mod kill;
+mod pi;
+mod plot;
+mod power;
+#[allow(dead_code, reason = "not all that a trace holds is looked at here")]
+#[path = "../../../transport-chip/tests/chip/protobuf.rs"]
+mod protobuf;
+mod record;
+mod repro;
+mod results;
+mod run;
+mod scene;
+mod seeds;
+mod sweep;
+mod tape;
+mod trace;
+mod ui;
+mod usage;
+mod version;

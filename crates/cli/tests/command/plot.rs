@@ -1,0 +1,400 @@
+//! `isles plot`, and `--svg` of the commands that have results: pictures of what Isles itself has just written.
+//!
+//! Every shape of input is made by the command that makes it (those of the bench by hand, as measuring takes minutes),
+//! so a change of a format shows here. How figures look is the business of `isles-plot`.
+
+use crate::scene::{Ended, Scene, ended, words};
+use roxmltree::Document;
+
+/// Runs a command that must end well.
+fn run(scene: &Scene, line: &str) -> Ended {
+    let ended = scene.run(&words(line));
+    assert_eq!(ended.code, Some(0), "isles {line}: {ended:?}");
+    ended
+}
+
+/// What is in a picture.
+struct Picture {
+    title: String,
+    /// All lines of text.
+    text: String,
+    metadata: String,
+    /// Marks and bars by series.
+    counts: Vec<(String, usize)>,
+}
+
+fn picture(svg: &str) -> Picture {
+    let document = Document::parse(svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
+    let root = document.root_element();
+    let child = |name: &str| {
+        let found = root.children().find(|node| node.has_tag_name(name)).and_then(|node| node.text());
+        found.unwrap_or_else(|| panic!("no {name} in {svg}")).to_owned()
+    };
+    let texts = root.descendants().filter(|node| node.has_tag_name("text"));
+    let is_mark = |class: &str| class.split(' ').any(|class| class == "mark" || class == "bar");
+    let series =
+        root.descendants().filter_map(|node| Some((node.attribute("data-series")?.to_owned(), node)));
+    let counts = series.map(|(name, node)| {
+        (name, node.children().filter(|child| child.attribute("class").is_some_and(is_mark)).count())
+    });
+    Picture {
+        title: child("title"),
+        text: texts.filter_map(|node| node.text()).collect::<Vec<_>>().join("\n"),
+        metadata: child("metadata"),
+        counts: counts.collect(),
+    }
+}
+
+impl Picture {
+    fn of(scene: &Scene, line: &str) -> Picture {
+        picture(&run(scene, &format!("plot {line} --out -")).stdout)
+    }
+
+    fn count(&self, series: &str) -> usize {
+        self.counts.iter().filter(|(name, _)| name == series).map(|(_, count)| count).sum()
+    }
+
+    fn assert_says(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.text.contains(part), "{part:?} is not said: {}", self.text);
+        }
+    }
+}
+
+const SWEEP: &str = "sweep --app bc --graph karate --places 1,8 --dividers 2,3,16";
+
+#[test]
+fn the_json_of_a_run_is_bars_by_place_and_several_are_a_curve() {
+    let scene = Scene::new("plot");
+    for places in [1, 2, 3] {
+        let line = format!("run pi --points 20000 --machine threads --places {places} --csv /dev/null");
+        run(&scene, &format!("{line} --json {places}.json"));
+    }
+    let bars = Picture::of(&scene, "3.json");
+    assert_eq!((bars.title.as_str(), bars.count("3")), ("What each place did: pi", 3));
+    bars.assert_says(&["3 places (threads)", "seed 1", "Place", "Time at work"]);
+    assert_eq!(Picture::of(&scene, "2.json 3.json --kind bars").counts, [("2".into(), 2), ("3".into(), 3)]);
+    let curve = Picture::of(&scene, "1.json 2.json 3.json");
+    assert_eq!((curve.title.as_str(), curve.count("pi (threads)")), ("Speed-up by places", 3));
+    curve.assert_says(&["Speed-up", "ideal"]);
+    let times = Picture::of(&scene, "2.json 3.json");
+    assert_eq!(times.title, "Time by places", "without one place there is no speed-up");
+}
+
+#[test]
+fn the_summary_of_a_run_on_a_chip_is_where_time_and_energy_went() {
+    let scene = Scene::new("plot");
+    let line =
+        "run bc --graph karate --machine chip:scc --places 4 --seed 7 --json /dev/null --csv /dev/null";
+    run(&scene, &format!("{line} --summary one.json"));
+    run(&scene, &format!("{line} --governor fixed:16 --summary slow.json"));
+    let time = Picture::of(&scene, "one.json");
+    assert_eq!((time.count("working"), time.count("waiting")), (4, 4));
+    assert!(
+        time.metadata.contains("chip: chip:scc; seed: 7; command: isles plot one.json"),
+        "{}",
+        time.metadata
+    );
+    time.assert_says(&["4 places on chip:scc, doorbell", "chip:scc · seed 7"]);
+    let energy = Picture::of(&scene, "one.json --what energy");
+    assert_eq!((energy.title.as_str(), energy.count("energy")), ("Energy of each place", 4));
+    let both = Picture::of(&scene, "one.json slow.json");
+    assert_eq!(both.count("working"), 2);
+    let both = Picture::of(&scene, "one.json slow.json --what energy");
+    assert_eq!(both.count("cores with places"), 2);
+    both.assert_says(&["one", "slow", "mesh", "the rest of the chip"]);
+}
+
+#[test]
+fn the_csv_of_a_sweep_is_a_plane_and_a_speed_up_where_only_places_vary() {
+    let scene = Scene::new("plot");
+    run(&scene, &format!("{SWEEP} --csv sweep.csv --svg sweep.svg"));
+    let plane = Picture::of(&scene, "sweep.csv");
+    assert_eq!((plane.title.as_str(), plane.count("sweep")), ("Time and energy", 6));
+    plane.assert_says(&["6 settings", "8 places, 800 MHz"]);
+    let own = picture(&scene.result("sweep.svg"));
+    assert_eq!(own.title, "Time and energy: bc on chip:scc");
+    assert_eq!(own.counts.iter().map(|(_, count)| count).sum::<usize>(), 6);
+    assert!(own.metadata.contains(&format!("chip: chip:scc; command: isles {SWEEP}")), "{}", own.metadata);
+    let curve = Picture::of(&scene, "sweep.csv --kind curve");
+    assert_eq!(curve.counts, [("800 MHz".into(), 2), ("533 MHz".into(), 2), ("100 MHz".into(), 2)]);
+    let joules = Picture::of(&scene, "sweep.csv --what energy");
+    assert_eq!((joules.title.as_str(), joules.counts), ("Energy by places", curve.counts));
+
+    run(
+        &scene,
+        "sweep --app bc --graph karate --places 1,2,4 --dividers 3 --csv places.csv --svg places.svg",
+    );
+    let speedup = picture(&scene.result("places.svg"));
+    assert_eq!(speedup.title, "Speed-up by places: bc on chip:scc");
+    assert_eq!(Picture::of(&scene, "places.csv").counts, [("533 MHz".into(), 3)]);
+    // The last CSV does not name the same settings, and yet both are sweeps.
+    assert_eq!(
+        Picture::of(&scene, "sweep.csv places.csv").counts,
+        [("sweep".into(), 6), ("places".into(), 3)]
+    );
+}
+
+#[test]
+fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
+    let scene = Scene::new("plot");
+    run(&scene, "repro lines power --json rows.json --csv rows.csv --svg both.svg");
+    let both = picture(&scene.result("both.svg"));
+    // 18 times of lines and 17 powers were calibrated, one error is predicted; each stands in both panels.
+    assert_eq!((both.count("calibrated"), both.count("predicted")), (70, 2));
+    both.assert_says(&["Published figures and those of the modelled chip", "36 published figures"]);
+    let from_json = Picture::of(&scene, "rows.json");
+    assert_eq!(from_json.counts, both.counts);
+    assert_eq!(Picture::of(&scene, "rows.csv").counts, both.counts);
+
+    let curve = Picture::of(&scene, "rows.json --only lines");
+    assert_eq!((curve.count("read, Isles"), curve.count("read, published")), (9, 9));
+    curve.assert_says(&["Hops", "Time (ns)", "One line of a message buffer by distance, at 533/800/800"]);
+    assert_eq!(Picture::of(&scene, "rows.json --only lines --kind parity").count("calibrated"), 36);
+    let power = Picture::of(&scene, "rows.json --only power");
+    power.assert_says(&["Clock (MHz)", "Power (W)", "2 more figures are of other kinds"]);
+
+    run(&scene, "repro lines --svg lines.svg");
+    assert_eq!(picture(&scene.result("lines.svg")).counts, curve.counts);
+    let piped = run(&scene, "repro lines --svg -");
+    assert_eq!(picture(&piped.stdout).counts, curve.counts);
+    assert!(piped.stderr.contains("lines: one line of a message buffer"), "the table gives way: {piped:?}");
+}
+
+/// Where the marks of a picture are.
+fn places(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).unwrap();
+    document.descendants().filter_map(|node| node.attribute("transform")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_picture_on_the_page_is_what_the_command_draws() {
+    let page = include_str!("../../../../docs/pictures/results-ping-pong.svg");
+    let scene = Scene::new("plot");
+    let drawn = run(&scene, "repro ping-pong --svg -").stdout;
+    assert_eq!(
+        places(page),
+        places(&drawn),
+        "isles repro ping-pong --svg docs/pictures/results-ping-pong.svg"
+    );
+    assert!(
+        picture(page).metadata.ends_with("isles repro ping-pong --svg docs/pictures/results-ping-pong.svg")
+    );
+}
+
+/// What a session of the bench writes, with these rows: names, what is better, and medians of Isles and of two peers.
+fn session(rows: &[(&str, &str, f64, [f64; 2])]) -> String {
+    let figure = |name: &str, value: f64| {
+        format!(
+            r#"{{"contender":"{name}","name":"x","min":{value},"median":{value},"max":{value},"values":[{value}]}}"#
+        )
+    };
+    let row = |(name, better, ours, [one, other]): &(&str, &str, f64, [f64; 2])| {
+        let head = format!(r#""name":"{name}","question":"?","unit":"us","better":"{better}""#);
+        let [isles, mpich, open] =
+            [("isles", ours), ("MPICH", one), ("Open MPI", other)].map(|(name, value)| figure(name, *value));
+        format!(r#"{{{head},"isles":{isles},"peers":[{mpich},{open}],"beside":[]}}"#)
+    };
+    let rows: Vec<String> = rows.iter().map(row).collect();
+    format!(
+        r#"{{"format":3,"suite":"core","machine":{{"cpu":"A processor","cores":2,"commit":"abc"}},"runs":1,
+            "groups":[{{"name":"collective","rows":[{}]}}]}}"#,
+        rows.join(",")
+    )
+}
+
+#[test]
+fn the_json_of_the_bench_is_ratios_to_the_strongest_peer_or_a_curve_over_a_number() {
+    let scene = Scene::new("plot");
+    let rows = [
+        ("barrier-8", "less", 5.0, [32.0, 10.0]),
+        ("barrier-48", "less", 100.0, [480.0, 200.0]),
+        ("rate", "more", 10.0, [2.0, 5.0]),
+    ];
+    scene.leave("bench.json", &session(&rows));
+    let bars = Picture::of(&scene, "bench.json");
+    assert_eq!(bars.count("bench"), 3);
+    bars.assert_says(&["barrier-8 (Open MPI)", "rate (Open MPI)", "0.5", "below 1 Isles needs less"]);
+    assert!(bars.metadata.contains("measured: measured at commit abc on A processor, 2 cores"));
+    let curve = Picture::of(&scene, "bench.json --only barrier --kind curve");
+    assert_eq!(curve.counts, [("isles".into(), 2), ("MPICH".into(), 2), ("Open MPI".into(), 2)]);
+    assert_eq!(Picture::of(&scene, "bench.json --only rate").count("bench"), 1);
+}
+
+#[test]
+fn the_bench_draws_what_it_measured_and_leaves_no_file_that_nobody_asked_for() {
+    let scene = Scene::new("plot");
+    let isles = scene.executable("isles", std::fs::read(crate::PROGRAM).unwrap());
+    let json = scene.file("session.json", session(&[("barrier", "less", 1.0, [2.0, 4.0])]));
+    // Stands in for the program that measures; its last word is where the JSON goes.
+    let script = format!("#!/bin/sh\necho \"$@\"\nfor last; do :; done\ncp {} \"$last\"\n", json.display());
+    scene.executable("isles-bench", script);
+    let bench = |line: &str| {
+        let mut command = scene.program(&isles);
+        command.args(words(line));
+        ended(command)
+    };
+    let said = bench("bench core --svg bench.svg --quick");
+    assert!(said.code == Some(0) && said.stdout.starts_with("core --quick --json "), "{said:?}");
+    assert_eq!(picture(&scene.result("bench.svg")).counts.len(), 1);
+    std::fs::remove_file(scene.path("bench.svg")).unwrap();
+    scene.assert_nothing_left();
+
+    let said = bench("bench core --svg bench.svg --json own.json");
+    assert_eq!(said.stdout, "core --json own.json\n");
+    assert!(scene.path("bench.svg").is_file() && scene.path("own.json").is_file());
+    for (line, refusal) in [
+        ("bench core --svg", r#"--svg is ""; allowed: - or a file"#),
+        (
+            "bench core --list --svg x.svg",
+            r#"--svg is "x.svg"; allowed: nothing with --list; isles plot draws"#,
+        ),
+        (
+            "bench core --json - --svg x.svg",
+            r#"--json is "-"; allowed: a file, because --svg draws what is in it"#,
+        ),
+        ("bench core --json a --svg a", r#"--svg is "a"; allowed: another file than that of --json"#),
+        ("bench core --svg none/x.svg", r#"--svg is "none/x.svg"; allowed: - or a file that can be written"#),
+    ] {
+        let said = bench(line);
+        assert!(said.refusal().contains(refusal), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn any_csv_with_a_line_of_names_can_be_drawn() {
+    let scene = Scene::new("plot");
+    scene.leave(
+        "own.csv",
+        "# of a weekend\nlength (B),mine (µs),\"theirs, old (µs)\"\n1,2,3\n1024,5,\n1048576,100,200\n",
+    );
+    let curve = Picture::of(&scene, "own.csv --title Mine");
+    assert_eq!(curve.counts, [("mine".into(), 3), ("theirs, old".into(), 2)]);
+    assert_eq!(curve.title, "Mine");
+    curve.assert_says(&["Mine", "length", "1 MiB", "mine"]);
+
+    scene.leave("parts.csv", "part,time (s)\nwork,2\nwait,1\n");
+    let bars = Picture::of(&scene, "parts.csv");
+    assert_eq!(bars.count("time"), 2);
+    bars.assert_says(&["work", "wait", "time (s)"]);
+    assert_eq!(Picture::of(&scene, "own.csv --kind bars").count("mine"), 3);
+
+    scene.leave("points.csv", "what,time (s),energy (J)\nfast,1,9\nbad,2,10\nfrugal,3,1\n");
+    Picture::of(&scene, "points.csv --kind plane").assert_says(&["fast", "frugal", "time (s)", "energy (J)"]);
+    assert_eq!(Picture::of(&scene, "points.csv --kind parity").count("points"), 6);
+}
+
+#[test]
+fn the_same_words_give_the_same_bytes() {
+    let scene = Scene::new("plot");
+    run(&scene, "repro lines --json rows.json");
+    let once = run(&scene, "plot rows.json --out -").stdout;
+    assert_eq!(once, run(&scene, "plot rows.json --out -").stdout);
+    run(&scene, "plot rows.json --out file.svg");
+    assert_eq!(picture(&scene.result("file.svg")).counts, picture(&once).counts);
+}
+
+/// Files that are no results, and what is said of each after its name.
+const BAD_FILES: &[(&str, &str, &str)] = &[
+    ("empty.json", "", "is empty; allowed: the JSON of isles run"),
+    ("broken.json", "{\"run\": ", "is no JSON (EOF while parsing"),
+    ("other.json", "{\"a\": 1}", "holds JSON with the fields a; allowed"),
+    ("list.json", "[]", "holds JSON that is no object"),
+    ("old.json", "{\"format\": 2, \"groups\": []}", "has format 2, and this version reads format 3"),
+    (
+        "half.json",
+        "{\"run\": {\"version\": \"0.1.0\"}}",
+        "lacks what its schema promises (missing field `machine`",
+    ),
+    ("none.json", "{\"schema\": \"isles.repro.1\", \"chip\": \"scc\", \"rows\": []}", "has no rows"),
+    ("infinite.csv", "a,b\n1,2\n2,inf\n", "has \"inf\" in line 3 under b, which is no finite number"),
+    ("words.csv", "a,b\n1,two\n", "has \"two\" in line 2 under b"),
+    ("gap.csv", "a,b\n,2\n", "has an empty cell under a"),
+    ("ragged.csv", "a,b\n1,2\n1\n", "has 1 of 2 cells in line 3"),
+    ("nameless.csv", "1,2\n3,4\n", "begins with numbers (1,2)"),
+    ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,,2\n", "has an empty cell under time_s"),
+    ("short.csv", "a,b\n", "has names and no line of values"),
+    ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,x,2\n", "has \"x\" in line 2 under time_s"),
+];
+
+#[test]
+fn files_that_are_no_results_are_refused_with_what_is_wrong() {
+    let scene = Scene::new("plot");
+    for (name, text, says) in BAD_FILES {
+        let path = scene.file(name, text);
+        let refusal = scene.run(&["plot", path.to_str().unwrap(), "--out", "x.svg", "--kind", "curve"]);
+        let line = refusal.refusal();
+        assert!(line.contains(name) && line.contains(says), "{says}: {line}");
+    }
+    let long = scene.file("long.csv", "a,b\n".to_owned() + &"1,2\n".repeat(20_001));
+    let refusal = scene.run(&["plot", long.to_str().unwrap(), "--out", "x.svg"]);
+    assert!(
+        refusal.refusal().contains("has 20001 lines of values, and a picture shows at most 20000"),
+        "{refusal:?}"
+    );
+    let bytes = scene.file("bytes.csv", b"\xff\xfe");
+    let refusal = scene.run(&["plot", bytes.to_str().unwrap(), "--out", "x.svg"]);
+    assert!(refusal.refusal().contains("a file that can be read (it is no text in UTF-8)"), "{refusal:?}");
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_before_anything_is_written() {
+    let scene = Scene::new("plot");
+    let good = scene.file("good.csv", "a,b\n1,2\n");
+    let good = good.to_str().unwrap();
+    let chip = scene.file(
+        "chip.json",
+        r#"{"run":{"version":"0.1.0","machine":"chip:scc","places":2,"seconds":1.0,"shares":[]}}"#,
+    );
+    let chip = chip.to_str().unwrap();
+    for (arguments, says) in [
+        (
+            vec!["none.json", "--out", "x.svg"],
+            r#"is "none.json"; allowed: a file that can be read (No such file"#,
+        ),
+        (vec![good, "--out", good], "allowed: another file than the results, which is read"),
+        (
+            vec![good, "--out", "none/x.svg"],
+            r#"--out is "none/x.svg"; allowed: - or a file that can be written"#,
+        ),
+        (
+            vec![good, "--out", "x.svg", "--kind", "pie"],
+            r#"--kind is "pie"; allowed: curve, bars, parity, plane"#,
+        ),
+        (vec![good, "--out", "x.svg", "--only", "lines"], "allowed: nothing for a CSV with a line of names"),
+        (
+            vec![good, "--out", "x.svg", "--what", "energy"],
+            r#"--what is "energy"; allowed: nothing for a CSV"#,
+        ),
+        (vec![good, chip, "--out", "x.svg"], "is the JSON of a run; allowed: a CSV with a line of names as"),
+        (
+            vec![chip, "--out", "x.svg"],
+            "a run that does not say what each place did; allowed: one on threads",
+        ),
+        (
+            vec![chip, "--out", "x.svg", "--kind", "plane"],
+            "--kind is \"plane\"; allowed: bars, curve for the JSON",
+        ),
+        (vec![good], "--out <FILE>"),
+        (vec!["--out", "x.svg"], "<FILE>..."),
+    ] {
+        let refusal = scene.run(&[&["plot"][..], &arguments].concat());
+        let line = refusal.refusal();
+        assert!(line.contains(says), "{says}: {line}");
+    }
+    for line in
+        ["repro lines --json a --svg a", "repro lines --svg none/x.svg", "sweep --app bc --svg none/x.svg"]
+    {
+        assert!(scene.run(&words(line)).refusal().contains("--svg is "), "{line}");
+    }
+    let refusal = scene.run(&words(&format!("{SWEEP} --csv - --svg -")));
+    assert!(
+        refusal.refusal().contains("--svg is \"-\"; allowed: another file than that of --csv"),
+        "{refusal:?}"
+    );
+    let rows = scene.file("rows.json", run(&scene, "repro lines --json -").stdout);
+    let refusal = scene.run(&["plot", rows.to_str().unwrap(), "--out", "x.svg", "--only", "echo"]);
+    assert!(refusal.refusal().contains("--only is \"echo\"; allowed: lines"), "{refusal:?}");
+    scene.assert_nothing_left();
+}

@@ -1,0 +1,279 @@
+//! Runs that are recorded: what lies in the run directory, what an observer sees, and what is refused.
+
+use isles_telemetry::{
+    COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, ProgressSample, RunDirectory, RunEnd, Sample,
+};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// A folder of one test, which is removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("isles-record-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The command in this folder.
+    fn isles(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(crate::PROGRAM);
+        command.current_dir(&self.0).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.isles(arguments).output().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn total(sample: &Sample, counter: CounterId) -> u64 {
+    sample.places.iter().map(|place| place.value(counter)).sum()
+}
+
+#[test]
+fn each_machine_leaves_a_whole_log_and_the_same_answer() {
+    let scratch = Scratch::new("machines");
+    let mut answers = Vec::new();
+    for (machine, mesh) in [("threads", None), ("processes", None), ("chip:scc", Some((6, 4)))] {
+        let directory = machine.replace(':', "-");
+        let output = scratch.run(&[
+            "run",
+            "bc",
+            "--graph",
+            "karate",
+            "--places",
+            "4",
+            "--machine",
+            machine,
+            "--record",
+            &directory,
+            "--csv",
+            "scores.csv",
+        ]);
+        assert!(output.status.success(), "{machine}: {}", text(&output.stderr));
+        answers.push(std::fs::read_to_string(scratch.path("scores.csv")).unwrap());
+        let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+        assert_eq!(run.end(), Some((RunEnd::Ended, None)), "{machine}");
+        assert_eq!(run.gaps(), 0);
+        let description = run.description();
+        assert_eq!((description.machine.as_str(), description.places), (machine, 4));
+        assert_eq!(description.mesh.as_ref().map(|mesh| (mesh.columns, mesh.rows)), mesh);
+        assert!(description.arguments.contains(&"karate".to_owned()));
+        let last = run.samples(run.len() - 1, run.len()).remove(0);
+        let received = total(&last, CounterId::MessagesReceived);
+        assert!(total(&last, CounterId::Tasks) > 0 && received > 0, "{machine}: {last:?}");
+        assert_eq!(last.progress, ProgressSample { done: 34, total: 34, unit: "sources".to_owned() });
+        assert!(total(&last, CounterId::MessagesSent) >= received, "{machine}");
+        let pairs: u64 = last.pairs.iter().map(|pair| pair.messages).sum();
+        assert_eq!(pairs, total(&last, CounterId::MessagesSent), "{machine}");
+        assert_eq!(last.links.is_empty(), mesh.is_none());
+        assert_eq!(last.places[0].value(CounterId::ClockKilohertz) > 0, mesh.is_some());
+        assert!(!scratch.path(&directory).join("observe.sock").exists(), "the socket goes with the run");
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+}
+
+#[test]
+fn applications_say_how_far_they_are() {
+    let scratch = Scratch::new("progress");
+    // Whether all steps are done at the end: an evolution, or the rounds of a kernel, may need fewer than are allowed.
+    let applications: [(&[&str], &str, u64, bool); 5] = [
+        (&["hf", "--molecule", "h2", "--balance", "dynamic"], "units", 4, true),
+        (&["hf", "--molecule", "h2", "--balance", "glb"], "units", 4, true),
+        (&["pi", "--points", "1000000"], "batches", 1, true),
+        (&["ga", "--islands", "3", "--generations-max", "40"], "generations", 120, false),
+        (&["imsuite", "--kernel", "KC", "--generate", "32"], "rounds", 2 * 3 * 3 * 2, false),
+    ];
+    for (number, (application, unit, least, is_exact)) in applications.into_iter().enumerate() {
+        for machine in ["processes", "chip:scc"] {
+            let directory = format!("{number}-{}", machine.replace(':', "-"));
+            let common = ["--places", "2", "--machine", machine, "--record", &directory];
+            let output = scratch.run(&[&["run"], application, &common].concat());
+            assert!(output.status.success(), "{application:?}, {machine}: {}", text(&output.stderr));
+            let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+            let ProgressSample { done, total, unit: said } =
+                run.samples(run.len() - 1, run.len()).remove(0).progress;
+            assert_eq!(said, unit, "{application:?}, {machine}");
+            assert!(total >= least && total % least == 0, "{application:?}, {machine}: {done} of {total}");
+            assert!(0 < done && done <= total, "{application:?}, {machine}: {done} of {total}");
+            assert!(done == total || !is_exact, "{application:?}, {machine}: {done} of {total}");
+        }
+    }
+}
+
+#[test]
+fn a_recorded_run_on_a_chip_is_the_same_run() {
+    let scratch = Scratch::new("digest");
+    let arguments = ["run", "bc", "--graph", "karate", "--machine", "chip:scc", "--report", "chip"];
+    let plain = scratch.run(&arguments);
+    let recorded = scratch.run(&[&arguments[..], &["--record", "run"]].concat());
+    let digest = |output: &Output| {
+        let told = text(&output.stderr);
+        told.lines().find(|line| line.starts_with("digest")).map(str::to_owned).expect("a digest is told")
+    };
+    assert_eq!(digest(&plain), digest(&recorded));
+}
+
+/// What a process has had of the processors, by the accounts of the system: hundredths of a second.
+fn time_used(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    // Fields 14 and 15 of proc_pid_stat(5), the third of which is the first here.
+    let ticks = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap());
+    Duration::from_millis(10 * ticks.sum::<u64>())
+}
+
+/// Starts a run that is recorded into `run`, and reads its counters.
+fn observed(scratch: &Scratch, run: &[&str]) -> (Child, PagesReader) {
+    let mut child = scratch.isles(run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let file = loop {
+        match ObserverLink::connect(&scratch.path("run")) {
+            Ok((_, file)) => break file,
+            Err(error) => assert!(child.try_wait().unwrap().is_none(), "{error}"),
+        }
+        std::thread::yield_now();
+    };
+    (child, PagesReader::open(file).unwrap())
+}
+
+#[test]
+fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
+    let scratch = Scratch::new("fresh");
+    let run = ["run", "bc", "--rmat", "medium", "--machine", "chip:scc", "--places", "8", "--record", "run"];
+    let (mut child, mut reader) = observed(&scratch, &run);
+    // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as
+    // often as eight places compute a source each, which in a debug build is some ten times a second.
+    let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 10;
+    while !has_begun(&reader.read().unwrap()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    let mut copies = || reader.read().unwrap().places[0].copies;
+    // By the time that the run itself gets of the processors, which is less where the machine does other work.
+    let (mut last, mut changed, mut ages) = (copies(), time_used(child.id()), Vec::new());
+    while ages.len() < 16 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        let now = copies();
+        if now != last {
+            let time = time_used(child.id());
+            ages.push(time - changed);
+            (last, changed) = (now, time);
+        }
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ages.sort();
+    assert!(ages[8] < Duration::from_secs(1), "{ages:?}");
+}
+
+/// A place that gave way after each source was said to have run one task for seconds.
+#[test]
+fn the_counters_of_a_place_whose_turns_are_long_are_new_after_some_of_them() {
+    let scratch = Scratch::new("turns");
+    let run = ["run", "bc", "--rmat", "16,0.55,0.1,0.1,0.25", "--places", "2", "--record", "run"];
+    let (mut child, mut reader) = observed(&scratch, &run);
+    // Of place 1 and, when they were last seen to change, the sources that both have done.
+    let (mut last, mut done, mut between) = (None, 0, Vec::new());
+    while between.len() < 6 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        let sample = reader.read().unwrap();
+        if sample.progress.done > 0 && last != Some(sample.places[1].copies) {
+            last = Some(sample.places[1].copies);
+            between.push(sample.progress.done - std::mem::replace(&mut done, sample.progress.done));
+        }
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Both together do 128 while one of them takes as many turns as are counted without a look at the time.
+    assert!(between[1..].iter().all(|sources| *sources < 64), "{between:?}");
+}
+
+#[test]
+fn an_observer_sees_a_run_while_it_runs_and_its_end_when_it_is_killed() {
+    let scratch = Scratch::new("live");
+    let mut child = scratch
+        .isles(&["run", "uts", "--depth", "30", "--places", "2", "--record", "run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (link, file) = loop {
+        match ObserverLink::connect(&scratch.path("run")) {
+            Ok(connected) => break connected,
+            Err(error) => assert!(child.try_wait().unwrap().is_none(), "{error}"),
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(link.description().places, 2);
+    let mut reader = PagesReader::open(file).unwrap();
+    // Until both places have done something.
+    let is_busy = |sample: &Sample| sample.places.iter().all(|place| place.value(CounterId::BusyTime) > 0);
+    while !is_busy(&reader.read().unwrap()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    assert!(link.is_alive());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while link.is_alive() {
+        std::thread::yield_now();
+    }
+    let last = reader.read().unwrap();
+    assert_eq!(last.end, RunEnd::Running, "it could not say how it ended");
+    let run = LogReader::open(&RunDirectory::log_path(&scratch.path("run"))).unwrap();
+    assert!(run.end().is_none() && !run.is_empty());
+}
+
+#[test]
+fn a_directory_that_is_not_empty_and_machines_that_cannot_are_refused() {
+    let scratch = Scratch::new("refused");
+    std::fs::write(scratch.path("full"), "").unwrap();
+    let refusal = |arguments: &[&str]| {
+        let output = scratch.run(&[&["run", "pi", "--places", "2"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let told = refusal(&["--record", "."]);
+    assert_eq!(
+        told,
+        "error: --record is \".\"; allowed: a directory that is empty or not there yet; this one is not empty\n"
+    );
+    assert!(refusal(&["--record", "full"]).starts_with("error: --record is \"full\"; allowed: "));
+    assert!(refusal(&["--record", &"x".repeat(200)]).contains("too long for a socket"));
+    let told = refusal(&["--record", "new", "--machine", "loopback"]);
+    assert!(told.contains("nothing with the machine loopback"), "{told}");
+    assert!(!scratch.path("new").exists());
+}
+
+#[test]
+fn the_table_of_counters_is_printed() {
+    let output = Scratch::new("counters").run(&["counters"]);
+    let told = text(&output.stdout);
+    assert_eq!(told.lines().count(), COUNTERS.len());
+    for counter in COUNTERS {
+        let line =
+            told.lines().find(|line| line.split(' ').next() == Some(counter.name)).expect(counter.name);
+        assert!(line.contains(counter.unit) && line.ends_with(counter.description));
+    }
+}

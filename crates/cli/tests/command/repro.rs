@@ -1,0 +1,297 @@
+//! `isles repro` as a user sees it: the pages hold what the command prints, and what cannot be is said in a line.
+//!
+//! Whether a figure is in its band is no matter of these tests, but for those that have been: one that leaves its band
+//! shows as a change of its page, which names it.
+
+use crate::scene::{Ended, Scene, words};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The variable with which the tests write the pages anew instead of comparing them.
+const WRITE: &str = "ISLES_TEST_WRITE_REPRODUCTION";
+
+/// The page that lists the experiments.
+const INDEX: &str = "reproduction.md";
+
+/// The path of a page of the book.
+fn path(page: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page)
+}
+
+fn text(page: &str) -> String {
+    fs::read_to_string(path(page)).unwrap_or_else(|error| panic!("docs/{page}: {error}"))
+}
+
+/// The page of an experiment.
+fn page_of(experiment: &str) -> String {
+    format!("reproduction/{experiment}.md")
+}
+
+/// Compares what stands between the marks of a page, or writes it.
+fn check_page(page: &str, mark: &str, wanted: &str) {
+    let (text, wanted) = (text(page), wanted.trim());
+    let (before, rest) = text.split_once(mark).unwrap_or_else(|| panic!("docs/{page} lacks {mark}"));
+    let (found, after) = rest.split_once("<!-- end -->").expect("the page has the second mark");
+    if found.trim() == wanted {
+        return;
+    }
+    if std::env::var_os(WRITE).is_some() {
+        let written = format!("{before}{mark}\n\n{wanted}\n\n<!-- end -->{after}");
+        return fs::write(path(page), written).unwrap();
+    }
+    let (page_says, now) = first_difference(found, wanted).unwrap_or_default();
+    panic!(
+        "docs/{page} says\n{page_says}\nand the command\n{now}\n\
+         {WRITE}=1 cargo test -p isles-cli --test command repro::pages writes it"
+    );
+}
+
+fn repro(arguments: &[&str]) -> Ended {
+    let scene = Scene::new("repro");
+    let ended = scene.run(&[&["repro"], arguments].concat());
+    scene.assert_nothing_left();
+    ended
+}
+
+fn refused(arguments: &[&str]) -> String {
+    repro(arguments).refusal().to_owned()
+}
+
+/// The line where two texts part.
+fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(&'a str, &'a str)> {
+    let lines = |text: &'a str| text.trim().lines().chain([""]);
+    lines(one).zip(lines(other)).find(|(one, other)| one != other)
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    for flag in ["--csv", "--json", "--markdown"] {
+        let ended = repro(&["lines", flag, "/dev/full"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("error: cannot write /dev/full: No space left"), "{ended:?}");
+    }
+}
+
+#[test]
+fn the_pages_hold_what_the_command_prints() {
+    let ended = repro(&["--markdown", "-"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let left_out =
+        "Left out (they run Isles itself, betweenness, hf and at-opt for minutes): isles repro echo teams rates \
+        betweenness hf ga at-opt
+";
+    assert!(ended.stderr.contains(left_out), "{ended:?}");
+    let mut sections = ended.stdout.split("\n### ");
+    check_page(INDEX, "<!-- isles repro -->", sections.next().unwrap_or_default());
+    for section in sections {
+        let (name, table) = section.split_once('\n').expect("a section begins with its name");
+        check_page(&page_of(name), &format!("<!-- isles repro {name} -->"), table);
+    }
+}
+
+#[test]
+fn the_list_of_pages_has_each_experiment_with_its_verdicts() {
+    let (list, index) = (repro(&["--list"]).stdout, text(INDEX));
+    for name in list.lines().filter_map(|line| line.split(' ').next()) {
+        let row = index.lines().find(|row| row.starts_with(&format!("| [{name}](")));
+        let row = row.unwrap_or_else(|| panic!("docs/{INDEX} lacks {name}"));
+        if !row.contains(&page_of(name)) || name == "echo" {
+            continue; // its rows do not stand on a page
+        }
+        let rows = verdicts(text(&page_of(name)).lines());
+        let [inside, outside, alone] =
+            ["in", "OUT", "-"].map(|verdict| rows.iter().filter(|(_, of_row)| of_row == verdict).count());
+        let counts = format!(" | {inside} | {outside} | {alone} |");
+        assert!(row.ends_with(&counts), "docs/{INDEX} says\n{row}\nand its page{counts}");
+    }
+}
+
+#[test]
+fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
+    let scene = Scene::new("repro");
+    let (csv, json) = (scene.path("rows.csv"), scene.path("rows.json"));
+    let (csv, json) = (csv.display().to_string(), json.display().to_string());
+    let ended = scene.run(&["repro", "flush", "--csv", &csv, "--json", &json]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(ended.stdout.contains("V8   all 8,192 lines"), "{ended:?}");
+    assert!(
+        ended.stdout.ends_with(
+            "0 of 4 published figures are OUT of their bands; of the 4 that must be in them, 0.\n"
+        ),
+        "{ended:?}"
+    );
+    let table = scene.result("rows.csv");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis");
+    assert_eq!(lines[2], "flush,V8,\"64 lines\",,26700,26700,0,10,in,calibrated");
+    assert_eq!(lines.len(), 5);
+    let report: Value = serde_json::from_str(&scene.result("rows.json")).unwrap();
+    assert_eq!(report["schema"], "isles.repro.1");
+    let row = &report["rows"][3];
+    assert_eq!((row["figure"].as_str(), row["ours"].as_f64()), (Some("all 8,192 lines"), Some(582_000.0)));
+    assert_eq!((row["verdict"].as_str(), row["required"].as_bool()), (Some("in"), Some(true)));
+}
+
+#[test]
+fn an_experiment_with_a_library_says_what_its_instructions_cost_and_what_another_choice_gives() {
+    let ended = repro(&["bisection"]);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert!(lines[1].starts_with("  instructions: nothing beside the lines"), "{ended:?}");
+    let of = |name: &str| lines.iter().find(|line| line.contains(name)).expect("the row is there");
+    assert!(of("V3   alone ").ends_with("in   calibrated"), "{ended:?}");
+    assert!(of("     alone, iRCCE's instructions ").ends_with("OUT  predicted"), "{ended:?}");
+    assert!(lines.last().is_some_and(
+        |line| line.starts_with("2 of 6 ") && line.ends_with("of the 3 that must be in them, 0.")
+    ));
+    let flush = repro(&["flush"]).stdout;
+    assert!(!flush.contains("instructions"), "it has none");
+    assert!(!flush.contains("Left out"), "it was asked for alone");
+}
+
+#[test]
+fn what_goes_to_standard_output_is_alone_there() {
+    let ended = repro(&["flush", "--csv", "-"]);
+    assert_eq!(ended.stdout.lines().count(), 5, "{ended:?}");
+    assert!(ended.stderr.contains("all 8,192 lines"), "{ended:?}");
+}
+
+#[test]
+fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
+    let list = repro(&["--list"]).stdout;
+    let by_name = list.lines().filter_map(|line| line.strip_suffix("; only by name"));
+    let names: Vec<&str> = by_name.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["echo", "teams", "rates", "betweenness", "hf", "ga", "at-opt"]);
+    let generated = repro(&["--markdown", "-"]).stdout;
+    assert!(names.iter().all(|name| !generated.contains(&format!("### {name}\n"))));
+}
+
+/// The figures of a table with their verdicts, those without a published value included.
+fn verdicts<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    cells.filter(|cells| cells.len() == 10).map(|cells| (cells[2].to_owned(), cells[7].to_owned())).collect()
+}
+
+#[test]
+fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack() {
+    let ended = repro(&["rates", "--markdown", "-"]);
+    let now = verdicts(ended.stdout.lines());
+    assert_eq!(verdicts(text(&page_of("rates")).lines()), now);
+    let out = |(_, verdict): &&(String, String)| verdict == "OUT";
+    let names: Vec<&str> = now.iter().filter(out).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "stencil out of memory, time of 48 cores at 400 MHz against 24 at 800",
+            "a loop that streams, least energy between the ends against that at 100 MHz"
+        ]
+    );
+}
+
+#[test]
+fn a_call_there_and_back_takes_as_long_each_time_and_the_longer_the_more() {
+    let rows = |ended: Ended| -> Vec<f64> {
+        // The names have a comma of their own.
+        let lines = ended.stdout.lines().skip(1).map(|line| line.split(',').nth(6).unwrap().parse().unwrap());
+        lines.collect()
+    };
+    let (one, other) = (rows(repro(&["echo", "--csv", "-"])), rows(repro(&["echo", "--csv", "-"])));
+    assert_eq!(one, other);
+    assert_eq!(one.len(), 54);
+    assert!(
+        one.chunks(9).all(|protocol| protocol.is_sorted() && protocol[8] > 100.0 * protocol[0]),
+        "{one:?}"
+    );
+}
+
+#[test]
+fn broadcasts_of_other_lengths_and_trees_come_beside_the_published_ones() {
+    let plain = repro(&["broadcast", "--csv", "-"]).stdout;
+    let ended = repro(&["broadcast", "--lines", "32,4", "--children", "47,2", "--csv", "-"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = ended.stdout.strip_prefix(&plain).unwrap_or_else(|| panic!("{ended:?}"));
+    let row = |text: &str, figure: &str| -> f64 {
+        let line = text.lines().find(|line| line.contains(&format!("\"{figure}\"")));
+        let line = line.unwrap_or_else(|| panic!("{figure} in {text}"));
+        let (_, cells) = line.rsplit_once("\",").unwrap();
+        cells.split(',').nth(2).unwrap().parse().unwrap()
+    };
+    assert_eq!(asked.lines().count(), 2 * (5 + 2 * 2), "{asked}");
+    for form in ["OC-Bcast", "asynchronous"] {
+        let published = row(&plain, &format!("{form}, 32 lines"));
+        assert_eq!(row(asked, &format!("{form}, k = 47, 32 lines")), published);
+        assert!(row(asked, &format!("{form}, k = 2, 4 lines")) < published);
+    }
+    assert!(row(asked, "binomial, 4 lines") < row(asked, "serial sends, 4 lines"));
+}
+
+#[test]
+fn broadcasts_that_cannot_be_asked_for_are_refused_before_anything_runs() {
+    for (arguments, says) in [
+        ("broadcast --lines 0", "--lines is \"0\"; allowed: whole numbers from 1 to 4096, with commas"),
+        ("broadcast --lines 1,x", "--lines is \"1,x\"; allowed: whole numbers from 1 to 4096, with commas"),
+        (
+            "broadcast --lines 4 --children 48",
+            "--children is \"48\"; allowed: whole numbers from 1 to 47, with commas",
+        ),
+        ("broadcast --children 2", "--children is \"2\"; allowed: nothing without --lines"),
+        ("flush --lines 4", "--lines is \"4\"; allowed: nothing without the experiment broadcast"),
+    ] {
+        assert_eq!(refused(&words(arguments)), format!("error: {says}"));
+    }
+}
+
+#[test]
+fn an_unknown_experiment_is_named_with_those_that_are_known() {
+    let line = refused(&["ping"]);
+    assert!(line.starts_with("error: the experiment is \"ping\"; allowed: lines, bandwidth, "), "{line}");
+    let list = repro(&["--list"]);
+    let names: Vec<&str> = list.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(line.ends_with(&names.join(", ")), "{line}");
+}
+
+#[test]
+fn several_experiments_run_in_the_order_of_their_names_and_each_once() {
+    let run = |names: &[&str]| {
+        let ended = repro(&[names, &["--csv", "-"]].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.stdout
+    };
+    let (flush, bisection, both) =
+        (run(&["flush"]), run(&["bisection"]), run(&["flush", "bisection", "flush"]));
+    let (_, rows) = bisection.split_once('\n').unwrap();
+    assert_eq!(both, format!("{flush}{rows}"));
+}
+
+#[test]
+fn names_that_are_not_known_are_refused_together_before_anything_runs() {
+    let line = refused(&["flush", "ping", "echo", "pong"]);
+    assert!(
+        line.starts_with("error: the experiments are \"ping\", \"pong\"; allowed: lines, bandwidth, "),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
+    for flag in ["--csv", "--json", "--markdown"] {
+        let line = refused(&["flush", flag, "/no/such/folder/rows"]);
+        assert!(line.starts_with(&format!("error: {flag} is \"/no/such/folder/rows\"; allowed: ")), "{line}");
+    }
+    let line = refused(&["flush", "--csv", "-", "--json", "-"]);
+    assert_eq!(line, "error: --json is \"-\"; allowed: another file than that of --csv");
+}
+
+#[test]
+fn the_last_line_says_how_many_figures_are_out_and_a_strict_run_passes_if_none_must_be_in() {
+    let last = |arguments: &[&str]| {
+        let ended = repro(arguments);
+        (ended.code, ended.stdout.lines().last().unwrap_or_default().to_owned(), ended.stderr)
+    };
+    let all_in = "0 of 4 published figures are OUT of their bands; of the 4 that must be in them, 0.";
+    let some_out = "4 of 26 published figures are OUT of their bands; of the 0 that must be in them, 0.";
+    for (experiment, said) in [("flush", all_in), ("ping-pong", some_out)] {
+        assert_eq!(last(&[experiment]), (Some(0), said.to_owned(), String::new()));
+        assert_eq!(last(&[experiment, "--strict"]), (Some(0), said.to_owned(), String::new()));
+    }
+}

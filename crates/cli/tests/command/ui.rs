@@ -1,0 +1,249 @@
+//! The live page beside a run: it is served, it goes with the run or is kept, and the run does not depend on it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Builds the server beside the command, if the build of the tests has not.
+fn with_server() {
+    let isles = PathBuf::from(crate::PROGRAM);
+    if isles.with_file_name("isles-dashboard").is_file() {
+        return;
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "--package", "isles-dashboard", "--manifest-path"]);
+    cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+    if isles.parent().is_some_and(|folder| folder.ends_with("release")) {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success());
+}
+
+/// A folder of one test, which is removed at its end; runs leave their scratch there.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("isles-ui-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn isles(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(crate::PROGRAM);
+        command.current_dir(&self.0).env("XDG_RUNTIME_DIR", &self.0).args(arguments).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn folders_of_runs(&self) -> usize {
+        let entries = std::fs::read_dir(&self.0).unwrap().filter_map(Result::ok);
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("isles-")).count()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The port and the token that a run has printed.
+fn address(child: &mut Child) -> (u16, String) {
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert_ne!(errors.read_line(&mut line).unwrap(), 0, "no address is printed");
+        if let Some(known) = address_in(&line) {
+            std::thread::spawn({
+                move || _ = errors.read_to_string(&mut String::new()) // somebody has to take it
+            });
+            return known;
+        }
+    }
+}
+
+/// The port and the token in a line, if it has them.
+fn address_in(line: &str) -> Option<(u16, String)> {
+    let (_, rest) = line.split_once("http://127.0.0.1:")?;
+    let (port, token) = rest.trim().split_once("/#token=")?;
+    Some((port.parse().ok()?, token.to_owned()))
+}
+
+/// What the server answers to a program with the token.
+fn get((port, token): &(u16, String), path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");
+    stream.write_all(format!("{head}Authorization: Bearer {token}\r\n\r\n").as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The snapshots that the server sends to a reader, one after the other.
+fn snapshots((port, token): &(u16, String)) -> impl Iterator<Item = String> + use<> {
+    let mut stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+    let head = format!("GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
+    stream.write_all(format!("{head}Authorization: Bearer {token}\r\n\r\n").as_bytes()).unwrap();
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+}
+
+/// The processes that a run has started.
+fn children_of(child: &Child) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let parent = format!("PPid:\t{}\n", child.id());
+    let is_child = |process: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        status.is_ok_and(|status| status.contains(&parent))
+    };
+    processes.filter(is_child).collect()
+}
+
+/// The process of the server that a run has started.
+fn server_of(child: &Child) -> Option<i32> {
+    children_of(child).into_iter().find(|process| {
+        let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        // The system cuts names.
+        name.starts_with("isles-dashboard")
+    })
+}
+
+#[test]
+fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
+    with_server();
+    let scratch = Scratch::new("killed");
+    let arguments = ["run", "uts", "--tree", "T1", "--places", "2", "--ui"];
+    let mut child = scratch.isles(&arguments).spawn().unwrap();
+    let known = address(&mut child);
+    let run = get(&known, "/api/v1/run");
+    assert!(
+        run.contains("\"machine\":\"processes\",\"mode\":\"live\"")
+            && run.contains("isles-uts\",\"arguments\":[\"--tree\",\"T1\""),
+        "{run}"
+    );
+    let server = server_of(&child).expect("a server was started");
+    assert!(Command::new("kill").args(["-9", &server.to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("4130071 nodes as published"));
+    assert_eq!(scratch.folders_of_runs(), 0, "the folder of the run goes with it");
+}
+
+#[test]
+fn how_far_a_run_is_is_shown_while_it_runs() {
+    with_server();
+    for machine in ["processes", "chip:scc"] {
+        let scratch = Scratch::new("progress");
+        let arguments = ["run", "bc", "--rmat", "large", "--places", "2", "--machine", machine, "--ui"];
+        let mut child = scratch.isles(&arguments).spawn().unwrap();
+        let known = address(&mut child);
+        let done = snapshots(&known).find_map(|snapshot| {
+            let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
+            let (done, rest) = told.split_once(',')?;
+            assert!(rest.starts_with("\"total\":"), "{rest}");
+            let total: u64 = rest["\"total\":".len()..].split('}').next()?.parse().ok()?;
+            done.parse::<u64>().ok().filter(|done| 0 < *done && *done < total)
+        });
+        assert!(done.is_some(), "{machine}: nothing between the first source and the last is shown");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
+    with_server();
+    let scratch = Scratch::new("kept");
+    let arguments =
+        ["run", "bc", "--graph", "karate", "--places", "2", "--ui", "--keep-ui", "--record", "run"];
+    let mut child = scratch.isles(&arguments).spawn().unwrap();
+    let known = address(&mut child);
+    // Whether it came in time for the run or found its log: in the end the state is the same.
+    while !get(&known, "/metrics").contains("isles_run_running 0") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended although it is kept");
+        std::thread::yield_now();
+    }
+    let server = server_of(&child).expect("the server is kept");
+    assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    assert!(scratch.0.join("run/events.log").is_file());
+    let report = scratch.isles(&["report", "run", "--html", "report.html"]).output().unwrap();
+    assert!(report.status.success(), "{report:?}");
+    let html = std::fs::read_to_string(scratch.0.join("report.html")).unwrap();
+    assert!(html.contains("id=\"isles-report\"") && html.contains("karate"));
+}
+
+#[test]
+fn a_run_that_fails_says_so_before_its_page_is_let_go() {
+    with_server();
+    let scratch = Scratch::new("failed");
+    let arguments = ["run", "uts", "--depth", "30", "--places", "2", "--ui", "--keep-ui"];
+    let mut child = scratch.isles(&arguments).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
+    // A place that dies while it starts is another failure.
+    while get(&known, "/metrics").contains("isles_tasks_total{place=\"1\"} 0\n") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    let server = server_of(&child).expect("a server was started");
+    // The other child is the second place.
+    let place = children_of(&child).into_iter().find(|process| *process != server).expect("a place");
+    assert!(Command::new("kill").args(["-9", &place.to_string()]).status().unwrap().success());
+    let told = errors.find(|line| line.starts_with("error: ")).expect("the failure is told");
+    assert!(told.contains("place 1 is dead"), "{told}");
+    assert!(child.try_wait().unwrap().is_none(), "the page is kept");
+    assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_launched_program_keeps_its_exit_code() {
+    with_server();
+    let scratch = Scratch::new("launched");
+    let script = scratch.0.join("program");
+    std::fs::write(&script, "#!/bin/sh\nexit 7\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = scratch.isles(&["launch", "-n", "2", "--ui", "--", "./program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+}
+
+#[test]
+fn what_cannot_be_shown_is_one_line() {
+    with_server();
+    let scratch = Scratch::new("refused");
+    let refusal = |arguments: &[&str]| {
+        let output = scratch.isles(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        told
+    };
+    let told = refusal(&["run", "pi", "--ui", "--ui-port", "99999"]);
+    assert_eq!(told, "error: --ui-port is \"99999\"; allowed: a port, from 0 (any that is free) to 65535\n");
+    assert!(refusal(&["run", "pi", "--keep-ui"]).contains("--ui"));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let told = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
+    assert!(
+        told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a port that is free (")),
+        "{told}"
+    );
+    let told = refusal(&["replay", "nowhere", "--port", &port]);
+    assert!(
+        told.starts_with(&format!("error: --port is \"{port}\"; allowed: a port that is free (")),
+        "{told}"
+    );
+    assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any that is free) to 65535"));
+    assert!(refusal(&["replay", "nowhere"]).contains("nowhere/events.log cannot be replayed"));
+    std::fs::create_dir(scratch.0.join("other")).unwrap();
+    std::fs::write(scratch.0.join("other/events.log"), "no log").unwrap();
+    assert!(refusal(&["report", "other", "--html", "x.html"]).contains("it is no event log of Isles"));
+    assert!(!scratch.0.join("x.html").exists());
+    assert_eq!(scratch.folders_of_runs(), 0);
+}

@@ -1,0 +1,48 @@
+//! What programs are promised, on every machine: one program, because each test program links the runtime anew.
+//!
+//! A test that watches its whole process stands in a program of its own beside this one.
+
+mod cancel;
+mod capture;
+mod channels;
+#[cfg(feature = "chip")]
+mod chip;
+mod cooperate;
+#[cfg(feature = "chip")]
+mod dynamic;
+mod encoding;
+mod errors;
+mod everywhere;
+mod failure;
+mod landing;
+mod limits;
+#[cfg(feature = "chip")]
+mod many;
+mod messages;
+mod names;
+mod order;
+mod phaser;
+mod pinning;
+mod place_local;
+mod positional;
+mod prelude;
+#[cfg(feature = "chip")]
+#[allow(dead_code, reason = "not all that a trace holds is looked at here")]
+#[path = "../../../transport-chip/tests/chip/protobuf.rs"]
+mod protobuf;
+mod random;
+#[cfg(feature = "chip")]
+mod roots;
+mod serialise;
+#[cfg(feature = "chip")]
+mod shared_memory;
+#[cfg(feature = "chip")]
+mod spans;
+mod stall;
+mod team;
+#[cfg(feature = "chip")]
+mod timer;
+mod traffic;
+#[cfg(feature = "chip")]
+mod uncharged;
+mod wakers;

@@ -1,0 +1,181 @@
+//! What tests print: runs that stand still say what they wait for and end; the other processes of a test are silent.
+//!
+//! The tests that stand still or print are run by others, in a process of their own, with little patience.
+
+use isles::Result;
+use isles::prelude::*;
+use std::future::pending;
+use std::process::{Command, Output};
+
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "stands still on purpose"]
+async fn stands_still() -> Result<()> {
+    finish(async { spawn_at!(here().next(), pending::<()>().await) }).await
+}
+
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "never ends on purpose"]
+async fn computes_for_ever() -> Result<()> {
+    finish(async { spawn_at!(here().next(), while !std::hint::black_box(false) {}) }).await
+}
+
+#[isles::test(places = 3, machines = [threads, processes])]
+#[ignore = "stands still on purpose"]
+async fn meets_nobody() -> Result<()> {
+    Team::world().barrier().await
+}
+
+#[isles::test(places = 3, machines = [threads, processes])]
+#[ignore = "stands still on purpose"]
+async fn two_of_three_meet() -> Result<()> {
+    finish(async {
+        spawn_at!(here().next(), Team::world().barrier().await?);
+        Team::world().barrier().await
+    })
+    .await
+}
+
+#[isles::test(places = 3, machines = [processes])]
+#[ignore = "prints on purpose"]
+async fn speaks_everywhere() -> Result<()> {
+    finish(async {
+        for place in places() {
+            spawn_at!(place, println!("hello from {}", here()));
+        }
+    })
+    .await
+}
+
+/// What comes of the test `name` if it may be silent for a fifth of a second.
+fn run_impatiently(name: &str) -> Output {
+    run_with_patience(name, "0.1", "0.2")
+}
+
+fn run_with_patience(name: &str, report: &str, limit: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([&format!("stall::{name}"), "--exact", "--ignored", "--nocapture"]);
+    command.env("ISLES_STALL", report).env("ISLES_STALL_LIMIT", limit).output().unwrap()
+}
+
+#[track_caller]
+fn assert_fails_saying(name: &str, expected: &[&str]) {
+    assert_says(name, &run_impatiently(name), expected);
+}
+
+#[track_caller]
+fn assert_says(name: &str, output: &Output, expected: &[&str]) {
+    let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
+    let message = &text[text.find("panicked at").expect("the test panics")..];
+    for line in expected {
+        assert!(message.contains(line), "{name}: {line:?} is not in {message}");
+    }
+}
+
+#[test]
+fn of_the_processes_of_a_test_only_the_first_speaks_of_tests() {
+    let output = run_impatiently("speaks_everywhere::processes");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    for place in 0..3 {
+        assert_eq!(text.matches(&format!("hello from place {place}\n")).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("running 1 test\n").count(), 1, "{text}");
+}
+
+#[test]
+fn a_test_that_stands_still_fails_and_says_what_every_place_waits_for() {
+    for machine in ["threads", "processes"] {
+        let name = format!("stands_still::{machine}");
+        let said = [
+            "nothing has happened for ",
+            "place 0: the finish at",
+            "stall.rs:13:",
+            "1 at place 1",
+            "place 1: 1 waiting task started at",
+            "stall.rs:",
+        ];
+        assert_fails_saying(&name, &said);
+    }
+}
+
+#[test]
+fn a_test_of_which_one_place_computes_for_ever_fails_too() {
+    for machine in ["threads", "processes"] {
+        let name = format!("computes_for_ever::{machine}");
+        let said = ["nothing has happened for ", "1 at place 1", "place 1: does not answer: it computes"];
+        assert_fails_saying(&name, &said);
+    }
+}
+
+#[test]
+fn a_collective_to_which_members_do_not_come_is_named_with_them() {
+    for machine in ["threads", "processes"] {
+        let said = [
+            "place 0: in `barrier` number 1 of the team of all places, place 1 has not come",
+            "place 1: has not begun `barrier` number 1 of the team of all places, as place 0 did",
+            "place 2: has not begun `barrier` number 1 of the team of all places, as place 0 did",
+        ];
+        assert_fails_saying(&format!("meets_nobody::{machine}"), &said);
+    }
+}
+
+/// Members say to each other in which collectives they wait after a second; that is no progress.
+#[test]
+fn a_run_in_which_members_compare_their_waits_still_stands_still() {
+    for machine in ["threads", "processes"] {
+        let name = format!("two_of_three_meet::{machine}");
+        let said = ["nothing has happened for ", "place 2: has not begun `barrier` number 1"];
+        assert_says(&name, &run_with_patience(&name, "1.3", "1.6"), &said);
+    }
+}
+
+/// The error of a run of `places` places that stands still, by lines.
+fn stands_still_saying<F: Future<Output = Result<()>> + 'static>(
+    places: u32,
+    main: fn() -> F,
+) -> Vec<String> {
+    let (result, ..) = isles::simulate(places, isles::Plan::adversarial(0), main);
+    result.unwrap_err().to_string().lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_panic_that_others_wait_for_is_named_first_and_what_places_wait_for_alike_once() {
+    let lines = stands_still_saying(40, || async {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    assert!(here().index() != 7, "the roof is off");
+                    Team::world().barrier().await?;
+                });
+            }
+        })
+        .await
+    });
+    let text = lines.join("\n");
+    assert!(lines[0].starts_with("the run stands still; this has failed:"), "{text}");
+    assert!(
+        lines[1].starts_with("at place 7: panicked at ") && lines[1].contains("the roof is off"),
+        "{text}"
+    );
+    assert_eq!(lines[2], "waiting for:");
+    assert!(
+        lines[3].ends_with(": 1 live here, as far as heard 1 at each of 38 places (1-6, 8-39)"),
+        "{text}"
+    );
+    let tasks = "39 places (0-6, 8-39): 1 waiting task started at ";
+    assert!(lines.iter().any(|line| line.starts_with(tasks)), "{text}");
+    let barrier = "in `barrier` number 1 of the team of all places, place 7 has not come";
+    assert!(lines.iter().any(|line| line.contains(barrier)), "{text}");
+}
+
+#[test]
+fn a_task_that_only_something_outside_could_wake_is_named_as_the_cause() {
+    let lines = stands_still_saying(2, || async {
+        pending::<()>().await;
+        Ok(())
+    });
+    let cause = "place 0: the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
+                 program wakes tasks on threads and processes only";
+    assert_eq!(lines, ["the run stands still; waiting for:", cause]);
+}

@@ -1,0 +1,204 @@
+//! Random programs of channels over invented places, in orders that seeds fix, with loss of places and sends that wait.
+//!
+//! Each seed gives channels of several homes and capacities, tasks that send and tasks that receive, by all operations
+//! there are, at all places; it is run twice and must give the same digest. `ISLES_TEST_SEEDS` says how many seeds;
+//! `ISLES_SEED` names one.
+
+use crate::seeds::seeds;
+use isles::prelude::*;
+use isles::{ErrorKind, Plan, PlannedDeath, Random, Result, channel_at};
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Seeds in the ordinary tests.
+const SEEDS: u64 = 200;
+
+thread_local! {
+    /// Values whose send ended well, and those that were received. All invented places share this thread.
+    static SENT: RefCell<HashSet<u64>> = RefCell::default();
+    static RECEIVED: RefCell<Vec<u64>> = RefCell::default();
+    /// The place that the world takes away, if any.
+    static LOST: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+type Ends = Vec<(Sender<u64>, Receiver<u64>)>;
+
+/// One task that sends `count` values from `first` on.
+async fn produce(seed: u64, first: u64, count: u64, channels: Vec<Sender<u64>>) -> Result<()> {
+    let mut random = Random::stream(seed, first);
+    for value in first..first + count {
+        let one = &channels[random.below(channels.len() as u64) as usize];
+        let other = &channels[random.below(channels.len() as u64) as usize];
+        let sent = match random.below(6) {
+            0 => select! {
+                sent = one.send(value) => sent,
+                sent = other.send(value) => sent,
+            },
+            1 => select! {
+                sent = one.send(value) => sent,
+                default => one.send(value).await,
+            },
+            2 => one.send_timeout(value, Duration::from_nanos(random.below(2_000))).await,
+            3 => one.try_send(value).await,
+            _ => one.send(value).await,
+        };
+        match sent {
+            Ok(()) => assert!(SENT.with_borrow_mut(|sent| sent.insert(value))),
+            Err(error) => {
+                assert_eq!(error.value, value, "another value came back");
+                note_death(error.into())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets through what is not the death of the place that the world takes away.
+fn note_death(error: isles::Error) -> Result<()> {
+    match error.kind() {
+        ErrorKind::DeadPlace(place) if Some(place.index()) == LOST.get() => Ok(()),
+        ErrorKind::DeadlinePassed | ErrorKind::Closed | ErrorKind::Failed => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// One task that receives from one channel, and between two values looks at another, until the first is over.
+async fn consume(seed: u64, one: Receiver<u64>, other: Receiver<u64>) -> Result<()> {
+    let mut random = Random::stream(seed, 1 << 40);
+    loop {
+        let received = match random.below(5) {
+            0 => select! {
+                value = one.recv() => value,
+                value = other.recv() => match value {
+                    Err(_) => one.recv().await,
+                    value => value,
+                },
+            },
+            1 => one.recv_timeout(Duration::from_nanos(random.below(2_000))).await,
+            2 => one.try_recv().await,
+            _ => one.recv().await,
+        };
+        match received {
+            Ok(value) => RECEIVED.with_borrow_mut(|received| received.push(value)),
+            Err(isles::RecvError::Closed) => return Ok(()),
+            Err(isles::RecvError::Empty | isles::RecvError::DeadlinePassed) => isles::yield_now().await,
+            Err(error) => return note_death(error.into()),
+        }
+    }
+}
+
+/// The program of a seed.
+async fn program(seed: u64) -> Result<()> {
+    // The death of the place that the world takes away is an error of the finish, whatever the tasks make of it.
+    match finish(channels_and_tasks(seed)).await {
+        Err(error) if LOST.get().is_some() && error.to_string().contains("DeadPlace") => Ok(()),
+        result => result,
+    }
+}
+
+async fn channels_and_tasks(seed: u64) -> Result<()> {
+    let mut random = Random::stream(seed, 0);
+    let place = |random: &mut Random| Place::new(random.below(place_count() as u64) as usize).unwrap();
+    let mut ends: Ends = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        let capacity = [0, 0, 1, 2, 8, 64][random.below(6) as usize];
+        ends.push(channel_at(place(&mut random), capacity).await?);
+    }
+    for number in 0..2 + random.below(4) {
+        let senders: Vec<Sender<u64>> = ends.iter().map(|(sender, _)| sender.clone()).collect();
+        let (first, count) = (number * 1_000, 1 + random.below(30));
+        spawn_at!(place(&mut random), produce(seed, first, count, senders).await?);
+    }
+    // At least one receiver for each channel.
+    for number in 0..ends.len() as u64 + random.below(3) {
+        let one = ends[number as usize % ends.len()].1.clone();
+        // Who looks at a channel now and then keeps it open: without its own receiver, which may be at a place that
+        // dies, senders would wait for ever.
+        let other = if LOST.get().is_some() { number } else { random.below(ends.len() as u64) };
+        let other = ends[other as usize % ends.len()].1.clone();
+        spawn_at!(place(&mut random), consume(seed ^ number, one, other).await?);
+    }
+    Ok(())
+}
+
+fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {
+    SENT.with_borrow_mut(HashSet::clear);
+    RECEIVED.with_borrow_mut(Vec::clear);
+    LOST.set(plan.losses.first().map(|loss| loss.place.index()));
+    let (result, _, digest) = isles::simulate(2 + (seed % 5) as u32, plan, move || program(seed));
+    (result, digest)
+}
+
+/// No value came twice, and none that was not sent; those that were sent and did not come.
+fn missing(seed: u64) -> usize {
+    let received = RECEIVED.take();
+    let once: HashSet<u64> = received.iter().copied().collect();
+    assert_eq!(once.len(), received.len(), "ISLES_SEED={seed}: a value came twice");
+    SENT.with_borrow(|sent| sent.difference(&once).count())
+}
+
+#[test]
+fn each_value_that_was_sent_is_received_once() {
+    let mut values = 0;
+    for seed in seeds(SEEDS) {
+        for plan in [Plan::calm, Plan::adversarial] {
+            let (result, digest) = run(seed, plan(seed));
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            values += SENT.with_borrow(HashSet::len);
+            let received = RECEIVED.with_borrow(Vec::len);
+            assert_eq!((missing(seed), received), (0, SENT.with_borrow(HashSet::len)), "ISLES_SEED={seed}");
+            assert_eq!(digest, run(seed, plan(seed)).1, "ISLES_SEED={seed} gave two different runs");
+        }
+    }
+    assert!(values > 0);
+}
+#[test]
+fn with_a_dead_place_nothing_hangs_and_no_value_comes_twice() {
+    let (mut lost, mut values) = (0, 0);
+    for seed in seeds(SEEDS) {
+        let plan = || {
+            let mut plan = Plan::adversarial(seed);
+            let mut random = Random::stream(seed, 2);
+            let place = isles_transport::PlaceId(1 + random.below(1 + seed % 5) as u32);
+            plan.losses = vec![PlannedDeath { place, step: random.below(2_000) }];
+            plan
+        };
+        let (result, digest) = run(seed, plan());
+        result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+        values += SENT.with_borrow(HashSet::len);
+        lost += missing(seed);
+        assert_eq!(digest, run(seed, plan()).1, "ISLES_SEED={seed} gave two different runs");
+    }
+    assert!(lost < values, "all {values} values are lost");
+}
+
+#[test]
+fn the_death_of_the_last_sender_s_place_closes_the_channel() {
+    for seed in 0..20 {
+        let plan = Plan {
+            losses: vec![PlannedDeath { place: isles_transport::PlaceId(1), step: 400 }],
+            ..Plan::calm(seed)
+        };
+        let main = || async {
+            let dead = Place::new(1).expect("there are two");
+            let (sender, receiver) = channel::<u64>(0);
+            let ended = finish(async {
+                spawn_at!(dead, {
+                    sender.send(1).await?;
+                    loop {
+                        isles::yield_now().await;
+                    }
+                });
+                drop(sender);
+                assert_eq!(receiver.recv().await, Ok(1));
+                assert_eq!(receiver.recv().await, Err(isles::RecvError::Closed));
+                Ok::<_, isles::Error>(())
+            });
+            assert!(ended.await.is_err(), "a place has died");
+            Ok::<_, isles::Error>(())
+        };
+        let result: Result<()> = isles::simulate(2, plan, main).0;
+        result.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}

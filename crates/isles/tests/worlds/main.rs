@@ -1,0 +1,7 @@
+//! Seeded worlds: invented orders, delays and deaths on the loopback, each of which a seed repeats.
+
+mod channels;
+mod hosts;
+mod messages;
+mod seeds;
+mod simulation;

@@ -1,0 +1,184 @@
+//! Random messages between the members of a team over invented places, in orders that seeds fix, with loss of places.
+//!
+//! Each seed gives every pair of members a plan of messages: lengths on both sides of what goes at once, several tags,
+//! receives by name, from any, and such as are given up. Each is run twice and must give the same digest.
+//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+
+use crate::seeds::seeds;
+use isles::prelude::*;
+use isles::{ErrorKind, Plan, PlannedDeath, Random, Result, timeout};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Seeds in the ordinary tests.
+const SEEDS: u64 = 60;
+
+const TAGS: u64 = 2;
+
+thread_local! {
+    /// The number of the last message of each sender, receiver and tag that was received, and how many were.
+    static LAST: RefCell<BTreeMap<(usize, usize, u64), u64>> = RefCell::default();
+    static RECEIVED: Cell<u64> = const { Cell::new(0) };
+    /// The place that the world takes away, if any.
+    static LOST: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A message: who sent it, its number, and something that makes it short or long.
+type Text = (usize, u64, Vec<u64>);
+
+/// What one member sends to another with one tag: how many elements each message has.
+fn plan(seed: u64, from: usize, to: usize, tag: u64) -> Vec<usize> {
+    let mut random = Random::stream(seed, ((from * 64 + to) as u64) << 8 | tag);
+    (0..random.below(12)).map(|_| [0, 3, 400, 900, 5_000][random.below(5) as usize]).collect()
+}
+
+async fn send_all(seed: u64, team: &Team, to: usize, tag: u64) -> Result<()> {
+    let from = team.rank();
+    for (number, len) in plan(seed, from, to, tag).into_iter().enumerate() {
+        let number = number as u64;
+        let text: Text = (from, number, vec![u64::MAX - number; len]);
+        let sent = team.tagged(tag as u32).send(to, &text).await;
+        if !survives(sent)? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Whether it went well; what is not the death of the place that the world takes away is an error.
+fn survives<T>(result: Result<T>) -> Result<bool> {
+    match result {
+        Ok(_) => Ok(true),
+        Err(error) => match error.kind() {
+            ErrorKind::DeadPlace(place) if Some(place.index()) == LOST.get() => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Notes a message: those of one sender with one tag come in order, each once, and whole.
+fn note(to: usize, tag: u64, (from, number, elements): &Text) {
+    assert!(elements.iter().all(|element| *element == u64::MAX - number), "two messages in one");
+    let next = LAST.with_borrow_mut(|last| {
+        let next = last.entry((*from, to, tag)).or_default();
+        *next += 1;
+        *next
+    });
+    assert_eq!(next, number + 1, "lost, doubled or out of order: {from} to {to}, tag {tag}");
+    RECEIVED.set(RECEIVED.get() + 1);
+}
+
+async fn receive_all(seed: u64, team: &Team, tag: u64) -> Result<()> {
+    let to = team.rank();
+    let mut random = Random::stream(seed, 1 << 40 | (to as u64) << 8 | tag);
+    let tagged = team.tagged(tag as u32);
+    let mut left: Vec<(usize, usize)> =
+        (0..team.size()).map(|from| (from, plan(seed, from, to, tag).len())).collect();
+    // From any first, as long as each sender has something left; then by name.
+    let any = if LOST.get().is_some() { 0 } else { random.below(8) };
+    for _ in 0..any {
+        left.retain(|(_, count)| *count > 0);
+        if left.is_empty() {
+            break;
+        }
+        let (rank, text): (usize, Text) = tagged.recv_any().await?;
+        assert_eq!(rank, text.0);
+        note(to, tag, &text);
+        left.iter_mut().filter(|(from, _)| *from == rank).for_each(|(_, count)| *count -= 1);
+    }
+    left.retain(|(_, count)| *count > 0);
+    while !left.is_empty() {
+        let which = random.below(left.len() as u64) as usize;
+        let (from, count) = &mut left[which];
+        let limit = Duration::from_nanos(random.below(3_000));
+        let received = match random.below(2) {
+            0 => match timeout(limit, tagged.recv::<Text>(*from)).await {
+                Ok(received) => received,
+                Err(_) => continue,
+            },
+            _ => tagged.recv::<Text>(*from).await,
+        };
+        match received {
+            Ok(text) => {
+                note(to, tag, &text);
+                *count -= 1;
+            }
+            Err(error) => {
+                survives::<()>(Err(error))?;
+                *count = 0;
+            }
+        }
+        left.retain(|(_, count)| *count > 0);
+    }
+    Ok(())
+}
+
+async fn program(seed: u64) -> Result<()> {
+    let team = Team::world();
+    let all = finish(async {
+        for place in places() {
+            for tag in 0..TAGS {
+                spawn_at!(place, receive_all(seed, &team, tag).await?);
+                for to in 0..place_count() {
+                    spawn_at!(place, send_all(seed, &team, to, tag).await?);
+                }
+            }
+        }
+    })
+    .await;
+    // The death of the place that the world takes away is an error of the finish, whatever the tasks make of it.
+    match all {
+        Err(error) if LOST.get().is_some() && error.to_string().contains("DeadPlace") => Ok(()),
+        result => result,
+    }
+}
+
+fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {
+    LAST.with_borrow_mut(BTreeMap::clear);
+    RECEIVED.set(0);
+    LOST.set(plan.losses.first().map(|loss| loss.place.index()));
+    let (result, _, digest) = isles::simulate(places_of(seed), plan, move || program(seed));
+    (result, digest)
+}
+
+fn places_of(seed: u64) -> u32 {
+    1 + (seed % 5) as u32
+}
+
+#[test]
+fn each_message_is_received_once_and_in_order() {
+    let mut messages = 0;
+    for seed in seeds(SEEDS) {
+        for make in [Plan::calm, Plan::adversarial] {
+            let (result, digest) = run(seed, make(seed));
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            let size = places_of(seed) as usize;
+            let pairs = (0..size).flat_map(|from| (0..size).map(move |to| (from, to)));
+            let sent = pairs.flat_map(|(from, to)| (0..TAGS).map(move |tag| plan(seed, from, to, tag).len()));
+            let sent = sent.sum::<usize>() as u64;
+            assert_eq!(RECEIVED.get(), sent, "ISLES_SEED={seed}");
+            messages += sent;
+            assert_eq!(digest, run(seed, make(seed)).1, "ISLES_SEED={seed} gave two different runs");
+        }
+    }
+    assert!(messages > 0);
+}
+
+#[test]
+fn with_a_dead_place_nothing_hangs_and_nothing_comes_twice() {
+    let mut received = 0;
+    for seed in seeds(SEEDS).filter(|seed| places_of(*seed) > 1) {
+        let world = || {
+            let mut random = Random::stream(seed, 2);
+            let place = isles_transport::PlaceId(1 + random.below(u64::from(places_of(seed)) - 1) as u32);
+            let step = random.below(3_000);
+            Plan { losses: vec![PlannedDeath { place, step }], ..Plan::adversarial(seed) }
+        };
+        let (result, digest) = run(seed, world());
+        result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+        received += RECEIVED.get();
+        assert_eq!(digest, run(seed, world()).1, "ISLES_SEED={seed} gave two different runs");
+    }
+    assert!(received > 0);
+}
