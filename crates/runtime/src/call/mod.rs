@@ -293,6 +293,17 @@ pub(crate) fn undecodable(fault: DecodeError) -> Error {
 pub(crate) fn receive_spawn(
     local: &Local,
     source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
+    let head = Head::decode(reader)?;
+    start_spawned(local, source, head, reader)
+}
+
+/// Starts the task of a `spawn_at!` whose head is read.
+#[inline(always)]
+pub(crate) fn start_spawned(
+    local: &Local,
+    source: PlaceId,
     head: Head,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
@@ -311,9 +322,9 @@ pub(crate) fn receive_spawn(
 pub(crate) fn receive_call(
     local: &Local,
     source: PlaceId,
-    head: Head,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
+    let head = Head::decode(reader)?;
     let answer = ReplyTo::decode(source, reader)?;
     let scope = match head.finish.zip(answer.slot()) {
         Some((finish, call)) => {
@@ -400,7 +411,7 @@ impl Local {
             return Ok(Written::Here(len));
         }
         drop(writing);
-        self.parts.borrow_mut().roll_back_sent();
+        self.services.parts.borrow_mut().roll_back_sent();
         Ok(Written::Longer(self.written_for_here(len, encode)?))
     }
 }

@@ -13,26 +13,24 @@ pub(crate) mod output_queue;
 mod probe;
 mod queue;
 mod send;
+mod services;
 pub mod told;
 mod worker;
 
 pub use clock::Clock;
 pub(crate) use send::{Encode, Sent, Unsent};
+pub(crate) use services::{Handler, Inquiry, Service, dispatch};
 pub use worker::Step;
 
 use crate::call::Calls;
 use crate::call::site::{SiteCell, SiteCounts};
-use crate::channel::ChannelTable;
 use crate::error::Error;
 use crate::finish::{FinishTable, RemoteScope, Scope};
 use crate::handle::WordTable;
-use crate::part::PartTable;
-use crate::phaser::PhaserTable;
 use crate::run::process;
 use crate::run::report::{PlaceReport, Totals};
 use crate::task::{Injector, Pool, Priority, TaskRef};
-use crate::team::point_to_point::MessageTable;
-use crate::team::{Collectives, TeamTable};
+use crate::team::Collectives;
 use crate::time::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
@@ -40,6 +38,7 @@ use isles_transport::{Class, Endpoint, Limits, Observer};
 use outbox::Outbox;
 use probe::Probe;
 use queue::{ReadyQueue, SuspendedTasks};
+use services::Services;
 use slab::Slab;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -81,12 +80,8 @@ pub struct Local {
     pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
     pub(crate) finishes: FinishTable,
     pub(crate) calls: RefCell<Calls>,
-    pub(crate) parts: RefCell<PartTable>,
     pub(crate) words: RefCell<WordTable>,
-    pub(crate) teams: RefCell<TeamTable>,
-    pub(crate) messages: RefCell<MessageTable>,
-    pub(crate) phasers: PhaserTable,
-    pub(crate) channels: RefCell<ChannelTable>,
+    pub(crate) services: Services,
     /// Which branch the next `select!` looks at first.
     pub(crate) select_turn: Cell<u32>,
     pub(crate) timers: Timers,
@@ -191,7 +186,7 @@ impl Local {
                 .multicast()
                 .is_some_and(|offered| !offered.bytes(Class::Control).is_empty()),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
-            phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
+            services: Services::new(endpoint.here(), endpoint.places()),
             timers: Timers::default(),
             farewells: RefCell::default(),
             endpoint,
@@ -208,12 +203,8 @@ impl Local {
             outbox_len: Cell::new(0),
             borrowed: RefCell::default(),
             calls: RefCell::default(),
-            parts: RefCell::default(),
             words: RefCell::default(),
-            channels: RefCell::default(),
             select_turn: Cell::new(0),
-            teams: RefCell::default(),
-            messages: RefCell::default(),
             site_counts: RefCell::default(),
             tally: Totals::default(),
             spent: Cell::new(0),
@@ -335,7 +326,7 @@ impl Local {
     /// # Errors
     /// The members of a team were in different collectives, and no call of the program has ended with that error.
     pub fn unheard(&self) -> crate::Result<()> {
-        let found = self.teams.borrow().unheard();
+        let found = self.services.teams.borrow().unheard();
         self.note_unheard(found);
         self.unheard.take().map_or(Ok(()), Err)
     }
@@ -343,7 +334,7 @@ impl Local {
     /// Lets the place say, in its next turn, in which collectives it waits; false if it waits in none. Its unparker is
     /// told.
     pub fn compare_waits_soon(&self) -> bool {
-        let waits = self.teams.borrow().waits();
+        let waits = self.services.teams.borrow().waits();
         if waits {
             self.compares_waits.set(true);
             self.endpoint.unparker().unpark();
@@ -358,12 +349,12 @@ impl Local {
 
     /// How many teams of this place are of no use any more.
     pub fn broken_teams(&self) -> usize {
-        self.teams.borrow().broken()
+        self.services.teams.borrow().broken()
     }
 
     /// Whether messages of collectives that are over here may still be under way.
     pub fn teams_may_be_apart(&self) -> bool {
-        self.teams.borrow().may_be_apart()
+        self.services.teams.borrow().may_be_apart()
     }
 
     /// Whether this place has learnt that `place` is dead.

@@ -5,11 +5,11 @@ use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, fault_of};
 use crate::limits::{READY_BATCH, WAIT_MAX};
+use crate::message;
 use crate::message::Handler;
 use crate::run::process;
 use crate::task::{Ended, TaskRef};
 use crate::team::compare_waits;
-use crate::{message, part};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next, Source};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Local {
         self.note_busy_step(begun);
         self.finishes.note_progress(self);
         self.timers.expire_busy(self);
-        part::settle_in_time(self);
+        self.services.run_due(self);
         Step::Busy
     }
 
@@ -63,7 +63,7 @@ impl Local {
         let was_busy = compares
             || self.timers.expire(self) > 0
             || self.finishes.idle(self)
-            || part::settle_in_time(self);
+            || self.services.run_due(self);
         if was_busy { Step::Busy } else { Step::Idle }
     }
 

@@ -245,7 +245,7 @@ fn shut_down(local: &Local) -> RunReport {
 pub fn close(local: &Local) {
     loop {
         local.drop_tasks();
-        let values = local.parts.borrow_mut().clear();
+        let values = local.services.parts.borrow_mut().clear();
         if values.is_empty() {
             break;
         }

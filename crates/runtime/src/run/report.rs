@@ -3,7 +3,7 @@
 use crate::call::site::SiteCount;
 use crate::error::{Error, ErrorKind, named};
 use crate::finish::Scope;
-use crate::local::Local;
+use crate::local::{Inquiry, Local};
 use crate::message::{Handler, Refused};
 use crate::team::{ProgressQuery, compare_waits};
 use crate::wire::Reader;
@@ -170,14 +170,14 @@ impl Local {
             received: tally.received.get(),
             put_aside: tally.put_aside.get(),
             messages: TaskMessages {
-                unexpected: self.messages.borrow().unexpected(),
+                unexpected: self.services.messages.borrow().unexpected(),
                 ..tally.messages.get()
             },
             tasks: tally.tasks.get(),
             finish_messages,
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
             sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
-            parts: self.parts.borrow().len() as u64,
+            parts: self.services.parts.borrow().len() as u64,
         }
     }
 }
@@ -185,7 +185,7 @@ impl Local {
 impl Local {
     /// What this place waits for, one line each, without its name.
     pub fn explain(&self) -> Vec<String> {
-        causes(self, self.here(), &[])
+        causes(self, &Inquiry { asker: self.here(), queries: &[] })
     }
 
     /// What has gone wrong in the tasks of finishes that are not over, as far as this place knows.
@@ -195,8 +195,8 @@ impl Local {
 
     /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
-        let settling = self.parts.borrow().next_settling();
-        self.timers.next().into_iter().chain(self.finishes.next_rest()).chain(settling).min()
+        let due = [self.timers.next(), self.finishes.next_rest(), self.services.next_due()];
+        due.into_iter().flatten().min()
     }
 }
 
@@ -291,8 +291,8 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             local.note_unheard(unheard);
         }
         RunMessage::CompareWaits => _ = compare_waits(local),
-        RunMessage::Explain(questions) => {
-            let lines = explanation(local, source, &questions);
+        RunMessage::Explain(queries) => {
+            let lines = explanation(local, &Inquiry { asker: source, queries: &queries });
             tell(local, source, &RunMessage::Explained(lines));
         }
         RunMessage::Explained(lines) => {
@@ -304,24 +304,20 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     Ok(())
 }
 
-/// What has gone wrong here, what this place waits for, and what of the `questions` of `asker` it has not begun, one
-/// line each.
-fn explanation(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
+/// What has gone wrong here, what this place waits for, and what of the `inquiry` it has not begun, one line each.
+fn explanation(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let failures = local.failures().into_iter().map(|error| format!("this has failed: {error}"));
-    let causes = causes(local, asker, questions);
+    let causes = causes(local, inquiry);
     failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
 }
 
-/// What this place waits for, and what of the `questions` of `asker` it has not begun, one line each.
-fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
+/// What this place waits for, and what of the `inquiry` it has not begun, one line each.
+fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
     let calls = local.calls.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
-    let teams = local.teams.borrow().explain(asker, questions);
-    let phasers = local.phasers.explain();
-    let channels = local.channels.borrow().explain();
-    let messages = local.messages.borrow().explain();
+    let services = local.services.explain(inquiry);
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
         1 => format!("1 waiting task started at {site}"),
@@ -331,14 +327,7 @@ fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<Str
         let seconds = next.saturating_sub(local.clock().now()).as_secs_f64();
         format!("the first of {} timers, in {seconds:.1} s", local.timers.len())
     });
-    let causes = finishes
-        .chain(calls)
-        .chain(teams)
-        .chain(phasers)
-        .chain(channels)
-        .chain(messages)
-        .chain(timers)
-        .chain(tasks);
+    let causes = finishes.chain(calls).chain(services).chain(timers).chain(tasks);
     let mut lines: Vec<String> = causes.collect();
     if lines.is_empty() && local.here() == PlaceId(0) {
         lines.push(OUTSIDE.to_owned());
@@ -412,7 +401,7 @@ fn print(lines: &[String]) {
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     let unheard = unheard(local);
     let heard = local.explanations.take().into_values().flatten();
-    let own = explanation(local, local.here(), &[]);
+    let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
     let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
     let seconds = silence.as_secs_f64();
     let text = format!("nothing has happened for {seconds:.1} s; waiting for:\n  {}", lines.join("\n  "));
@@ -422,11 +411,11 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 /// Prints what every place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
     eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
-    print(&explanation(local, local.here(), &[]));
+    print(&explanation(local, &Inquiry { asker: local.here(), queries: &[] }));
     local.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {
-            let questions = local.teams.borrow().questions(place);
+            let questions = local.services.teams.borrow().questions(place);
             tell(local, place, &RunMessage::Explain(questions));
         }
     }

@@ -25,7 +25,7 @@ mod values;
 pub use algorithms::{BroadcastAlgorithm, Collectives};
 pub use point_to_point::Tagged;
 pub use schedule::Shape;
-pub(crate) use state::{ProgressQuery, TeamTable, compare_waits, place_died, receive};
+pub(crate) use state::{ProgressQuery, TeamTable, compare_waits, receive};
 
 use crate::capture::Handle;
 use crate::error::Result;
@@ -98,7 +98,7 @@ struct TeamMembership(Rc<TeamState>);
 impl Drop for TeamMembership {
     fn drop(&mut self) {
         Local::try_with(|local| {
-            let state = local.teams.borrow_mut().forget(self.0.id);
+            let state = local.services.teams.borrow_mut().forget(self.0.id);
             drop(state);
             point_to_point::forget_team(local, self.0.id);
         });
@@ -239,11 +239,11 @@ impl<'de> Deserialize<'de> for Team {
 impl Team {
     /// Takes a handle in; the first one at a place takes the seat.
     fn land(local: &Local, share: PartRef, id: TeamId, members: Members) -> Team {
-        let state = local.teams.borrow_mut().state(id, local.places());
+        let state = local.services.teams.borrow_mut().state(id, local.places());
         state.set_members(local, members);
         if share.value::<TeamMembership>().is_none() {
             let membership = Rc::new(TeamMembership(Rc::clone(&state)));
-            local.parts.borrow_mut().place(share.id(), membership, Members::All(local.places()));
+            local.services.parts.borrow_mut().place(share.id(), membership, Members::All(local.places()));
         }
         Team { share: Some(share), state }
     }

@@ -18,7 +18,7 @@ use super::schedule::TeamHosts;
 use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
-use crate::local::Local;
+use crate::local::{Inquiry, Local, Service};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -27,6 +27,7 @@ use isles_transport::{Class, Inbound, Next};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 /// How many collectives are compared: more than a member can be ahead of another, or behind.
 const KNOWN: usize = 32;
@@ -423,7 +424,7 @@ impl Default for TeamTable {
 impl TeamTable {
     /// The seat in the team of all places.
     pub(super) fn world(local: &Local) -> Rc<TeamState> {
-        let state = local.teams.borrow_mut().state(TeamId::WORLD, local.places());
+        let state = local.services.teams.borrow_mut().state(TeamId::WORLD, local.places());
         if state.members.get().is_none() {
             state.set_members(local, Members::All(local.places()));
         }
@@ -432,7 +433,7 @@ impl TeamTable {
 
     /// A seat in a new team, that this place makes.
     pub(super) fn make(local: &Local) -> Rc<TeamState> {
-        let mut teams = local.teams.borrow_mut();
+        let mut teams = local.services.teams.borrow_mut();
         teams.made += 1;
         let id = TeamId::of(local.here(), teams.made);
         teams.state(id, local.places())
@@ -512,22 +513,6 @@ impl TeamTable {
         asked.map(|state| ProgressQuery { team: state.id, tag: state.tag.get() }).collect()
     }
 
-    /// What this place waits for in its teams, and what `asker`, who asks `questions`, waits for it to begin: one line
-    /// each.
-    pub(crate) fn explain(&self, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
-        let mut lines: Vec<String> = self.states.iter().filter_map(|state| state.explain()).collect();
-        for ProgressQuery { team, tag } in questions {
-            let state = self.find(*team);
-            let told =
-                state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
-            if !told {
-                let name = team_name(*team, state.and_then(|state| state.members.get()));
-                lines.push(format!("has not begun {tag} of {name}, as {asker} did"));
-            }
-        }
-        lines
-    }
-
     /// The fault of a team that no call at this place could end with, because its members were found in different
     /// collectives when those were over here; each is returned once.
     pub(crate) fn unheard(&self) -> Option<Error> {
@@ -556,6 +541,45 @@ impl TeamTable {
     }
 }
 
+impl Service for RefCell<TeamTable> {
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        RefCell::default()
+    }
+
+    /// Breaks up the teams of which the dead place is a member: they are of no use any more.
+    fn place_died(&self, _local: &Local, place: PlaceId) {
+        let states: Vec<Rc<TeamState>> = self.borrow().states.clone();
+        for state in states {
+            if state.members.get().is_some_and(|members| members.rank_of(place).is_some()) {
+                state.break_up(Error::dead(place));
+            }
+        }
+    }
+
+    fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
+        let teams = self.borrow();
+        let mut lines: Vec<String> = teams.states.iter().filter_map(|state| state.explain()).collect();
+        for ProgressQuery { team, tag } in inquiry.queries {
+            let state = teams.find(*team);
+            let told =
+                state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
+            if !told {
+                let name = team_name(*team, state.and_then(|state| state.members.get()));
+                lines.push(format!("has not begun {tag} of {name}, as {} did", inquiry.asker));
+            }
+        }
+        lines
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
+    }
+}
+
 /// Receives one step of a collective, or a notice.
 #[inline]
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
@@ -567,7 +591,9 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     if let Some(notice @ (TeamNotice::Asked | TeamNotice::Over)) = notice {
         return receive_question(local, source, header.team, notice);
     }
-    let Some(state) = local.teams.borrow_mut().state_of_message(local, header.team) else { return Ok(()) };
+    let Some(state) = local.services.teams.borrow_mut().state_of_message(local, header.team) else {
+        return Ok(());
+    };
     match notice {
         Some(TeamNotice::Waits) => {
             let tag = reader.take_serde()?;
@@ -589,7 +615,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 /// For when nothing happens any more: members that wait for each other in different collectives learn it so, and the
 /// calls of all of them end with an error.
 pub(crate) fn compare_waits(local: &Local) -> usize {
-    let states: Vec<Rc<TeamState>> = local.teams.borrow().states.clone();
+    let states: Vec<Rc<TeamState>> = local.services.teams.borrow().states.clone();
     let mut told = 0;
     for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
         let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
@@ -604,7 +630,7 @@ pub(crate) fn compare_waits(local: &Local) -> usize {
 /// Asks the makers of the teams of which no handle has come, if that is due.
 #[cold]
 fn ask(local: &Local) {
-    let teams = local.teams.borrow_mut().due_questions();
+    let teams = local.services.teams.borrow_mut().due_questions();
     for team in teams {
         notify(local, team.maker(), team, TeamNotice::Asked, &[]);
     }
@@ -621,11 +647,11 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
         return Err(Refused::NotItsHome);
     }
     if !asked {
-        let given_up = local.teams.borrow_mut().give_up(id);
+        let given_up = local.services.teams.borrow_mut().give_up(id);
         if given_up.is_some() {
             point_to_point::forget_team(local, id);
         }
-    } else if local.teams.borrow().find(id).is_none() {
+    } else if local.services.teams.borrow().find(id).is_none() {
         notify(local, source, id, TeamNotice::Over, &[]);
     }
     Ok(())
@@ -640,16 +666,6 @@ fn notify(local: &Local, to: PlaceId, id: TeamId, notice: TeamNotice, rest: &[u8
     });
 }
 
-/// Ends the waits for a place that died: a team with a dead member is of no use any more.
-pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    let states: Vec<Rc<TeamState>> = local.teams.borrow().states.clone();
-    for state in states {
-        if state.members.get().is_some_and(|members| members.rank_of(place).is_some()) {
-            state.break_up(Error::dead(place));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -658,7 +674,6 @@ mod tests {
     use crate::team::Team;
     use isles_transport::loopback::{Plan, World};
     use std::pin::pin;
-    use std::time::Duration;
 
     /// Lets the places do whatever they have to do.
     fn settle(world: &World, locals: &[Rc<Local>]) {
@@ -692,7 +707,7 @@ mod tests {
             locals[0].enter(|| drop(given_up));
             settle(&world, &locals);
         }
-        let teams = locals[1].teams.borrow();
+        let teams = locals[1].services.teams.borrow();
         assert!(kept.iter().all(|team| teams.find(team.state.id).is_some()));
         assert!(teams.states.len() <= 4 * UNKNOWN_MIN, "{} are left", teams.states.len());
         drop(teams);
