@@ -188,6 +188,6 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.
-        local.dismissed.set(true);
+        local.run.dismissed.set(true);
     }
 }

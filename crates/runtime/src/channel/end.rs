@@ -40,6 +40,16 @@ fn access(value_bytes: usize, capacity: u32) -> Work {
 pub(crate) struct ChannelTable {
     serial: u32,
     pub(super) ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
+    /// Which branch the next `select!` looks at first.
+    select_turn: u32,
+}
+
+impl ChannelTable {
+    /// Returns the turn of a `select!`, each time the next one.
+    pub(super) fn next_turn(&mut self) -> u32 {
+        let next = self.select_turn.wrapping_add(1);
+        std::mem::replace(&mut self.select_turn, next)
+    }
 }
 
 impl Service for RefCell<ChannelTable> {

@@ -14,7 +14,7 @@ use crate::part::{self, PartTable};
 use crate::phaser::{self, PhaserTable};
 use crate::run::report;
 use crate::team::point_to_point::{self, MessageTable};
-use crate::team::{self, ProgressQuery, TeamTable};
+use crate::team::{self, ProgressQuery, Teams};
 use crate::wire::Reader;
 use crate::{call, finish, local::Local};
 use isles_protocol::PlaceId;
@@ -148,7 +148,7 @@ services! {
         Abandon = 9 => call::receive_abandon,
     }
     /// Collectives.
-    teams: RefCell<TeamTable> {
+    teams: Teams {
         /// One step of a collective.
         Team = 5 => team::receive,
     }

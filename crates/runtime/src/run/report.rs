@@ -12,7 +12,7 @@ use isles_protocol::finish::{Explanation, Waiting};
 use isles_telemetry::{CounterId, CounterValues};
 use isles_transport::Class;
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::Location;
@@ -161,7 +161,7 @@ impl Local {
     pub fn report(&self) -> PlaceReport {
         let (kinds, finish_messages) = self.finishes.totals();
         let tally = &self.tally;
-        let sites = self.site_counts.borrow().list();
+        let sites = self.calls.site_counts.borrow().list();
         PlaceReport {
             data_messages: tally.data_messages.get(),
             data_bytes: tally.data_bytes.get(),
@@ -277,6 +277,24 @@ pub(crate) enum RunMessage {
     Explained(Vec<String>),
 }
 
+/// What a place has heard from the others about the run.
+#[derive(Default)]
+pub(crate) struct RunState {
+    /// Whether the first place has told this one to end.
+    pub(crate) dismissed: Cell<bool>,
+    /// What the other places said at the end of the run; used at the first place only.
+    pub(crate) farewells: RefCell<BTreeMap<PlaceId, PlaceReport>>,
+    /// What the other places said that they wait for, since they were last asked; used at the first place only.
+    explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
+}
+
+impl Local {
+    /// How often another place has said what it waits for: explanations since the last request, and waits in teams.
+    pub(crate) fn heard_of_waits(&self) -> usize {
+        self.run.explanations.borrow().len() + self.services.teams.waits_heard()
+    }
+}
+
 /// Sends a message about the run; to a dead place it is dropped.
 pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
     let _ = local.send(to, Class::Control, Handler::Run.id(), |writer| writer.put_serde(message));
@@ -285,10 +303,10 @@ pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
 /// Receives a message about the run.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
-        RunMessage::Dismiss if source == PlaceId(0) => local.dismissed.set(true),
+        RunMessage::Dismiss if source == PlaceId(0) => local.run.dismissed.set(true),
         RunMessage::Farewell(report, unheard) if local.here() == PlaceId(0) => {
-            local.farewells.borrow_mut().insert(source, *report);
-            local.note_unheard(unheard);
+            local.run.farewells.borrow_mut().insert(source, *report);
+            local.services.teams.note_unheard(unheard);
         }
         RunMessage::CompareWaits => _ = compare_waits(local),
         RunMessage::Explain(queries) => {
@@ -297,7 +315,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         RunMessage::Explained(lines) => {
             print(&lines);
-            local.explanations.borrow_mut().insert(source, lines);
+            local.run.explanations.borrow_mut().insert(source, lines);
         }
         RunMessage::Dismiss | RunMessage::Farewell(..) => return Err(Refused::NotItsHome),
     }
@@ -315,7 +333,7 @@ fn explanation(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
 fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
-    let calls = local.calls.borrow().waiting().into_iter();
+    let calls = local.calls.pending.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
     let services = local.services.explain(inquiry);
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
@@ -380,7 +398,7 @@ pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<Strin
 
 /// The places that have not explained themselves, one line each.
 fn unheard(local: &Local) -> Vec<String> {
-    let explanations = local.explanations.borrow();
+    let explanations = local.run.explanations.borrow();
     let others = local.others();
     let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(place));
     unheard
@@ -400,7 +418,7 @@ fn print(lines: &[String]) {
 /// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     let unheard = unheard(local);
-    let heard = local.explanations.take().into_values().flatten();
+    let heard = local.run.explanations.take().into_values().flatten();
     let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
     let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
     let seconds = silence.as_secs_f64();
@@ -412,11 +430,11 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
     eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
     print(&explanation(local, &Inquiry { asker: local.here(), queries: &[] }));
-    local.explanations.borrow_mut().clear();
+    local.run.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {
-            let questions = local.services.teams.borrow().questions(place);
-            tell(local, place, &RunMessage::Explain(questions));
+            let queries = local.services.teams.queries(place);
+            tell(local, place, &RunMessage::Explain(queries));
         }
     }
 }

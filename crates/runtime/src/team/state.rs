@@ -18,7 +18,7 @@ use super::schedule::TeamHosts;
 use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
-use crate::local::{Inquiry, Local, Service};
+use crate::local::{Inquiry, Local};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -27,7 +27,6 @@ use isles_transport::{Class, Inbound, Next};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 /// How many collectives are compared: more than a member can be ahead of another, or behind.
 const KNOWN: usize = 32;
@@ -407,7 +406,7 @@ fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
 /// A team whose messages have come before a handle has a seat, too, and keeps them however many such teams there are:
 /// each of them is the program's, and what lies there of one is bounded. Such a seat is given up only if the maker of
 /// the team says that no handle to it is left; it is asked when there are many.
-pub(crate) struct TeamTable {
+pub(super) struct TeamTable {
     states: Vec<Rc<TeamState>>,
     /// How many teams this place has made.
     made: u64,
@@ -424,7 +423,7 @@ impl Default for TeamTable {
 impl TeamTable {
     /// The seat in the team of all places.
     pub(super) fn world(local: &Local) -> Rc<TeamState> {
-        let state = local.services.teams.borrow_mut().state(TeamId::WORLD, local.places());
+        let state = local.services.teams.table.borrow_mut().state(TeamId::WORLD, local.places());
         if state.members.get().is_none() {
             state.set_members(local, Members::All(local.places()));
         }
@@ -433,7 +432,7 @@ impl TeamTable {
 
     /// A seat in a new team, that this place makes.
     pub(super) fn make(local: &Local) -> Rc<TeamState> {
-        let mut teams = local.services.teams.borrow_mut();
+        let mut teams = local.services.teams.table.borrow_mut();
         teams.made += 1;
         let id = TeamId::of(local.here(), teams.made);
         teams.state(id, local.places())
@@ -507,60 +506,18 @@ impl TeamTable {
     }
 
     /// What `place` is to be asked when this one explains what it waits for.
-    pub(crate) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
+    pub(super) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
         let asked = self.states.iter().filter(|state| state.waiting.borrow().is_some());
         let asked = asked.filter(|state| state.members().rank_of(place).is_some());
         asked.map(|state| ProgressQuery { team: state.id, tag: state.tag.get() }).collect()
     }
 
-    /// The fault of a team that no call at this place could end with, because its members were found in different
-    /// collectives when those were over here; each is returned once.
-    pub(crate) fn unheard(&self) -> Option<Error> {
-        self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
-    }
-
-    /// Whether a task waits for another member in some team.
-    pub(crate) fn waits(&self) -> bool {
-        self.states.iter().any(|state| state.waiting.borrow().is_some())
-    }
-
-    /// How many teams are of no use any more.
-    pub(crate) fn broken(&self) -> usize {
-        self.states.iter().filter(|state| state.is_broken.get()).count()
-    }
-
-    /// Whether a team has had collectives since its members last waited for each other.
-    pub(crate) fn may_be_apart(&self) -> bool {
-        self.states.iter().any(|state| state.loose.get() > 0)
-    }
-
-    /// Forgets team `id`: no handle to it is left anywhere.
-    pub(super) fn forget(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
-        let index = self.states.iter().position(|state| state.id == id)?;
-        Some(self.states.remove(index))
-    }
-}
-
-impl Service for RefCell<TeamTable> {
-    fn new(_here: PlaceId, _places: u32) -> Self {
-        RefCell::default()
-    }
-
-    /// Breaks up the teams of which the dead place is a member: they are of no use any more.
-    fn place_died(&self, _local: &Local, place: PlaceId) {
-        let states: Vec<Rc<TeamState>> = self.borrow().states.clone();
-        for state in states {
-            if state.members.get().is_some_and(|members| members.rank_of(place).is_some()) {
-                state.break_up(Error::dead(place));
-            }
-        }
-    }
-
-    fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
-        let teams = self.borrow();
-        let mut lines: Vec<String> = teams.states.iter().filter_map(|state| state.explain()).collect();
+    /// What this place waits for in its teams, and which of the collectives of the `inquiry` it has not begun: one line
+    /// each.
+    pub(super) fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
+        let mut lines: Vec<String> = self.states.iter().filter_map(|state| state.explain()).collect();
         for ProgressQuery { team, tag } in inquiry.queries {
-            let state = teams.find(*team);
+            let state = self.find(*team);
             let told =
                 state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
             if !told {
@@ -571,12 +528,39 @@ impl Service for RefCell<TeamTable> {
         lines
     }
 
-    fn next_due(&self) -> Option<Duration> {
-        None
+    /// The seats in the teams of which `place` is a member, as far as this place knows.
+    pub(super) fn of_member(&self, place: PlaceId) -> Vec<Rc<TeamState>> {
+        let is_member = |state: &&Rc<TeamState>| {
+            state.members.get().is_some_and(|members| members.rank_of(place).is_some())
+        };
+        self.states.iter().filter(is_member).cloned().collect()
     }
 
-    fn run_due(&self, _local: &Local) -> bool {
-        false
+    /// The fault of a team that no call at this place could end with, because its members were found in different
+    /// collectives when those were over here; each is returned once.
+    pub(super) fn unheard(&self) -> Option<Error> {
+        self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
+    }
+
+    /// Whether a task waits for another member in some team.
+    pub(super) fn waits(&self) -> bool {
+        self.states.iter().any(|state| state.waiting.borrow().is_some())
+    }
+
+    /// How many teams are of no use any more.
+    pub(super) fn broken(&self) -> usize {
+        self.states.iter().filter(|state| state.is_broken.get()).count()
+    }
+
+    /// Whether a team has had collectives since its members last waited for each other.
+    pub(super) fn may_be_apart(&self) -> bool {
+        self.states.iter().any(|state| state.loose.get() > 0)
+    }
+
+    /// Forgets team `id`: no handle to it is left anywhere.
+    pub(super) fn forget(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
+        let index = self.states.iter().position(|state| state.id == id)?;
+        Some(self.states.remove(index))
     }
 }
 
@@ -591,13 +575,13 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     if let Some(notice @ (TeamNotice::Asked | TeamNotice::Over)) = notice {
         return receive_question(local, source, header.team, notice);
     }
-    let Some(state) = local.services.teams.borrow_mut().state_of_message(local, header.team) else {
+    let Some(state) = local.services.teams.table.borrow_mut().state_of_message(local, header.team) else {
         return Ok(());
     };
     match notice {
         Some(TeamNotice::Waits) => {
             let tag = reader.take_serde()?;
-            local.waits_heard.set(local.waits_heard.get() + 1);
+            local.services.teams.note_wait();
             // A mismatch breaks the team up, which ends the wait here and there.
             _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
         }
@@ -615,7 +599,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 /// For when nothing happens any more: members that wait for each other in different collectives learn it so, and the
 /// calls of all of them end with an error.
 pub(crate) fn compare_waits(local: &Local) -> usize {
-    let states: Vec<Rc<TeamState>> = local.services.teams.borrow().states.clone();
+    let states: Vec<Rc<TeamState>> = local.services.teams.table.borrow().states.clone();
     let mut told = 0;
     for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
         let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
@@ -630,7 +614,7 @@ pub(crate) fn compare_waits(local: &Local) -> usize {
 /// Asks the makers of the teams of which no handle has come, if that is due.
 #[cold]
 fn ask(local: &Local) {
-    let teams = local.services.teams.borrow_mut().due_questions();
+    let teams = local.services.teams.table.borrow_mut().due_questions();
     for team in teams {
         notify(local, team.maker(), team, TeamNotice::Asked, &[]);
     }
@@ -647,11 +631,11 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
         return Err(Refused::NotItsHome);
     }
     if !asked {
-        let given_up = local.services.teams.borrow_mut().give_up(id);
+        let given_up = local.services.teams.table.borrow_mut().give_up(id);
         if given_up.is_some() {
             point_to_point::forget_team(local, id);
         }
-    } else if local.services.teams.borrow().find(id).is_none() {
+    } else if local.services.teams.table.borrow().find(id).is_none() {
         notify(local, source, id, TeamNotice::Over, &[]);
     }
     Ok(())
@@ -674,6 +658,7 @@ mod tests {
     use crate::team::Team;
     use isles_transport::loopback::{Plan, World};
     use std::pin::pin;
+    use std::time::Duration;
 
     /// Lets the places do whatever they have to do.
     fn settle(world: &World, locals: &[Rc<Local>]) {
@@ -707,7 +692,7 @@ mod tests {
             locals[0].enter(|| drop(given_up));
             settle(&world, &locals);
         }
-        let teams = locals[1].services.teams.borrow();
+        let teams = locals[1].services.teams.table.borrow();
         assert!(kept.iter().all(|team| teams.find(team.state.id).is_some()));
         assert!(teams.states.len() <= 4 * UNKNOWN_MIN, "{} are left", teams.states.len());
         drop(teams);

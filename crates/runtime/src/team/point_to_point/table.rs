@@ -336,7 +336,7 @@ impl Service for RefCell<MessageTable> {
     }
 
     fn place_died(&self, local: &Local, place: PlaceId) {
-        let teams = local.services.teams.borrow();
+        let teams = local.services.teams.table.borrow();
         let has_member = |team| teams.has_member(TeamId::of_bits(team), place);
         let mut table = self.borrow_mut();
         let mut wakers = Vec::new();
@@ -529,7 +529,9 @@ fn receive_message(
 
 /// Returns whether `team` was made here and no handle to it is left, so that nobody will receive its messages.
 fn is_over(local: &Local, team: TeamId) -> bool {
-    team != TeamId::WORLD && team.maker() == local.here() && !local.services.teams.borrow().is_known(team)
+    team != TeamId::WORLD
+        && team.maker() == local.here()
+        && !local.services.teams.table.borrow().is_known(team)
 }
 
 fn receive_chunk(
