@@ -15,6 +15,7 @@ use crate::phaser::{self, PhaserTable};
 use crate::run::report;
 use crate::team::point_to_point::{self, MessageTable};
 use crate::team::{self, ProgressQuery, Teams};
+use crate::time::earlier;
 use crate::wire::Reader;
 use crate::{call, finish, local::Local};
 use isles_protocol::PlaceId;
@@ -117,8 +118,11 @@ macro_rules! services {
             }
 
             /// Returns the earliest time at which some service has something to do.
+            #[inline]
             pub(crate) fn next_due(&self) -> Option<Duration> {
-                [$( self.$service.next_due() ),+].into_iter().flatten().min()
+                let mut due = None;
+                $( due = earlier(due, self.$service.next_due()); )+
+                due
             }
 
             /// Does what is due of each service; returns whether anything was.

@@ -186,15 +186,18 @@ impl Service for RefCell<PartTable> {
     /// Gives back what this place owes, if it is time to.
     #[inline]
     fn run_due(&self, local: &Local) -> bool {
-        if !self.borrow().is_due() {
-            return false;
-        }
-        let is_return_due = self.borrow_mut().is_return_due(local.clock().now());
-        if is_return_due {
-            settle(local);
-        }
-        is_return_due
+        let is_due = self.borrow().is_due();
+        is_due && settle_in_time(local)
     }
+}
+
+/// Gives back what this place owes, if it is time to; says whether it was.
+fn settle_in_time(local: &Local) -> bool {
+    let is_return_due = local.services.parts.borrow_mut().is_return_due(local.clock().now());
+    if is_return_due {
+        settle(local);
+    }
+    is_return_due
 }
 
 /// Frees a part of this home that is out of use everywhere.

@@ -6,6 +6,7 @@ use crate::finish::Scope;
 use crate::local::{Inquiry, Local};
 use crate::message::{Handler, Refused};
 use crate::team::{ProgressQuery, compare_waits};
+use crate::time::earlier;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
@@ -195,8 +196,7 @@ impl Local {
 
     /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
-        let due = [self.timers.next(), self.finishes.next_rest(), self.services.next_due()];
-        due.into_iter().flatten().min()
+        earlier(earlier(self.timers.next(), self.finishes.next_rest()), self.services.next_due())
     }
 }
 
