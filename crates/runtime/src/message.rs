@@ -5,71 +5,16 @@
 
 use crate::call::image::Entry;
 use crate::finish::Scope;
-use crate::local::Local;
-use crate::run::report;
+use crate::local::{Local, dispatch};
 use crate::wire::{DecodeError, Reader, Writer};
-use crate::{call, channel, finish, part, phaser, team};
+use crate::{call, finish};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, TaskRefusal, Violation};
 use isles_transport::{Arrival, Body, Death, HandlerId, Message};
 use std::fmt;
 use std::rc::Rc;
 
-/// The receivers of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub(crate) enum Handler {
-    /// `spawn_at!`: an entry and its captures.
-    Spawn,
-    /// `at!`: the same, and whom to answer.
-    Call,
-    /// The answer to a `Call`.
-    Reply,
-    /// Control of finishes.
-    Finish,
-    /// Counts of handles.
-    Part,
-    /// One step of a collective.
-    Team,
-    /// Control of phasers.
-    Phaser,
-    /// `spawn_at!` with registrations of phasers.
-    Registered,
-    /// Between the first place and the others: the end of the run, and reports.
-    Run,
-    /// Nobody waits for the answer to a `Call` any more.
-    Abandon,
-    /// Values and control of channels.
-    Channel,
-    /// Messages between two members of a team, and their control.
-    PointToPoint,
-}
-
-impl Handler {
-    const ALL: [Handler; 12] = [
-        Handler::Spawn,
-        Handler::Call,
-        Handler::Reply,
-        Handler::Finish,
-        Handler::Part,
-        Handler::Team,
-        Handler::Phaser,
-        Handler::Registered,
-        Handler::Run,
-        Handler::Abandon,
-        Handler::Channel,
-        Handler::PointToPoint,
-    ];
-
-    /// Its number on the wire.
-    pub(crate) fn id(self) -> HandlerId {
-        HandlerId(self as u16)
-    }
-
-    fn of(id: HandlerId) -> Option<Handler> {
-        Self::ALL.get(id.0 as usize).copied()
-    }
-}
+pub(crate) use crate::local::Handler;
 
 /// The head of a travelling body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,23 +73,21 @@ pub(crate) enum Refused {
     UnknownCall,
     /// It says something of a part, or of the run, that only another place may say.
     NotItsHome,
-    /// It gives back more handles than were lent.
-    NotLent,
     /// Its task cannot be taken in.
     TaskRefusal(TaskRefusal),
     /// It breaks the protocol of finishes.
     Violation(Violation),
-    /// It uses slots of a channel that it was not given.
-    SlotViolation,
-    /// It puts back more values of a channel than have gone to it.
-    PutBackViolation,
-    /// It is one more than may lie here, or acknowledges one that was not sent.
-    CreditViolation,
-    /// It breaks the protocol of phasers.
-    PhaserViolation(isles_protocol::phaser::Violation),
+    /// It breaks the protocol of a service, as the text says.
+    ServiceViolation(Box<str>),
 }
 
 impl Refused {
+    /// Returns the refusal of a message that breaks the protocol of a service; `violation` says how, of "it".
+    #[cold]
+    pub(crate) fn of_service(violation: impl fmt::Display) -> Refused {
+        Refused::ServiceViolation(violation.to_string().into())
+    }
+
     /// Whether a sound place may have sent the message: its task is one of a finish whose home is dead, so nobody waits
     /// for it.
     fn is_sound(&self) -> bool {
@@ -165,13 +108,9 @@ impl fmt::Display for Refused {
             Refused::UnknownHandler(number) => write!(f, "there is no handler {number}"),
             Refused::UnknownCall => write!(f, "it answers a call that was not made"),
             Refused::NotItsHome => write!(f, "only another place may say that"),
-            Refused::NotLent => write!(f, "it gives back handles that were not lent"),
             Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
-            Refused::SlotViolation => write!(f, "it uses slots of a channel that it was not given"),
-            Refused::PutBackViolation => write!(f, "it puts back values of a channel that it does not have"),
-            Refused::CreditViolation => write!(f, "it breaks the credit of messages"),
-            Refused::PhaserViolation(violation) => violation.fmt(f),
+            Refused::ServiceViolation(violation) => f.write_str(violation),
         }
     }
 }
@@ -228,38 +167,14 @@ fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     }
 }
 
-/// As `dispatch`; of the most frequent message the compiler makes one piece of code.
+/// As [`dispatch`]; of the most frequent message the compiler makes one piece of code.
 #[inline]
 fn dispatch_small(local: &Local, handler: HandlerId, source: PlaceId, bytes: &[u8]) -> Result<(), Refused> {
     let mut reader = Reader::new(bytes);
     if handler != Handler::Spawn.id() {
         return dispatch(local, handler, source, &mut reader);
     }
-    let head = Head::decode(&mut reader)?;
-    call::receive_spawn(local, source, head, &mut reader)
-}
-
-fn dispatch(
-    local: &Local,
-    handler: HandlerId,
-    source: PlaceId,
-    reader: &mut Reader<'_>,
-) -> Result<(), Refused> {
-    let handler = Handler::of(handler).ok_or(Refused::UnknownHandler(handler.0))?;
-    match handler {
-        Handler::Spawn => call::receive_spawn(local, source, Head::decode(reader)?, reader),
-        Handler::Call => call::receive_call(local, source, Head::decode(reader)?, reader),
-        Handler::Reply => call::receive_reply(local, source, reader),
-        Handler::Finish => finish::receive(local, source, reader),
-        Handler::Part => part::receive(local, source, reader),
-        Handler::Team => team::receive(local, source, reader),
-        Handler::Phaser => phaser::receive(local, source, reader),
-        Handler::Registered => phaser::receive_registered(local, source, reader),
-        Handler::Run => report::receive(local, source, reader),
-        Handler::Abandon => call::receive_abandon(local, source, reader),
-        Handler::Channel => channel::receive(local, source, reader),
-        Handler::PointToPoint => team::point_to_point::receive(local, source, reader),
-    }
+    call::receive_spawn(local, source, &mut reader)
 }
 
 fn place_died(local: &Local, place: PlaceId, cause: &Death) {
@@ -269,14 +184,10 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     local.deaths.borrow_mut().push(place);
     local.note_death(place, cause);
     call::place_died(local, place);
-    team::place_died(local, place);
-    team::point_to_point::place_died(local, place);
-    phaser::place_died(local, place);
-    channel::place_died(local, place);
-    part::place_died(local, place);
+    local.services.place_died(local, place);
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.
-        local.dismissed.set(true);
+        local.run.dismissed.set(true);
     }
 }

@@ -52,6 +52,15 @@ pub fn now() -> Duration {
     Local::with(|local| local.clock().now())
 }
 
+/// Returns the earlier of two times, of which each may be none.
+#[inline]
+pub(crate) fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// The name of a timer: when it is due, and which of those it is.
 pub(crate) type TimerId = (Duration, u64);
 

@@ -224,7 +224,7 @@ impl Endpoint for ChipEndpoint {
 
 impl Multicast for ChipEndpoint {
     fn bytes(&self, class: Class) -> Range<usize> {
-        self.state().protocol.multicast_bytes(class)
+        self.state().protocol.multicast().map_or(0..0, |multicast| multicast.bytes(class))
     }
 
     fn send_to_all(
@@ -240,10 +240,7 @@ impl Multicast for ChipEndpoint {
             return Err(SendError::TooLong { len, max: 0 });
         }
         let out = OutgoingMulticast { from: self.here, to, class, handler };
-        let mut state = self.state();
-        state.admit_multicast(&out)?;
-        state.multicast(&out, message);
-        Ok(())
+        self.state().multicast(&out, message)
     }
 }
 

@@ -149,7 +149,7 @@ impl Ship for Never {
 fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
     match scope {
         Scope::Remote(index) => {
-            let borrowed = local.borrowed.borrow_mut().remove(index as usize);
+            let borrowed = local.calls.borrowed.borrow_mut().remove(index as usize);
             (borrowed.key, borrowed.counted)
         }
         Scope::Counted(_) | Scope::Detached => (None, false),
@@ -219,7 +219,8 @@ pub(super) fn receive(
         _ => Err(Error::from_wire(reader.rest())),
     };
     // An answer to a call that nobody made here is a peer's fault; there is nobody to tell but the log.
-    let conclusion = local.calls.borrow_mut().answer(slot, source, answer).ok_or(Refused::UnknownCall)?;
+    let conclusion =
+        local.calls.pending.borrow_mut().answer(slot, source, answer).ok_or(Refused::UnknownCall)?;
     conclusion.tell(local, flags & COUNTED != 0);
     Ok(())
 }

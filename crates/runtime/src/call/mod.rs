@@ -15,11 +15,11 @@ pub(crate) mod site;
 pub(crate) mod span;
 
 pub(crate) use answer::ReplyTo;
-pub(crate) use pending::{CallId, Calls};
+pub(crate) use pending::CallId;
 
-use crate::call::pending::Answered;
+use crate::call::pending::{Answered, Calls};
 use crate::call::shipment::Shipment;
-use crate::call::site::{Direction, INTERNAL, Site};
+use crate::call::site::{Direction, INTERNAL, Site, SiteCounts};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
@@ -33,8 +33,23 @@ use crate::task::coop::{CALL, cooperate};
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::Source;
+use slab::Slab;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::panic::Location;
+
+/// The calls of one place: its own, and those of others whose bodies run here.
+#[derive(Default)]
+pub(crate) struct CallTable {
+    /// Calls of this place that are not answered yet.
+    pub(crate) pending: RefCell<Calls>,
+    /// Scopes of bodies of `at!` that run here for other places.
+    pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
+    /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
+    pub(crate) any_abandoned: Cell<bool>,
+    /// Calls and bytes of this place by site.
+    pub(crate) site_counts: RefCell<SiteCounts>,
+}
 
 /// What `at!` expands to: `body` gets the place and goes one of the two ways below.
 pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
@@ -96,7 +111,7 @@ fn check_roundtrip<S: Site>(
     check_roundtrip: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let is_on_trial = SHIPMENTS_MAX > 0
-        && Local::with(|local| local.site_counts.borrow_mut().is_on_trial(S::cell(), direction));
+        && Local::with(|local| local.calls.site_counts.borrow_mut().is_on_trial(S::cell(), direction));
     if is_on_trial { check_roundtrip() } else { Ok(()) }
 }
 
@@ -293,6 +308,17 @@ pub(crate) fn undecodable(fault: DecodeError) -> Error {
 pub(crate) fn receive_spawn(
     local: &Local,
     source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
+    let head = Head::decode(reader)?;
+    start_spawned(local, source, head, reader)
+}
+
+/// Starts the task of a `spawn_at!` whose head is read.
+#[inline(always)]
+pub(crate) fn start_spawned(
+    local: &Local,
+    source: PlaceId,
     head: Head,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
@@ -311,15 +337,15 @@ pub(crate) fn receive_spawn(
 pub(crate) fn receive_call(
     local: &Local,
     source: PlaceId,
-    head: Head,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
+    let head = Head::decode(reader)?;
     let answer = ReplyTo::decode(source, reader)?;
     let scope = match head.finish.zip(answer.slot()) {
         Some((finish, call)) => {
             let borrowed =
                 RemoteScope { finish, caller: source, key: None, counted: false, call, abandoned: false };
-            Scope::Remote(local.borrowed.borrow_mut().insert(borrowed) as u32)
+            Scope::Remote(local.calls.borrowed.borrow_mut().insert(borrowed) as u32)
         }
         None => Scope::Detached,
     };
@@ -362,12 +388,12 @@ pub(crate) fn receive_abandon(
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     let call = CallId::decode(reader)?;
-    let mut borrowed = local.borrowed.borrow_mut();
+    let mut borrowed = local.calls.borrowed.borrow_mut();
     let mut entries = borrowed.iter_mut();
     if let Some((index, entry)) = entries.find(|(_, entry)| entry.caller == source && entry.call == call) {
         entry.abandoned = true;
         drop(borrowed);
-        local.any_abandoned.set(true);
+        local.calls.any_abandoned.set(true);
         local.wake_suspended(|scope| scope == Scope::Remote(index as u32));
     }
     Ok(())
@@ -375,7 +401,7 @@ pub(crate) fn receive_abandon(
 
 /// Answers all calls to a place that died. They count: their bodies may have started tasks that live elsewhere.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    let concluded = local.calls.borrow_mut().place_died(place);
+    let concluded = local.calls.pending.borrow_mut().place_died(place);
     concluded.into_iter().for_each(|conclusion| conclusion.tell(local, true));
 }
 
@@ -400,7 +426,7 @@ impl Local {
             return Ok(Written::Here(len));
         }
         drop(writing);
-        self.parts.borrow_mut().roll_back_sent();
+        self.services.parts.borrow_mut().roll_back_sent();
         Ok(Written::Longer(self.written_for_here(len, encode)?))
     }
 }

@@ -191,7 +191,7 @@ impl Future for Answered {
         let slot = self.slot.expect("an answer is taken once");
         let taken = Local::with(|local| {
             look_for(local, slot);
-            local.calls.borrow_mut().take(slot, context)
+            local.calls.pending.borrow_mut().take(slot, context)
         });
         match taken {
             None => Poll::Pending,
@@ -218,7 +218,7 @@ fn look_for(local: &Local, slot: CallId) {
     }
     for _ in 0..LOOKS_MAX {
         if local.take_in(Inbound::All) > 0
-            && (local.has_ready() || !local.calls.borrow_mut().is_waiting(slot))
+            && (local.has_ready() || !local.calls.pending.borrow_mut().is_waiting(slot))
         {
             return;
         }
@@ -228,7 +228,7 @@ fn look_for(local: &Local, slot: CallId) {
 /// The caller is gone; its finish keeps waiting for the body, which is told to end.
 #[cold]
 fn abandon(local: &Local, slot: CallId) {
-    let mut calls = local.calls.borrow_mut();
+    let mut calls = local.calls.pending.borrow_mut();
     let Some(pending) = calls.get(slot) else { return };
     if !matches!(pending.state, CallState::Waiting(_)) {
         calls.pending.remove(slot.index as usize);
@@ -263,11 +263,11 @@ mod tests {
         let call = CallId { index: 0, generation: 0 };
         let entry =
             RemoteScope { finish, caller: PlaceId(0), key: None, counted: false, call, abandoned: false };
-        let index = local.borrowed.borrow_mut().insert(entry) as u32;
+        let index = local.calls.borrowed.borrow_mut().insert(entry) as u32;
         let scope = Scope::Remote(index);
         let key = local.visiting_key(scope).unwrap();
         local.finishes.request(key, PlaceId(2)).unwrap();
-        (index, local.calls.borrow_mut().open(PlaceId(2), scope, Some(key), &INTERNAL))
+        (index, local.calls.pending.borrow_mut().open(PlaceId(2), scope, Some(key), &INTERNAL))
     }
 
     #[test]
@@ -277,9 +277,9 @@ mod tests {
             let local = Local::new(Box::new(world.endpoint(PlaceId(1))), Clock::host());
             let (index, slot) = nested_call(&local);
             let answer = Ok(Answer::Long(Vec::new()));
-            let conclusion = local.calls.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();
+            let conclusion = local.calls.pending.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();
             conclusion.tell(&local, counted);
-            assert_eq!(local.borrowed.borrow()[index as usize].counted, counted);
+            assert_eq!(local.calls.borrowed.borrow()[index as usize].counted, counted);
         }
     }
 }

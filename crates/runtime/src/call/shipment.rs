@@ -59,7 +59,7 @@ impl<'a> Shipment<'a> {
         let sent =
             sent.or_else(|unsent| phaser::send_along(local, self.to, head, self.encode, unsent.into()));
         match sent {
-            Ok(sent) => local.site_counts.borrow_mut().add(self.site, sent.bytes),
+            Ok(sent) => local.calls.site_counts.borrow_mut().add(self.site, sent.bytes),
             Err(error) => {
                 if let Some(key) = key {
                     local.finishes.undo_depart(key, self.to);
@@ -88,7 +88,7 @@ impl<'a> Shipment<'a> {
         checked.map_err(|error| error.at(local.here(), Some(self.site.location())))?;
         let finish = key.map(|key| local.finishes.request(key, self.to)).transpose();
         let finish = finish.map_err(|refusal| located(refused(refusal)))?;
-        let slot = local.calls.borrow_mut().open(self.to, scope, key, self.site);
+        let slot = local.calls.pending.borrow_mut().open(self.to, scope, key, self.site);
         let head = Head { entry: self.descriptor.entry(), finish };
         let guess = Head::BYTES + size_of::<CallId>() + self.room;
         let sent =
@@ -99,11 +99,11 @@ impl<'a> Shipment<'a> {
             });
         match sent {
             Ok(sent) => {
-                local.site_counts.borrow_mut().add(self.site, sent.bytes);
+                local.calls.site_counts.borrow_mut().add(self.site, sent.bytes);
                 Ok(Answered::new(slot))
             }
             Err(error) => {
-                local.calls.borrow_mut().forget(slot);
+                local.calls.pending.borrow_mut().forget(slot);
                 if let Some(key) = key {
                     local.finishes.settle(local, key, self.to, false);
                 }

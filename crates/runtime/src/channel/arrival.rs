@@ -14,6 +14,12 @@ use isles_transport::Class;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// The refusal of a message about slots that its sender was not given.
+const SLOT_VIOLATION: &str = "it uses slots of a channel that it was not given";
+
+/// The refusal of a message that puts back more values than have gone to its sender.
+const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";
+
 impl<T: CanSend> End<T> {
     /// A message to the home.
     pub(super) fn receive_at_home(
@@ -52,7 +58,7 @@ impl<T: CanSend> End<T> {
             Head::PutBack => {
                 let value = reader.take_value::<T>()?;
                 let nobody = home.borrow_mut().put_back(source, value, &mut steps);
-                nobody.map(drop).map_err(|_| Refused::PutBackViolation)?;
+                nobody.map(drop).map_err(|_| Refused::of_service(PUT_BACK_VIOLATION))?;
                 None
             }
             Head::Cancel(number) => {
@@ -61,7 +67,7 @@ impl<T: CanSend> End<T> {
             }
             Head::ReturnSlots(slots) => {
                 let returned = home.borrow_mut().return_slots(source, slots, &mut steps);
-                returned.map_err(|_| Refused::SlotViolation)?;
+                returned.map_err(|_| Refused::of_service(SLOT_VIOLATION))?;
                 None
             }
             Head::Close => {
@@ -112,7 +118,7 @@ impl<T: CanSend> End<T> {
             }
         };
         // What nobody can receive any more is dropped here, where nothing is borrowed.
-        received.map(drop).map_err(|_| Refused::SlotViolation)
+        received.map(drop).map_err(|_| Refused::of_service(SLOT_VIOLATION))
     }
 
     /// A message of the home to this place.
@@ -178,7 +184,7 @@ fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
 /// Receives a message about a channel.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
-    let end = local.channels.borrow().ends.get(&id).cloned();
+    let end = local.services.channels.borrow().ends.get(&id).cloned();
     match end {
         Some(end) => end.receive(local, source, head, reader),
         None => {

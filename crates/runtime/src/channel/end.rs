@@ -7,9 +7,8 @@
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
 use crate::error::Error;
-
 use crate::local::output_queue::OutputQueue;
-use crate::local::{Clock, Local, Unsent};
+use crate::local::{Clock, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
 use crate::wire::Reader;
@@ -22,6 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 /// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
 /// a cache as far as that holds the whole buffer.
@@ -40,14 +40,40 @@ fn access(value_bytes: usize, capacity: u32) -> Work {
 pub(crate) struct ChannelTable {
     serial: u32,
     pub(super) ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
+    /// Which branch the next `select!` looks at first.
+    select_turn: u32,
 }
 
 impl ChannelTable {
-    /// What the operations that wait here wait for, one line each.
-    pub(crate) fn explain(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.ends.values().flat_map(|end| end.explain()).collect();
+    /// Returns the turn of a `select!`, each time the next one.
+    pub(super) fn next_turn(&mut self) -> u32 {
+        let next = self.select_turn.wrapping_add(1);
+        std::mem::replace(&mut self.select_turn, next)
+    }
+}
+
+impl Service for RefCell<ChannelTable> {
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        RefCell::default()
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        let ends: Vec<Rc<dyn AnyEnd>> = self.borrow().ends.values().cloned().collect();
+        ends.into_iter().for_each(|end| end.place_died(local, place));
+    }
+
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        let mut lines: Vec<String> = self.borrow().ends.values().flat_map(|end| end.explain()).collect();
         lines.sort();
         lines
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
     }
 }
 
@@ -126,7 +152,7 @@ pub(crate) struct End<T> {
 impl<T: CanSend> End<T> {
     /// A new channel whose home is here, counted by two kinds of handles.
     pub(super) fn make(local: &Local, capacity: u32) -> Rc<End<T>> {
-        let mut channels = local.channels.borrow_mut();
+        let mut channels = local.services.channels.borrow_mut();
         let id = ChannelId { home: local.here(), serial: channels.serial };
         channels.serial += 1;
         let home = ChannelHome::new(local.here(), capacity);
@@ -141,7 +167,7 @@ impl<T: CanSend> End<T> {
 
     /// The channel of this name here, for a handle that has arrived; none if it is not that of a `T`, or gone.
     pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<End<T>>> {
-        let mut channels = local.channels.borrow_mut();
+        let mut channels = local.services.channels.borrow_mut();
         let known = match channels.ends.get(&id) {
             Some(end) => Rc::clone(end).into_any().downcast::<End<T>>().ok()?,
             None if id.home == local.here() || id.home.0 >= local.places() => return None,
@@ -383,7 +409,8 @@ impl<T: CanSend> End<T> {
             }
             self.carry_out(local, steps);
             self.handles.set(self.handles.get() - 1);
-            let freed = (self.handles.get() == 0).then(|| local.channels.borrow_mut().ends.remove(&self.id));
+            let freed =
+                (self.handles.get() == 0).then(|| local.services.channels.borrow_mut().ends.remove(&self.id));
             (left, freed)
         });
         drop(abandoned);
@@ -621,7 +648,7 @@ impl<T: CanSend> End<T> {
     fn forget_if_unused(&self, local: &Local) {
         if self.home.is_none() && self.handles.get() == 0 && self.waits.borrow().is_empty() {
             // First, because to return slots may deliver a message that brings more.
-            let end = local.channels.borrow_mut().ends.remove(&self.id);
+            let end = local.services.channels.borrow_mut().ends.remove(&self.id);
             let unused = self.slots.borrow_mut().recall();
             self.return_slots(local, unused);
             drop(end);
@@ -711,10 +738,4 @@ impl<T: CanSend> End<T> {
             self.answer(local, number, Answer::Dead);
         }
     }
-}
-
-/// Tells the channels of this place that a place died.
-pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    let ends: Vec<Rc<dyn AnyEnd>> = local.channels.borrow().ends.values().cloned().collect();
-    ends.into_iter().for_each(|end| end.place_died(local, place));
 }

@@ -12,7 +12,7 @@ mod operation;
 pub mod select;
 
 pub(crate) use arrival::receive;
-pub(crate) use end::{ChannelTable, place_died};
+pub(crate) use end::ChannelTable;
 pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 

@@ -16,8 +16,7 @@ use std::task::{Context, Poll};
 pub async fn turn(branches: usize) -> usize {
     cooperate(OPERATION, ready(())).await;
     Local::with(|local| {
-        let turn = local.select_turn.get();
-        local.select_turn.set(turn.wrapping_add(1));
+        let turn = local.services.channels.borrow_mut().next_turn();
         turn as usize % branches.max(1)
     })
 }

@@ -37,7 +37,7 @@ impl Local {
     fn count_visit(&self, scope: Scope) -> Option<Key> {
         let key = self.visiting_key(scope)?;
         if let Scope::Remote(index) = scope
-            && let Some(entry) = self.borrowed.borrow_mut().get_mut(index as usize)
+            && let Some(entry) = self.calls.borrowed.borrow_mut().get_mut(index as usize)
             && !std::mem::replace(&mut entry.counted, true)
         {
             self.finishes.count_visit(key, entry.caller);
@@ -57,7 +57,7 @@ impl Local {
 
     /// Makes the body of an `at!` known to its finish here.
     fn visit(&self, index: u32) -> Option<Key> {
-        let mut borrowed = self.borrowed.borrow_mut();
+        let mut borrowed = self.calls.borrowed.borrow_mut();
         let entry = borrowed.get_mut(index as usize)?;
         if entry.key.is_none() {
             entry.key = self.finishes.visit(entry.finish, entry.caller).ok();

@@ -13,26 +13,22 @@ pub(crate) mod output_queue;
 mod probe;
 mod queue;
 mod send;
+mod services;
 pub mod told;
 mod worker;
 
 pub use clock::Clock;
 pub(crate) use send::{Encode, Sent, Unsent};
+pub(crate) use services::{Handler, Inquiry, Service, dispatch};
 pub use worker::Step;
 
-use crate::call::Calls;
-use crate::call::site::{SiteCell, SiteCounts};
-use crate::channel::ChannelTable;
-use crate::error::Error;
-use crate::finish::{FinishTable, RemoteScope, Scope};
+use crate::call::CallTable;
+use crate::call::site::SiteCell;
+use crate::finish::{FinishTable, Scope};
 use crate::handle::WordTable;
-use crate::part::PartTable;
-use crate::phaser::PhaserTable;
 use crate::run::process;
-use crate::run::report::{PlaceReport, Totals};
+use crate::run::report::{RunState, Totals};
 use crate::task::{Injector, Pool, Priority, TaskRef};
-use crate::team::point_to_point::MessageTable;
-use crate::team::{Collectives, TeamTable};
 use crate::time::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
@@ -40,9 +36,8 @@ use isles_transport::{Class, Endpoint, Limits, Observer};
 use outbox::Outbox;
 use probe::Probe;
 use queue::{ReadyQueue, SuspendedTasks};
-use slab::Slab;
+use services::Services;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -77,20 +72,11 @@ pub struct Local {
     outbox: RefCell<Outbox>,
     /// How many messages the outbox holds; lets a send look without a borrow.
     outbox_len: Cell<usize>,
-    /// Scopes of bodies of `at!` that run here for other places.
-    pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
     pub(crate) finishes: FinishTable,
-    pub(crate) calls: RefCell<Calls>,
-    pub(crate) parts: RefCell<PartTable>,
+    pub(crate) calls: CallTable,
     pub(crate) words: RefCell<WordTable>,
-    pub(crate) teams: RefCell<TeamTable>,
-    pub(crate) messages: RefCell<MessageTable>,
-    pub(crate) phasers: PhaserTable,
-    pub(crate) channels: RefCell<ChannelTable>,
-    /// Which branch the next `select!` looks at first.
-    pub(crate) select_turn: Cell<u32>,
+    pub(crate) services: Services,
     pub(crate) timers: Timers,
-    pub(crate) site_counts: RefCell<SiteCounts>,
     pub(crate) tally: Totals,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
@@ -103,24 +89,9 @@ pub struct Local {
     /// The task that gave way, where there are other hosts: it goes on after what comes from them in the next step, and
     /// not before, because only this place serves them.
     behind: Cell<Option<TaskRef>>,
-    /// What the other places said at the end of the run; used at the first place only.
-    pub(crate) farewells: RefCell<BTreeMap<PlaceId, PlaceReport>>,
-    /// What the other places said that they wait for, since they were last asked; used at the first place only.
-    pub(crate) explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
-    /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
-    pub(crate) any_abandoned: Cell<bool>,
-    /// Whether the place is to say in which collectives it waits.
-    pub(crate) compares_waits: Cell<bool>,
-    /// How often a member of a team has said in which collective it waits.
-    pub(crate) waits_heard: Cell<usize>,
-    /// The first fault of a team that no call of the program ended with; used at the first place only.
-    unheard: RefCell<Option<Error>>,
+    pub(crate) run: RunState,
     /// The places that this one was told are dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
-    /// Whether the first place has told this one to end.
-    pub(crate) dismissed: Cell<bool>,
-    /// What the machine says of collectives, if it says anything.
-    pub(crate) collectives: OnceCell<Rc<dyn Collectives>>,
     /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
     others: OnceCell<Box<dyn Fn() -> bool>>,
     /// What tells those who observe the run; none where nobody does.
@@ -191,9 +162,9 @@ impl Local {
                 .multicast()
                 .is_some_and(|offered| !offered.bytes(Class::Control).is_empty()),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
-            phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
+            services: Services::new(endpoint.here(), endpoint.places()),
             timers: Timers::default(),
-            farewells: RefCell::default(),
+            run: RunState::default(),
             endpoint,
             injector,
             pool: Pool::default(),
@@ -206,29 +177,15 @@ impl Local {
             writing: Cell::new(None),
             outbox: RefCell::default(),
             outbox_len: Cell::new(0),
-            borrowed: RefCell::default(),
-            calls: RefCell::default(),
-            parts: RefCell::default(),
+            calls: CallTable::default(),
             words: RefCell::default(),
-            channels: RefCell::default(),
-            select_turn: Cell::new(0),
-            teams: RefCell::default(),
-            messages: RefCell::default(),
-            site_counts: RefCell::default(),
             tally: Totals::default(),
             spent: Cell::new(0),
             turn_start: Cell::new(Duration::ZERO),
             turn_ended_early: Cell::new(false),
             gave_way: Cell::new(false),
             behind: Cell::new(None),
-            explanations: RefCell::default(),
-            any_abandoned: Cell::new(false),
-            compares_waits: Cell::new(false),
-            waits_heard: Cell::new(0),
-            unheard: RefCell::default(),
             deaths: RefCell::default(),
-            dismissed: Cell::new(false),
-            collectives: OnceCell::new(),
             others: OnceCell::new(),
             probe: OnceCell::new(),
             core_values: Cell::default(),
@@ -321,49 +278,6 @@ impl Local {
     /// The attachment to the other places.
     pub(crate) fn endpoint(&self) -> &dyn Endpoint {
         &*self.endpoint
-    }
-
-    /// Keeps the fault of a team that no call of the program ended with; the first one counts.
-    pub(crate) fn note_unheard(&self, fault: Option<Error>) {
-        if let Some(fault) = fault {
-            self.unheard.borrow_mut().get_or_insert(fault);
-        }
-    }
-
-    /// The end of the run as far as teams have a say in it.
-    ///
-    /// # Errors
-    /// The members of a team were in different collectives, and no call of the program has ended with that error.
-    pub fn unheard(&self) -> crate::Result<()> {
-        let found = self.teams.borrow().unheard();
-        self.note_unheard(found);
-        self.unheard.take().map_or(Ok(()), Err)
-    }
-
-    /// Lets the place say, in its next turn, in which collectives it waits; false if it waits in none. Its unparker is
-    /// told.
-    pub fn compare_waits_soon(&self) -> bool {
-        let waits = self.teams.borrow().waits();
-        if waits {
-            self.compares_waits.set(true);
-            self.endpoint.unparker().unpark();
-        }
-        waits
-    }
-
-    /// How often another place has said what it waits for: explanations since the last request, and waits in teams.
-    pub(crate) fn heard_of_waits(&self) -> usize {
-        self.explanations.borrow().len() + self.waits_heard.get()
-    }
-
-    /// How many teams of this place are of no use any more.
-    pub fn broken_teams(&self) -> usize {
-        self.teams.borrow().broken()
-    }
-
-    /// Whether messages of collectives that are over here may still be under way.
-    pub fn teams_may_be_apart(&self) -> bool {
-        self.teams.borrow().may_be_apart()
     }
 
     /// Whether this place has learnt that `place` is dead.

@@ -195,11 +195,11 @@ impl Local {
         let room = if guess <= inline_max { guess } else { ROOM_GUESS.min(inline_max) };
         let mut result = self.endpoint.send(to, class, handler, room, &mut fill);
         if let Some(fault) = fault.take() {
-            self.parts.borrow_mut().roll_back_sent();
+            self.services.parts.borrow_mut().roll_back_sent();
             return Err(Unsent::Unencodable(fault));
         }
         if result == Err(SendError::Abandoned) {
-            self.parts.borrow_mut().roll_back_sent();
+            self.services.parts.borrow_mut().roll_back_sent();
             let len = needed.get();
             result = if len <= inline_max {
                 self.endpoint.send(to, class, handler, len, &mut fill)
@@ -207,11 +207,11 @@ impl Local {
                 return self.attempt_block(to, class, handler, len, encode);
             };
             if let Some(fault) = fault.take() {
-                self.parts.borrow_mut().roll_back_sent();
+                self.services.parts.borrow_mut().roll_back_sent();
                 return Err(Unsent::Unencodable(fault));
             }
             if result == Err(SendError::Abandoned) {
-                self.parts.borrow_mut().roll_back_sent();
+                self.services.parts.borrow_mut().roll_back_sent();
                 return Err(Unsent::Unencodable(EncodeError::Unsteady));
             }
         }
@@ -240,7 +240,7 @@ impl Local {
         match (sent, fault) {
             (Ok(sent), _) => self.settle(sent, (to, class), len),
             (Err(_), Some(fault)) => {
-                self.parts.borrow_mut().roll_back_sent();
+                self.services.parts.borrow_mut().roll_back_sent();
                 Err(Unsent::Unencodable(fault))
             }
             (Err(panic), None) => resume_unwind(panic),
@@ -257,13 +257,13 @@ impl Local {
     ) -> Result<Sent, Unsent> {
         match result {
             Ok(()) => {
-                self.parts.borrow_mut().commit_sent();
+                self.services.parts.borrow_mut().commit_sent();
                 self.tally.sent(class, bytes);
                 self.note_sent(to, bytes);
                 Ok(Sent { bytes })
             }
             Err(error) => {
-                self.parts.borrow_mut().roll_back_sent();
+                self.services.parts.borrow_mut().roll_back_sent();
                 Err(error.into())
             }
         }
@@ -271,7 +271,7 @@ impl Local {
 
     /// Keeps the books of a message that was written on the heap.
     pub(crate) fn settle_sent(&self, written: Result<(), EncodeError>) -> Result<(), Unsent> {
-        let mut parts = self.parts.borrow_mut();
+        let mut parts = self.services.parts.borrow_mut();
         match written {
             Ok(()) => parts.commit_sent(),
             Err(_) => parts.roll_back_sent(),
@@ -291,7 +291,7 @@ impl Local {
         let mut writer = Writer::new(room);
         let written = encode(&mut writer);
         let (len, fits) = (writer.written(), !writer.overflowed());
-        let mut parts = self.parts.borrow_mut();
+        let mut parts = self.services.parts.borrow_mut();
         let has_lent = parts.has_lent();
         if has_lent {
             parts.roll_back_sent();
@@ -318,7 +318,7 @@ impl Local {
         let mut measure = Writer::new(&mut []);
         let measured = encode(&mut measure);
         let len = measure.written();
-        self.parts.borrow_mut().roll_back_sent();
+        self.services.parts.borrow_mut().roll_back_sent();
         measured.map_err(Unsent::Unencodable)?;
         let max = self.limits.block_bytes_max;
         if len > max {
@@ -343,9 +343,9 @@ impl Local {
         if self.endpoint.is_dead(to) {
             return Err(Unsent::DeadPlace(to));
         }
-        let lent = self.parts.borrow_mut().begin_another();
+        let lent = self.services.parts.borrow_mut().begin_another();
         let sent = self.put_aside(OutboxTicketGuard::new(self, to, class), handler, encode);
-        self.parts.borrow_mut().resume(lent);
+        self.services.parts.borrow_mut().resume(lent);
         sent
     }
 
@@ -376,9 +376,9 @@ impl Local {
             let _writing = self.begin_writing(to[0]);
             encode_again(&mut bytes, encode)
         };
-        if self.parts.borrow().has_lent() {
+        if self.services.parts.borrow().has_lent() {
             // Each receiver of a handle takes weight of its own.
-            self.parts.borrow_mut().roll_back_sent();
+            self.services.parts.borrow_mut().roll_back_sent();
             return to
                 .iter()
                 .try_for_each(|to| self.send_encoded(*to, class, handler, len, encode).map(drop));

@@ -5,11 +5,10 @@ use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, fault_of};
 use crate::limits::{READY_BATCH, WAIT_MAX};
+use crate::message;
 use crate::message::Handler;
 use crate::run::process;
 use crate::task::{Ended, TaskRef};
-use crate::team::compare_waits;
-use crate::{message, part};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next, Source};
 use std::time::Duration;
@@ -44,7 +43,7 @@ impl Local {
         self.note_busy_step(begun);
         self.finishes.note_progress(self);
         self.timers.expire_busy(self);
-        part::settle_in_time(self);
+        self.services.run_due(self);
         Step::Busy
     }
 
@@ -59,11 +58,10 @@ impl Local {
 
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
-        let compares = self.compares_waits.take() && compare_waits(self) > 0;
-        let was_busy = compares
+        let was_busy = self.services.teams.compare_waits_if_asked(self)
             || self.timers.expire(self) > 0
             || self.finishes.idle(self)
-            || part::settle_in_time(self);
+            || self.services.run_due(self);
         if was_busy { Step::Busy } else { Step::Idle }
     }
 
@@ -233,13 +231,13 @@ impl Local {
     /// Whether the tasks of `scope` are to be dropped.
     #[inline]
     fn is_cancelled(&self, scope: Scope) -> bool {
-        self.finishes.is_cancelled(scope) || (self.any_abandoned.get() && self.is_abandoned(scope))
+        self.finishes.is_cancelled(scope) || (self.calls.any_abandoned.get() && self.is_abandoned(scope))
     }
 
     #[cold]
     fn is_abandoned(&self, scope: Scope) -> bool {
         let Scope::Remote(index) = scope else { return false };
-        self.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
+        self.calls.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
     }
 
     /// Queues the waiting tasks of the scopes that are `wanted`, so that those to be dropped end.

@@ -26,7 +26,7 @@ use table::{NotLent, Settled};
 use crate::capture::roundtrip_check;
 use crate::error::panic;
 use crate::limits::RETURNS_MAX;
-use crate::local::Local;
+use crate::local::{Inquiry, Local, Service};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -34,8 +34,10 @@ use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What the handles to a part stand for at one place.
 pub(crate) type Value = Rc<dyn Any>;
@@ -78,7 +80,7 @@ impl PartRef {
     /// Makes a part here, with `value` as what the handle stands for on this place. `at` says which places have a
     /// value, if others do.
     pub(crate) fn make(value: Value, at: Option<Members>) -> PartRef {
-        let id = Local::with(|local| local.parts.borrow_mut().make(local.here(), value, at));
+        let id = Local::with(|local| local.services.parts.borrow_mut().make(local.here(), value, at));
         PartRef { id }
     }
 
@@ -89,18 +91,18 @@ impl PartRef {
 
     /// What the handle stands for on this place, if it is there and a `T`.
     pub(crate) fn value<T: 'static>(&self) -> Option<Rc<T>> {
-        Local::with(|local| local.parts.borrow().value(self.id))?.downcast().ok()
+        Local::with(|local| local.services.parts.borrow().value(self.id))?.downcast().ok()
     }
 
     /// Which places have a value, if more than the home do; known where there is one.
     fn members(&self) -> Option<Members> {
-        Local::with(|local| local.parts.borrow().members(self.id))
+        Local::with(|local| local.services.parts.borrow().members(self.id))
     }
 }
 
 impl Clone for PartRef {
     fn clone(&self) -> Self {
-        Local::with(|local| local.parts.borrow_mut().retain(self.id));
+        Local::with(|local| local.services.parts.borrow_mut().retain(self.id));
         PartRef { id: self.id }
     }
 }
@@ -108,7 +110,7 @@ impl Clone for PartRef {
 impl Drop for PartRef {
     fn drop(&mut self) {
         Local::try_with(|local| {
-            let freed = local.parts.borrow_mut().release(self.id, local.here());
+            let freed = local.services.parts.borrow_mut().release(self.id, local.here());
             if let Some(id) = freed {
                 free_all(local, id);
             }
@@ -122,7 +124,7 @@ impl Serialize for PartRef {
             // On trial the handle goes nowhere.
             let is_counted = !roundtrip_check::is_on();
             if is_counted {
-                local.parts.borrow_mut().count_sent(self.id, local.written_to());
+                local.services.parts.borrow_mut().count_sent(self.id, local.written_to());
             }
             is_counted.then_some(local.here())
         };
@@ -147,7 +149,7 @@ impl PartRef {
         let id = PartId { home, serial };
         let adopted = Local::try_with(|local| {
             let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
-            is_known.then(|| local.parts.borrow_mut().count_received(id, lender, local.here()))
+            is_known.then(|| local.services.parts.borrow_mut().count_received(id, lender, local.here()))
         });
         match adopted.flatten() {
             Some(value) => Ok((PartRef { id }, value)),
@@ -156,31 +158,60 @@ impl PartRef {
     }
 }
 
-/// Frees a part of this home that is out of use everywhere.
-fn free_all(local: &Local, id: PartId) {
-    let mut settled = Settled::default();
-    local.parts.borrow_mut().free_all(id, &mut settled);
-    carry_out(local, settled);
+impl Service for RefCell<PartTable> {
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        RefCell::default()
+    }
+
+    /// Settles what the dead place had.
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        let others: Vec<PlaceId> = local.others().collect();
+        let steps = {
+            let mut parts = self.borrow_mut();
+            let homes = parts.homes_of_lent_to(&BTreeSet::from([place]));
+            parts.deaths.learn(place, homes, (local.here(), &others))
+        };
+        settle_deaths(local, steps);
+    }
+
+    /// Returns nothing: nobody waits for a part.
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.borrow().next_settling()
+    }
+
+    /// Gives back what this place owes, if it is time to.
+    #[inline]
+    fn run_due(&self, local: &Local) -> bool {
+        let is_due = self.borrow().is_due();
+        is_due && settle_in_time(local)
+    }
 }
 
 /// Gives back what this place owes, if it is time to; says whether it was.
-#[inline]
-pub(crate) fn settle_in_time(local: &Local) -> bool {
-    if !local.parts.borrow().is_due() {
-        return false;
-    }
-    let is_return_due = local.parts.borrow_mut().is_return_due(local.clock().now());
+fn settle_in_time(local: &Local) -> bool {
+    let is_return_due = local.services.parts.borrow_mut().is_return_due(local.clock().now());
     if is_return_due {
         settle(local);
     }
     is_return_due
 }
 
+/// Frees a part of this home that is out of use everywhere.
+fn free_all(local: &Local, id: PartId) {
+    let mut settled = Settled::default();
+    local.services.parts.borrow_mut().free_all(id, &mut settled);
+    carry_out(local, settled);
+}
+
 /// Gives back what this place owes.
 #[inline]
 pub(crate) fn settle(local: &Local) {
-    if local.parts.borrow().is_due() {
-        let settled = local.parts.borrow_mut().settle(local.here());
+    if local.services.parts.borrow().is_due() {
+        let settled = local.services.parts.borrow_mut().settle(local.here());
         carry_out(local, settled);
     }
 }
@@ -198,20 +229,22 @@ fn carry_out(local: &Local, settled: Settled) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
         PartMessage::Return(counts) => counts.into_iter().try_for_each(|(id, count)| {
-            let freed = local.parts.borrow_mut().given_back(id, (source, count), local.here());
-            if let Some(id) = freed.map_err(|NotLent| Refused::NotLent)? {
+            let freed = local.services.parts.borrow_mut().given_back(id, (source, count), local.here());
+            if let Some(id) =
+                freed.map_err(|NotLent| Refused::of_service("it gives back handles that were not lent"))?
+            {
                 free_all(local, id);
             }
             Ok(())
         }),
         PartMessage::Free(id) if id.home == source => {
-            let freed = local.parts.borrow_mut().free(id);
+            let freed = local.services.parts.borrow_mut().free(id);
             panic::drop_caught(freed);
             Ok(())
         }
         PartMessage::Free(_) => Err(Refused::NotItsHome),
         PartMessage::Adopt(ids) if ids.iter().all(|id| id.home == local.here()) => {
-            ids.into_iter().for_each(|id| local.parts.borrow_mut().adopt(id, source));
+            ids.into_iter().for_each(|id| local.services.parts.borrow_mut().adopt(id, source));
             Ok(())
         }
         PartMessage::Adopt(_) => Err(Refused::NotItsHome),
@@ -221,32 +254,21 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         PartMessage::Inquire(dead) => {
             let others: Vec<PlaceId> = local.others().collect();
-            let steps = local.parts.borrow_mut().deaths.inquired(source, dead, &others);
+            let steps = local.services.parts.borrow_mut().deaths.inquired(source, dead, &others);
             settle_deaths(local, steps);
             Ok(())
         }
         PartMessage::Ask(round, dead) => {
-            let steps = local.parts.borrow_mut().deaths.asked(source, round, dead);
+            let steps = local.services.parts.borrow_mut().deaths.asked(source, round, dead);
             settle_deaths(local, steps);
             Ok(())
         }
         PartMessage::Answer(round) => {
-            let steps = local.parts.borrow_mut().deaths.answered(source, round);
+            let steps = local.services.parts.borrow_mut().deaths.answered(source, round);
             settle_deaths(local, steps);
             Ok(())
         }
     }
-}
-
-/// Settles what a dead place had; all that it sent has arrived.
-pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    let others: Vec<PlaceId> = local.others().collect();
-    let steps = {
-        let mut parts = local.parts.borrow_mut();
-        let homes = parts.homes_of_lent_to(&BTreeSet::from([place]));
-        parts.deaths.learn(place, homes, (local.here(), &others))
-    };
-    settle_deaths(local, steps);
 }
 
 fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
@@ -261,7 +283,7 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
             DeathStep::Tell(to, dead) => tell(to, &PartMessage::Forget(dead)),
             DeathStep::Forget(dead) => forget_lent(local, local.here(), &dead),
             DeathStep::Answer(home, round, dead) => {
-                let orphans = local.parts.borrow_mut().leave_dead_parents(home, &dead);
+                let orphans = local.services.parts.borrow_mut().leave_dead_parents(home, &dead);
                 orphans.chunks(RETURNS_MAX).for_each(|ids| tell(home, &PartMessage::Adopt(ids.to_vec())));
                 tell(home, &PartMessage::Answer(round));
             }
@@ -271,6 +293,6 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
 
 /// Forgets what was lent from here to the dead, of parts of `home`.
 fn forget_lent(local: &Local, home: PlaceId, dead: &BTreeSet<PlaceId>) {
-    let unused = local.parts.borrow_mut().forget_lent(home, dead, local.here());
+    let unused = local.services.parts.borrow_mut().forget_lent(home, dead, local.here());
     unused.into_iter().for_each(|id| free_all(local, id));
 }

@@ -130,7 +130,7 @@ where
                 }
                 send_down(&tree, &seed, rest, make);
                 let value = Rc::new(make(seed));
-                Local::with(|local| local.parts.borrow_mut().place(tree.id, value, tree.members));
+                Local::with(|local| local.services.parts.borrow_mut().place(tree.id, value, tree.members));
                 Ok(())
             },
         );

@@ -7,7 +7,7 @@
 mod table;
 mod travel;
 
-pub(crate) use table::{PhaserTable, place_died, receive};
+pub(crate) use table::{PhaserTable, receive};
 pub(crate) use travel::{land_here, not_in_calls, receive_registered, send_along};
 
 use crate::capture::Handle;
@@ -76,7 +76,7 @@ impl Phaser {
     /// Outside of a place.
     #[expect(clippy::new_without_default, reason = "it registers the caller: no value is like another")]
     pub fn new() -> Phaser {
-        Phaser::from_registration(Ok(Local::with(|local| local.phasers.open())))
+        Phaser::from_registration(Ok(Local::with(|local| local.services.phasers.open())))
     }
 
     fn from_registration(registration: Registration) -> Phaser {
@@ -89,7 +89,8 @@ impl Phaser {
     /// [`Misused`](ErrorKind::Misused): this registration has resumed, or waits; it registers others only while it
     /// holds up its phase. [`DeadPlace`](ErrorKind::DeadPlace) of the phaser's home.
     pub fn register(&self) -> Result<Phaser> {
-        let party = self.registration.and_then(|party| Local::with(|local| local.phasers.register(party)));
+        let party =
+            self.registration.and_then(|party| Local::with(|local| local.services.phasers.register(party)));
         party.map(|party| Phaser::from_registration(Ok(party))).map_err(refused)
     }
 
@@ -108,7 +109,7 @@ impl Phaser {
     async fn advance_once(&self) -> Result<u64> {
         let party = self.registration.map_err(refused)?;
         let _turn = AdvanceGuard::begin(&self.advancing)?;
-        let begun = Local::with(|local| local.phasers.advance(local, party)).map_err(refused)?;
+        let begun = Local::with(|local| local.services.phasers.advance(local, party)).map_err(refused)?;
         match begun {
             Some(advanced) => entered(advanced),
             None => entered(wait(party).await),
@@ -123,7 +124,7 @@ impl Phaser {
     /// before it was over.
     pub fn resume(&self) -> Result<()> {
         let party = self.registration.map_err(refused)?;
-        Local::with(|local| local.phasers.resume(local, party)).map_err(refused)
+        Local::with(|local| local.services.phasers.resume(local, party)).map_err(refused)
     }
 
     /// The phase that this task is in, from 0. After `resume` it is the one that the task has ended, until `advance`.
@@ -131,7 +132,9 @@ impl Phaser {
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): the phaser's home was dead before this task arrived here.
     pub fn phase(&self) -> Result<u64> {
-        self.registration.and_then(|party| Local::with(|local| local.phasers.phase(party))).map_err(refused)
+        self.registration
+            .and_then(|party| Local::with(|local| local.services.phasers.phase(party)))
+            .map_err(refused)
     }
 
     /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any,
@@ -153,7 +156,8 @@ impl Phaser {
 /// Waits for the next phase.
 async fn wait(party: Party) -> Advanced {
     poll_fn(|context| {
-        Local::with(|local| local.phasers.poll(party, context.waker())).map_or(Poll::Pending, Poll::Ready)
+        Local::with(|local| local.services.phasers.poll(party, context.waker()))
+            .map_or(Poll::Pending, Poll::Ready)
     })
     .await
 }
@@ -188,7 +192,7 @@ impl Drop for AdvanceGuard<'_> {
 impl Drop for Phaser {
     fn drop(&mut self) {
         if let Ok(party) = self.registration {
-            Local::try_with(|local| local.phasers.leave(local, party));
+            Local::try_with(|local| local.services.phasers.leave(local, party));
         }
     }
 }

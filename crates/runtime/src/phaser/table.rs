@@ -5,8 +5,8 @@
 
 use super::Registration;
 use super::travel::TravellingRegistrations;
-use crate::local::Local;
 use crate::local::output_queue::OutputQueue;
+use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
@@ -15,6 +15,7 @@ use isles_transport::Class;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
+use std::time::Duration;
 
 /// The phasers of a place, and who waits for them.
 pub(crate) struct PhaserTable {
@@ -31,15 +32,6 @@ enum Wait {
 }
 
 impl PhaserTable {
-    pub(crate) fn new(here: PlaceId, places: u32) -> Self {
-        PhaserTable {
-            machine: RefCell::new(Phasers::new(here, places)),
-            waits: RefCell::default(),
-            outputs: OutputQueue::default(),
-            travelling: TravellingRegistrations::default(),
-        }
-    }
-
     pub(super) fn open(&self) -> Party {
         self.machine.borrow_mut().open()
     }
@@ -160,9 +152,24 @@ impl PhaserTable {
             waker.wake();
         }
     }
+}
 
-    /// What the tasks that wait here wait for, one line for those that wait for the same.
-    pub(crate) fn explain(&self) -> Vec<String> {
+impl Service for PhaserTable {
+    fn new(here: PlaceId, places: u32) -> Self {
+        PhaserTable {
+            machine: RefCell::new(Phasers::new(here, places)),
+            waits: RefCell::default(),
+            outputs: OutputQueue::default(),
+            travelling: TravellingRegistrations::default(),
+        }
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        self.drive(local, |machine, outputs| machine.place_died(place, outputs));
+    }
+
+    /// Returns one line for the tasks that wait for the same.
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
         let machine = self.machine.borrow();
         let mut groups: BTreeMap<(Vec<PlaceId>, u64), u64> = BTreeMap::new();
         for (party, wait) in self.waits.borrow().iter() {
@@ -181,18 +188,21 @@ impl PhaserTable {
         };
         groups.into_iter().map(line).collect()
     }
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
+    }
 }
 
 /// Receives a control message.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let control: Control = reader.take_serde()?;
-    let phasers = &local.phasers;
+    let phasers = &local.services.phasers;
     phasers
         .drive(local, |machine, outputs| machine.receive(source, control, outputs))
-        .map_err(Refused::PhaserViolation)
-}
-
-/// Tells the protocol that a place died.
-pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    local.phasers.drive(local, |machine, outputs| machine.place_died(place, outputs));
+        .map_err(Refused::of_service)
 }

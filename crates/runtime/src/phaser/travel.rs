@@ -79,9 +79,9 @@ fn is_refusal(error: &Error) -> bool {
 /// The phasers among the captures, and how long the captures are.
 fn collect(local: &Local, encode: &Encode<'_>) -> Result<(Vec<Party>, usize)> {
     let mut measure = Writer::new(&mut []);
-    let (written, registrations) = local.phasers.travelling.write(encode, &mut measure);
+    let (written, registrations) = local.services.phasers.travelling.write(encode, &mut measure);
     // Other handles among the captures are counted when these are written to be sent.
-    local.parts.borrow_mut().roll_back_sent();
+    local.services.parts.borrow_mut().roll_back_sent();
     written.map_err(Error::unencodable)?;
     let parties: std::result::Result<Vec<Party>, PhaserError> = registrations.into_iter().collect();
     Ok((parties.map_err(refused)?, measure.written()))
@@ -95,7 +95,7 @@ pub(crate) fn send_along(
     encode: &Encode<'_>,
     unsent: Error,
 ) -> Result<Sent> {
-    let table = &local.phasers;
+    let table = &local.services.phasers;
     if !is_refusal(&unsent) {
         return Err(unsent);
     }
@@ -120,9 +120,10 @@ pub(crate) fn receive_registered(
 ) -> std::result::Result<(), Refused> {
     let tickets: Vec<RegistrationTransfer> = reader.take_serde()?;
     let head = Head::decode(reader)?;
-    let registrations = tickets.into_iter().map(|ticket| local.phasers.arrive(local, ticket, source));
-    let _landing = local.phasers.travelling.begin_landing(registrations);
-    call::receive_spawn(local, source, head, reader)
+    let registrations =
+        tickets.into_iter().map(|ticket| local.services.phasers.arrive(local, ticket, source));
+    let _landing = local.services.phasers.travelling.begin_landing(registrations);
+    call::start_spawned(local, source, head, reader)
 }
 
 /// Writes captures that could not be written without registrations, and reads them again as if they had travelled;
@@ -138,7 +139,7 @@ fn write_here<'a>(
     encode: &Encode<'_>,
     error: Error,
 ) -> Result<(Vec<u8>, LandingGuard<'a>)> {
-    let table = &local.phasers;
+    let table = &local.services.phasers;
     if !is_refusal(&error) {
         return Err(error);
     }
@@ -179,7 +180,8 @@ impl Serialize for Phaser {
         if roundtrip_check::is_on() {
             return serializer.serialize_u32(0);
         }
-        let position = Local::try_with(|local| local.phasers.travelling.add(self.registration)).flatten();
+        let position =
+            Local::try_with(|local| local.services.phasers.travelling.add(self.registration)).flatten();
         let position = position.ok_or_else(|| serde::ser::Error::custom(ONLY_WITH_TASKS))?;
         serializer.serialize_u32(position)
     }
@@ -191,8 +193,9 @@ impl<'de> Deserialize<'de> for Phaser {
         if roundtrip_check::is_on() {
             return Ok(Phaser::from_registration(Err(PhaserError::NotRegistered)));
         }
-        let take =
-            |local: &Local| local.phasers.travelling.landed.borrow_mut().get_mut(position as usize)?.take();
+        let take = |local: &Local| {
+            local.services.phasers.travelling.landed.borrow_mut().get_mut(position as usize)?.take()
+        };
         let registration = Local::try_with(take).flatten();
         registration.map(Phaser::from_registration).ok_or_else(|| serde::de::Error::custom(ONLY_WITH_TASKS))
     }

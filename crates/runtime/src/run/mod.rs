@@ -104,7 +104,7 @@ pub fn serve(local: &Rc<Local>) {
     local.enter(|| {
         panic::watch();
         // Only the first place judges silence.
-        let _ = drive(local, Local::step, Stall::default(), || local.dismissed.get());
+        let _ = drive(local, Local::step, Stall::default(), || local.run.dismissed.get());
         // Messages of teams that came before the word of the first place may lie in other queues.
         (0..LAST_LOOKS).take_while(|_| local.attend() == Step::Busy).for_each(drop);
         part::settle(local);
@@ -231,11 +231,11 @@ fn shut_down(local: &Local) -> RunReport {
     }
     let until = local.clock().now() + FAREWELL_WAIT;
     let answered = || {
-        let farewells = local.farewells.borrow();
+        let farewells = local.run.farewells.borrow();
         local.others().all(|place| farewells.contains_key(&place) || local.is_dead(place))
     };
     let _ = drive(local, Local::attend, Stall::default(), || answered() || local.clock().now() > until);
-    let mut farewells = local.farewells.take();
+    let mut farewells = local.run.farewells.take();
     farewells.insert(local.here(), local.report());
     let places = (0..local.places()).map(|place| farewells.remove(&PlaceId(place)));
     RunReport { places: places.collect() }
@@ -245,7 +245,7 @@ fn shut_down(local: &Local) -> RunReport {
 pub fn close(local: &Local) {
     loop {
         local.drop_tasks();
-        let values = local.parts.borrow_mut().clear();
+        let values = local.services.parts.borrow_mut().clear();
         if values.is_empty() {
             break;
         }

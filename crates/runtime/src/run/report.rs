@@ -3,16 +3,17 @@
 use crate::call::site::SiteCount;
 use crate::error::{Error, ErrorKind, named};
 use crate::finish::Scope;
-use crate::local::Local;
+use crate::local::{Inquiry, Local};
 use crate::message::{Handler, Refused};
 use crate::team::{ProgressQuery, compare_waits};
+use crate::time::earlier;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
 use isles_telemetry::{CounterId, CounterValues};
 use isles_transport::Class;
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::Location;
@@ -161,7 +162,7 @@ impl Local {
     pub fn report(&self) -> PlaceReport {
         let (kinds, finish_messages) = self.finishes.totals();
         let tally = &self.tally;
-        let sites = self.site_counts.borrow().list();
+        let sites = self.calls.site_counts.borrow().list();
         PlaceReport {
             data_messages: tally.data_messages.get(),
             data_bytes: tally.data_bytes.get(),
@@ -170,14 +171,14 @@ impl Local {
             received: tally.received.get(),
             put_aside: tally.put_aside.get(),
             messages: TaskMessages {
-                unexpected: self.messages.borrow().unexpected(),
+                unexpected: self.services.messages.borrow().unexpected(),
                 ..tally.messages.get()
             },
             tasks: tally.tasks.get(),
             finish_messages,
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
             sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
-            parts: self.parts.borrow().len() as u64,
+            parts: self.services.parts.borrow().len() as u64,
         }
     }
 }
@@ -185,7 +186,7 @@ impl Local {
 impl Local {
     /// What this place waits for, one line each, without its name.
     pub fn explain(&self) -> Vec<String> {
-        causes(self, self.here(), &[])
+        causes(self, &Inquiry { asker: self.here(), queries: &[] })
     }
 
     /// What has gone wrong in the tasks of finishes that are not over, as far as this place knows.
@@ -195,8 +196,7 @@ impl Local {
 
     /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
-        let settling = self.parts.borrow().next_settling();
-        self.timers.next().into_iter().chain(self.finishes.next_rest()).chain(settling).min()
+        earlier(earlier(self.timers.next(), self.finishes.next_rest()), self.services.next_due())
     }
 }
 
@@ -277,6 +277,24 @@ pub(crate) enum RunMessage {
     Explained(Vec<String>),
 }
 
+/// What a place has heard from the others about the run.
+#[derive(Default)]
+pub(crate) struct RunState {
+    /// Whether the first place has told this one to end.
+    pub(crate) dismissed: Cell<bool>,
+    /// What the other places said at the end of the run; used at the first place only.
+    pub(crate) farewells: RefCell<BTreeMap<PlaceId, PlaceReport>>,
+    /// What the other places said that they wait for, since they were last asked; used at the first place only.
+    explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
+}
+
+impl Local {
+    /// How often another place has said what it waits for: explanations since the last request, and waits in teams.
+    pub(crate) fn heard_of_waits(&self) -> usize {
+        self.run.explanations.borrow().len() + self.services.teams.waits_heard()
+    }
+}
+
 /// Sends a message about the run; to a dead place it is dropped.
 pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
     let _ = local.send(to, Class::Control, Handler::Run.id(), |writer| writer.put_serde(message));
@@ -285,43 +303,39 @@ pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
 /// Receives a message about the run.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
-        RunMessage::Dismiss if source == PlaceId(0) => local.dismissed.set(true),
+        RunMessage::Dismiss if source == PlaceId(0) => local.run.dismissed.set(true),
         RunMessage::Farewell(report, unheard) if local.here() == PlaceId(0) => {
-            local.farewells.borrow_mut().insert(source, *report);
-            local.note_unheard(unheard);
+            local.run.farewells.borrow_mut().insert(source, *report);
+            local.services.teams.note_unheard(unheard);
         }
         RunMessage::CompareWaits => _ = compare_waits(local),
-        RunMessage::Explain(questions) => {
-            let lines = explanation(local, source, &questions);
+        RunMessage::Explain(queries) => {
+            let lines = explanation(local, &Inquiry { asker: source, queries: &queries });
             tell(local, source, &RunMessage::Explained(lines));
         }
         RunMessage::Explained(lines) => {
             print(&lines);
-            local.explanations.borrow_mut().insert(source, lines);
+            local.run.explanations.borrow_mut().insert(source, lines);
         }
         RunMessage::Dismiss | RunMessage::Farewell(..) => return Err(Refused::NotItsHome),
     }
     Ok(())
 }
 
-/// What has gone wrong here, what this place waits for, and what of the `questions` of `asker` it has not begun, one
-/// line each.
-fn explanation(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
+/// What has gone wrong here, what this place waits for, and what of the `inquiry` it has not begun, one line each.
+fn explanation(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let failures = local.failures().into_iter().map(|error| format!("this has failed: {error}"));
-    let causes = causes(local, asker, questions);
+    let causes = causes(local, inquiry);
     failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
 }
 
-/// What this place waits for, and what of the `questions` of `asker` it has not begun, one line each.
-fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
+/// What this place waits for, and what of the `inquiry` it has not begun, one line each.
+fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
-    let calls = local.calls.borrow().waiting().into_iter();
+    let calls = local.calls.pending.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
-    let teams = local.teams.borrow().explain(asker, questions);
-    let phasers = local.phasers.explain();
-    let channels = local.channels.borrow().explain();
-    let messages = local.messages.borrow().explain();
+    let services = local.services.explain(inquiry);
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
         1 => format!("1 waiting task started at {site}"),
@@ -331,14 +345,7 @@ fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<Str
         let seconds = next.saturating_sub(local.clock().now()).as_secs_f64();
         format!("the first of {} timers, in {seconds:.1} s", local.timers.len())
     });
-    let causes = finishes
-        .chain(calls)
-        .chain(teams)
-        .chain(phasers)
-        .chain(channels)
-        .chain(messages)
-        .chain(timers)
-        .chain(tasks);
+    let causes = finishes.chain(calls).chain(services).chain(timers).chain(tasks);
     let mut lines: Vec<String> = causes.collect();
     if lines.is_empty() && local.here() == PlaceId(0) {
         lines.push(OUTSIDE.to_owned());
@@ -391,7 +398,7 @@ pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<Strin
 
 /// The places that have not explained themselves, one line each.
 fn unheard(local: &Local) -> Vec<String> {
-    let explanations = local.explanations.borrow();
+    let explanations = local.run.explanations.borrow();
     let others = local.others();
     let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(place));
     unheard
@@ -411,8 +418,8 @@ fn print(lines: &[String]) {
 /// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     let unheard = unheard(local);
-    let heard = local.explanations.take().into_values().flatten();
-    let own = explanation(local, local.here(), &[]);
+    let heard = local.run.explanations.take().into_values().flatten();
+    let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
     let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
     let seconds = silence.as_secs_f64();
     let text = format!("nothing has happened for {seconds:.1} s; waiting for:\n  {}", lines.join("\n  "));
@@ -422,12 +429,12 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 /// Prints what every place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
     eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
-    print(&explanation(local, local.here(), &[]));
-    local.explanations.borrow_mut().clear();
+    print(&explanation(local, &Inquiry { asker: local.here(), queries: &[] }));
+    local.run.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {
-            let questions = local.teams.borrow().questions(place);
-            tell(local, place, &RunMessage::Explain(questions));
+            let queries = local.services.teams.queries(place);
+            tell(local, place, &RunMessage::Explain(queries));
         }
     }
 }

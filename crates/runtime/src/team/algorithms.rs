@@ -119,27 +119,34 @@ pub trait Collectives {
 impl Local {
     /// Asks `collectives` from now on how the collectives of this place go. To be said before any, at all places.
     pub fn set_collectives(&self, collectives: Rc<dyn Collectives>) {
-        let set = self.collectives.set(collectives);
+        let set = self.services.teams.collectives.set(collectives);
         assert!(set.is_ok(), "the collectives of a place are said once");
     }
 
     /// Whether one member of each host talks to other hosts for all of its host.
     pub(super) fn has_hierarchical_collectives(&self) -> bool {
-        self.collectives.get().is_none_or(|collectives| collectives.is_hierarchical())
+        self.services.teams.collectives.get().is_none_or(|collectives| collectives.is_hierarchical())
     }
 }
 
 /// What the machine says of a broadcast.
 #[inline]
 pub(super) fn spread(size: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
-    Local::with(|local| local.collectives.get().and_then(|collectives| collectives.broadcast(size, bytes)))
+    Local::with(|local| {
+        local.services.teams.collectives.get().and_then(|collectives| collectives.broadcast(size, bytes))
+    })
 }
 
 /// Whether the root of a reduction folds alone.
 #[inline]
 pub(super) fn reduces_serially(size: usize, bytes: Option<usize>) -> bool {
     Local::with(|local| {
-        local.collectives.get().is_some_and(|collectives| collectives.reduces_serially(size, bytes))
+        local
+            .services
+            .teams
+            .collectives
+            .get()
+            .is_some_and(|collectives| collectives.reduces_serially(size, bytes))
     })
 }
 

@@ -2,8 +2,9 @@
 //!
 //! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says who sends
 //! what to whom (pure functions of ranks), [`algorithms`] which algorithm is used and every bound, [`header`] the
-//! messages, [`Members`] who they are, [`state`] and [`pending`] what has arrived at a place, [`ongoing`] one
-//! collective under way; [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
+//! messages, [`Members`] who they are, [`state`] and [`pending`] what has arrived at a place, [`service`] what a place
+//! is asked about all of its teams, [`ongoing`] one collective under way; [`barrier`], [`values`], [`slices`] and
+//! [`rows`] are the collectives themselves.
 //!
 //! A team costs no message to make: its handle carries the list of its members (that of all places has none).
 //! Invariants: all members do the same collectives in the same order, so that all counts agree without being sent; a
@@ -18,6 +19,7 @@ mod pending;
 pub(crate) mod point_to_point;
 mod rows;
 mod schedule;
+mod service;
 mod slices;
 mod state;
 mod values;
@@ -25,7 +27,8 @@ mod values;
 pub use algorithms::{BroadcastAlgorithm, Collectives};
 pub use point_to_point::Tagged;
 pub use schedule::Shape;
-pub(crate) use state::{ProgressQuery, TeamTable, compare_waits, place_died, receive};
+pub(crate) use service::Teams;
+pub(crate) use state::{ProgressQuery, compare_waits, receive};
 
 use crate::capture::Handle;
 use crate::error::Result;
@@ -37,7 +40,7 @@ use header::{CollectiveKind, TeamId};
 use isles_protocol::PlaceId;
 use ongoing::misused;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use state::TeamState;
+use state::{TeamState, TeamTable};
 use std::fmt;
 use std::rc::Rc;
 
@@ -98,7 +101,7 @@ struct TeamMembership(Rc<TeamState>);
 impl Drop for TeamMembership {
     fn drop(&mut self) {
         Local::try_with(|local| {
-            let state = local.teams.borrow_mut().forget(self.0.id);
+            let state = local.services.teams.table.borrow_mut().forget(self.0.id);
             drop(state);
             point_to_point::forget_team(local, self.0.id);
         });
@@ -239,11 +242,11 @@ impl<'de> Deserialize<'de> for Team {
 impl Team {
     /// Takes a handle in; the first one at a place takes the seat.
     fn land(local: &Local, share: PartRef, id: TeamId, members: Members) -> Team {
-        let state = local.teams.borrow_mut().state(id, local.places());
+        let state = local.services.teams.table.borrow_mut().state(id, local.places());
         state.set_members(local, members);
         if share.value::<TeamMembership>().is_none() {
             let membership = Rc::new(TeamMembership(Rc::clone(&state)));
-            local.parts.borrow_mut().place(share.id(), membership, Members::All(local.places()));
+            local.services.parts.borrow_mut().place(share.id(), membership, Members::All(local.places()));
         }
         Team { share: Some(share), state }
     }

@@ -18,7 +18,7 @@ use super::schedule::TeamHosts;
 use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
-use crate::local::Local;
+use crate::local::{Inquiry, Local};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -406,7 +406,7 @@ fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
 /// A team whose messages have come before a handle has a seat, too, and keeps them however many such teams there are:
 /// each of them is the program's, and what lies there of one is bounded. Such a seat is given up only if the maker of
 /// the team says that no handle to it is left; it is asked when there are many.
-pub(crate) struct TeamTable {
+pub(super) struct TeamTable {
     states: Vec<Rc<TeamState>>,
     /// How many teams this place has made.
     made: u64,
@@ -423,7 +423,7 @@ impl Default for TeamTable {
 impl TeamTable {
     /// The seat in the team of all places.
     pub(super) fn world(local: &Local) -> Rc<TeamState> {
-        let state = local.teams.borrow_mut().state(TeamId::WORLD, local.places());
+        let state = local.services.teams.table.borrow_mut().state(TeamId::WORLD, local.places());
         if state.members.get().is_none() {
             state.set_members(local, Members::All(local.places()));
         }
@@ -432,7 +432,7 @@ impl TeamTable {
 
     /// A seat in a new team, that this place makes.
     pub(super) fn make(local: &Local) -> Rc<TeamState> {
-        let mut teams = local.teams.borrow_mut();
+        let mut teams = local.services.teams.table.borrow_mut();
         teams.made += 1;
         let id = TeamId::of(local.here(), teams.made);
         teams.state(id, local.places())
@@ -506,46 +506,54 @@ impl TeamTable {
     }
 
     /// What `place` is to be asked when this one explains what it waits for.
-    pub(crate) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
+    pub(super) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
         let asked = self.states.iter().filter(|state| state.waiting.borrow().is_some());
         let asked = asked.filter(|state| state.members().rank_of(place).is_some());
         asked.map(|state| ProgressQuery { team: state.id, tag: state.tag.get() }).collect()
     }
 
-    /// What this place waits for in its teams, and what `asker`, who asks `questions`, waits for it to begin: one line
+    /// What this place waits for in its teams, and which of the collectives of the `inquiry` it has not begun: one line
     /// each.
-    pub(crate) fn explain(&self, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
+    pub(super) fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
         let mut lines: Vec<String> = self.states.iter().filter_map(|state| state.explain()).collect();
-        for ProgressQuery { team, tag } in questions {
+        for ProgressQuery { team, tag } in inquiry.queries {
             let state = self.find(*team);
             let told =
                 state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
             if !told {
                 let name = team_name(*team, state.and_then(|state| state.members.get()));
-                lines.push(format!("has not begun {tag} of {name}, as {asker} did"));
+                lines.push(format!("has not begun {tag} of {name}, as {} did", inquiry.asker));
             }
         }
         lines
     }
 
+    /// The seats in the teams of which `place` is a member, as far as this place knows.
+    pub(super) fn of_member(&self, place: PlaceId) -> Vec<Rc<TeamState>> {
+        let is_member = |state: &&Rc<TeamState>| {
+            state.members.get().is_some_and(|members| members.rank_of(place).is_some())
+        };
+        self.states.iter().filter(is_member).cloned().collect()
+    }
+
     /// The fault of a team that no call at this place could end with, because its members were found in different
     /// collectives when those were over here; each is returned once.
-    pub(crate) fn unheard(&self) -> Option<Error> {
+    pub(super) fn unheard(&self) -> Option<Error> {
         self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
     }
 
     /// Whether a task waits for another member in some team.
-    pub(crate) fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.states.iter().any(|state| state.waiting.borrow().is_some())
     }
 
     /// How many teams are of no use any more.
-    pub(crate) fn broken(&self) -> usize {
+    pub(super) fn broken(&self) -> usize {
         self.states.iter().filter(|state| state.is_broken.get()).count()
     }
 
     /// Whether a team has had collectives since its members last waited for each other.
-    pub(crate) fn may_be_apart(&self) -> bool {
+    pub(super) fn may_be_apart(&self) -> bool {
         self.states.iter().any(|state| state.loose.get() > 0)
     }
 
@@ -567,11 +575,13 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     if let Some(notice @ (TeamNotice::Asked | TeamNotice::Over)) = notice {
         return receive_question(local, source, header.team, notice);
     }
-    let Some(state) = local.teams.borrow_mut().state_of_message(local, header.team) else { return Ok(()) };
+    let Some(state) = local.services.teams.table.borrow_mut().state_of_message(local, header.team) else {
+        return Ok(());
+    };
     match notice {
         Some(TeamNotice::Waits) => {
             let tag = reader.take_serde()?;
-            local.waits_heard.set(local.waits_heard.get() + 1);
+            local.services.teams.note_wait();
             // A mismatch breaks the team up, which ends the wait here and there.
             _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
         }
@@ -589,7 +599,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 /// For when nothing happens any more: members that wait for each other in different collectives learn it so, and the
 /// calls of all of them end with an error.
 pub(crate) fn compare_waits(local: &Local) -> usize {
-    let states: Vec<Rc<TeamState>> = local.teams.borrow().states.clone();
+    let states: Vec<Rc<TeamState>> = local.services.teams.table.borrow().states.clone();
     let mut told = 0;
     for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
         let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
@@ -604,7 +614,7 @@ pub(crate) fn compare_waits(local: &Local) -> usize {
 /// Asks the makers of the teams of which no handle has come, if that is due.
 #[cold]
 fn ask(local: &Local) {
-    let teams = local.teams.borrow_mut().due_questions();
+    let teams = local.services.teams.table.borrow_mut().due_questions();
     for team in teams {
         notify(local, team.maker(), team, TeamNotice::Asked, &[]);
     }
@@ -621,11 +631,11 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
         return Err(Refused::NotItsHome);
     }
     if !asked {
-        let given_up = local.teams.borrow_mut().give_up(id);
+        let given_up = local.services.teams.table.borrow_mut().give_up(id);
         if given_up.is_some() {
             point_to_point::forget_team(local, id);
         }
-    } else if local.teams.borrow().find(id).is_none() {
+    } else if local.services.teams.table.borrow().find(id).is_none() {
         notify(local, source, id, TeamNotice::Over, &[]);
     }
     Ok(())
@@ -638,16 +648,6 @@ fn notify(local: &Local, to: PlaceId, id: TeamId, notice: TeamNotice, rest: &[u8
         writer.put_bytes(rest);
         Ok(())
     });
-}
-
-/// Ends the waits for a place that died: a team with a dead member is of no use any more.
-pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    let states: Vec<Rc<TeamState>> = local.teams.borrow().states.clone();
-    for state in states {
-        if state.members.get().is_some_and(|members| members.rank_of(place).is_some()) {
-            state.break_up(Error::dead(place));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -692,7 +692,7 @@ mod tests {
             locals[0].enter(|| drop(given_up));
             settle(&world, &locals);
         }
-        let teams = locals[1].teams.borrow();
+        let teams = locals[1].services.teams.table.borrow();
         assert!(kept.iter().all(|team| teams.find(team.state.id).is_some()));
         assert!(teams.states.len() <= 4 * UNKNOWN_MIN, "{} are left", teams.states.len());
         drop(teams);

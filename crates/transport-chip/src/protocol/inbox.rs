@@ -72,19 +72,15 @@ pub(crate) enum Fragment {
     Whole { handler: HandlerId, load: MessageContent },
 }
 
-/// An entry or a message as the receiver finds it.
-pub(crate) struct InboxEntry {
+/// An entry or a message as the receiver finds it; its protocol takes it by what `cost` says.
+pub(crate) struct InboxEntry<C> {
     /// By its arrival.
     pub(crate) key: Key,
     /// The ring, or the class; odd if data.
     pub(crate) lane: u32,
     pub(crate) source: PlaceId,
-    /// Lines to read in the ring, or packets to take.
-    pub(crate) lines: u32,
-    /// Lines to read in the sender's buffer, or packets for which it asks for an acknowledgement.
-    pub(crate) fetch: u32,
-    /// The slots there that it lies in, as its protocol notes them.
-    pub(crate) slots: u8,
+    /// What is to be read and given back for it.
+    pub(crate) cost: C,
     pub(crate) piece: Fragment,
 }
 
@@ -99,7 +95,7 @@ impl Fragment {
     }
 }
 
-impl InboxEntry {
+impl<C> InboxEntry<C> {
     /// The number of its class: control, then data.
     fn class_index(&self) -> usize {
         self.lane as usize % 2
@@ -118,14 +114,19 @@ impl InboxEntry {
 }
 
 /// See the file header.
-#[derive(Default)]
-pub(crate) struct Inbox {
-    queue: VecDeque<InboxEntry>,
+pub(crate) struct Inbox<C> {
+    queue: VecDeque<InboxEntry<C>>,
 }
 
-impl Inbox {
+impl<C> Default for Inbox<C> {
+    fn default() -> Inbox<C> {
+        Inbox { queue: VecDeque::new() }
+    }
+}
+
+impl<C> Inbox<C> {
     #[inline]
-    pub(crate) fn put(&mut self, queued: InboxEntry) {
+    pub(crate) fn put(&mut self, queued: InboxEntry<C>) {
         if self.queue.back().is_none_or(|last| last.key <= queued.key) {
             self.queue.push_back(queued);
         } else {
@@ -148,12 +149,12 @@ impl Inbox {
 
     /// What waits, by arrival.
     #[cfg(test)]
-    pub(crate) fn queue(&self) -> impl Iterator<Item = &InboxEntry> {
+    pub(crate) fn queue(&self) -> impl Iterator<Item = &InboxEntry<C>> {
         self.queue.iter()
     }
 
     /// The same, to note something about it.
-    pub(crate) fn queue_mut(&mut self) -> impl Iterator<Item = &mut InboxEntry> {
+    pub(crate) fn queue_mut(&mut self) -> impl Iterator<Item = &mut InboxEntry<C>> {
         self.queue.iter_mut()
     }
 
@@ -164,7 +165,7 @@ impl Inbox {
 
     /// The first entry, of both classes or of control only, if it had arrived at `until`.
     #[inline]
-    pub(crate) fn take(&mut self, until: Picoseconds, control_only: bool) -> Option<InboxEntry> {
+    pub(crate) fn take(&mut self, until: Picoseconds, control_only: bool) -> Option<InboxEntry<C>> {
         let first = self.queue.front().filter(|queued| queued.key.time() <= until)?;
         if control_only && first.class_index() != Class::Control as usize {
             return self.take_control(until);
@@ -177,14 +178,14 @@ impl Inbox {
     }
 
     /// The first entry of control behind one of data, likewise.
-    fn take_control(&mut self, until: Picoseconds) -> Option<InboxEntry> {
+    fn take_control(&mut self, until: Picoseconds) -> Option<InboxEntry<C>> {
         let mut arrived = self.queue.iter().take_while(|queued| queued.key.time() <= until);
         let index = arrived.position(|queued| queued.class_index() == Class::Control as usize)?;
         self.queue.remove(index)
     }
 
     /// Takes out all entries.
-    pub(crate) fn clear(&mut self) -> impl Iterator<Item = InboxEntry> + '_ {
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = InboxEntry<C>> + '_ {
         self.queue.drain(..)
     }
 }
@@ -231,17 +232,9 @@ mod tests {
     use super::*;
     use isles_chip::kernel::{EventClass, TieBreak};
 
-    fn queued(time: u64, class: Class) -> InboxEntry {
+    fn queued(time: u64, class: Class) -> InboxEntry<()> {
         let key = TieBreak::new(0).key(Picoseconds(time), EventClass::Arrival, class as u32, 0);
-        InboxEntry {
-            key,
-            lane: class as u32,
-            source: PlaceId(0),
-            lines: 1,
-            fetch: 0,
-            slots: 0,
-            piece: Fragment::Part { of: 0 },
-        }
+        InboxEntry { key, lane: class as u32, source: PlaceId(0), cost: (), piece: Fragment::Part { of: 0 } }
     }
 
     #[test]

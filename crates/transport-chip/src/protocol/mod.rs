@@ -2,7 +2,8 @@
 //!
 //! The world calls the operations of [`ProtocolModel`] in the order of turns; a protocol spends the time of cores by
 //! the operations of [`Cores`] and keeps what lies in message buffers. It does not know turns or deaths: the world
-//! tells it what to forget. Invariant: what it holds for one sender is bounded; where there is no room it says so.
+//! tells it what to forget. What only some protocols can do is a trait of its own, which they offer. Invariant: what a
+//! protocol holds for one sender is bounded; where there is no room it says so.
 
 pub(crate) mod async_broadcast;
 pub(crate) mod blocking_send;
@@ -224,45 +225,9 @@ pub(crate) trait ProtocolModel {
     /// it then; `attend` tells.
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds>;
 
-    /// Lengths of messages of `class` that may go to several places at once.
-    fn multicast_bytes(&self, _class: Class) -> Range<usize> {
-        0..0
-    }
-
-    /// Whether such a message could go now; looks for credit if that is needed.
-    fn has_room_for_all(&mut self, _cores: &mut Cores, _out: &OutgoingMulticast<'_>) -> bool {
-        false
-    }
-
-    /// Writes the `len` bytes of such a message to where all its receivers fetch it; returns that slot.
-    fn stage_multicast(&mut self, _cores: &mut Cores, _out: &OutgoingMulticast<'_>, _len: usize) -> u8 {
-        unreachable!("a protocol without multicasts has room for none")
-    }
-
-    /// Tells one of the receivers of a slot of its message; returns when that arrives.
-    fn announce_multicast(
-        &mut self,
-        _cores: &mut Cores,
-        _out: &Outgoing,
-        _slot: u8,
-        _load: MessageContent,
-    ) -> Picoseconds {
-        unreachable!("a protocol without multicasts has room for none")
-    }
-
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.
     fn begin_block(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent, wakeups: &mut Wakeups);
-
-    /// Whether places ever are in a call of the protocol; the same for all of a run.
-    fn has_blocking_sends(&self) -> bool {
-        false
-    }
-
-    /// Whether `place` is in a call of the protocol, and does nothing else until something comes for that.
-    fn is_blocked_in_send(&self, _place: PlaceId) -> bool {
-        false
-    }
 
     /// Whether places that wait are halted until an interrupt calls them; else they look again and again.
     fn is_interrupt_driven(&self) -> bool {
@@ -299,9 +264,6 @@ pub(crate) trait ProtocolModel {
         control_only: bool,
     ) -> Option<Option<ReceivedMessage>>;
 
-    /// Tells for whom an attempt of `place` to send has made something arrive, and when; only where places engage.
-    fn drain_wakeups(&mut self, _place: PlaceId, _news: &mut Wakeups) {}
-
     /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.
     fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups);
 
@@ -313,6 +275,40 @@ pub(crate) trait ProtocolModel {
 
     /// `gone` takes nothing more and sends nothing more, all at once: its blocks under way end where they are.
     fn abort_place(&mut self, gone: PlaceId);
+
+    /// Returns how messages go to several places at once, if they can; the same for all of a run.
+    fn multicast(&mut self) -> Option<&mut dyn MulticastModel>;
+
+    /// Returns how sends block, if they do; the same for all of a run.
+    fn blocking_sends(&self) -> Option<&dyn BlockingSendModel>;
+
+    /// Returns the same as [`ProtocolModel::blocking_sends`], to change it.
+    fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel>;
+}
+
+/// A protocol whose messages can go to several places at once, written once.
+pub(crate) trait MulticastModel {
+    /// Lengths of messages of `class` that may go so.
+    fn bytes(&self, class: Class) -> Range<usize>;
+
+    /// Whether such a message could go now; looks for credit if that is needed.
+    fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool;
+
+    /// Writes the `len` bytes of a message for which there is room to where all its receivers fetch it; returns that
+    /// slot.
+    fn stage(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8;
+
+    /// Tells one of the receivers of a slot of its message; returns when that arrives.
+    fn announce(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: MessageContent) -> Picoseconds;
+}
+
+/// A protocol in which a place that sends may be in a call, and does nothing else until something comes for that.
+pub(crate) trait BlockingSendModel {
+    /// Whether `place` is in such a call.
+    fn is_blocked_in_send(&self, place: PlaceId) -> bool;
+
+    /// Tells for whom an attempt of `place` to send has made something arrive, and when.
+    fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups);
 }
 
 /// How places are joined.

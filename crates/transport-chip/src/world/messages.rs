@@ -36,9 +36,11 @@ impl WorldState {
     }
 
     /// As `admit`, for a message to several places.
-    pub(crate) fn admit_multicast(&mut self, out: &OutgoingMulticast<'_>) -> Result<(), SendError> {
+    fn admit_multicast(&mut self, out: &OutgoingMulticast<'_>) -> Result<(), SendError> {
         out.each().try_for_each(|out| self.check_open(&out))?;
-        if self.protocol.has_room_for_all(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
+        let multicast = self.protocol.multicast();
+        let has_room = multicast.is_some_and(|multicast| multicast.has_room_for_all(&mut self.cores, out));
+        if has_room { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
     fn check_open(&self, out: &Outgoing) -> Result<(), SendError> {
@@ -64,21 +66,22 @@ impl WorldState {
         self.drain_wakeups(out.from);
     }
 
-    /// Sends an admitted message to several places.
-    pub(crate) fn multicast(&mut self, out: &OutgoingMulticast<'_>, content: &[u8]) {
+    /// Sends a message to several places; notes a refusal, also of a protocol that has no such messages.
+    pub(crate) fn multicast(&mut self, out: &OutgoingMulticast<'_>, content: &[u8]) -> Result<(), SendError> {
+        self.admit_multicast(out)?;
         let mut slot = None;
         for one in out.each() {
             let mut copy = self.lend(content.len());
             copy.bytes_mut()[..content.len()].copy_from_slice(content);
             copy.shorten(content.len());
             self.begin_action(out.from);
-            let slot = *slot
-                .get_or_insert_with(|| self.protocol.stage_multicast(&mut self.cores, out, content.len()));
-            let arrival =
-                self.protocol.announce_multicast(&mut self.cores, &one, slot, MessageContent::Inline(copy));
+            let multicast = self.protocol.multicast().ok_or(SendError::Full)?;
+            let slot = *slot.get_or_insert_with(|| multicast.stage(&mut self.cores, out, content.len()));
+            let arrival = multicast.announce(&mut self.cores, &one, slot, MessageContent::Inline(copy));
             self.end_sending(&one, content.len(), false);
             self.wake_target(one.to, arrival);
         }
+        Ok(())
     }
 
     /// Sends an admitted block.

@@ -129,7 +129,8 @@ impl WorldState {
     /// Whether `place` is in a call of the protocol.
     #[inline]
     pub(super) fn is_blocked_in_send(&self, place: PlaceId) -> bool {
-        self.has_blocking_sends && self.protocol.is_blocked_in_send(place)
+        self.has_blocking_sends
+            && self.protocol.blocking_sends().is_some_and(|sends| sends.is_blocked_in_send(place))
     }
 
     pub(super) fn waits_for_credit(&self, place: PlaceId) -> bool {

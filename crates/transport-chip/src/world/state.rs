@@ -74,7 +74,7 @@ impl PlaceStatus {
 pub(crate) struct WorldState {
     pub(crate) cores: Cores,
     pub(crate) protocol: Box<dyn ProtocolModel>,
-    /// Whether places ever are in a call of `protocol`.
+    /// Whether sends of `protocol` block; looked at often.
     pub(super) has_blocking_sends: bool,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     pub(super) statuses: Vec<PlaceStatus>,
@@ -103,7 +103,7 @@ impl WorldState {
         let protocol = division.open(&cores, places, tie_break);
         cores.is_interrupt_driven = protocol.is_interrupt_driven();
         let mut state = WorldState {
-            has_blocking_sends: protocol.has_blocking_sends(),
+            has_blocking_sends: protocol.blocking_sends().is_some(),
             protocol,
             cores,
             live_blocks: Rc::default(),
@@ -204,8 +204,10 @@ impl WorldState {
     /// Wakes those for whom an attempt of `place` to send has made something arrive.
     #[inline]
     pub(crate) fn drain_wakeups(&mut self, place: PlaceId) {
-        if self.has_blocking_sends {
-            self.protocol.drain_wakeups(place, &mut self.wakeups);
+        if self.has_blocking_sends
+            && let Some(sends) = self.protocol.blocking_sends_mut()
+        {
+            sends.drain_wakeups(place, &mut self.wakeups);
             self.wake_targets();
         }
     }

@@ -294,3 +294,18 @@ fn the_same_holds_of_asynchronous_broadcasts_from_all_places_at_once() {
     play(48, 256, Some(7), 1);
     play(48, 256, Some(2), 2);
 }
+
+#[test]
+fn a_protocol_that_has_no_such_messages_takes_none_of_any_length() {
+    for protocol in Protocol::OF_BUFFERS.into_iter().filter(|protocol| *protocol != Protocol::Doorbell) {
+        let (world, endpoints) = joined(3, 256, protocol.into(), 0);
+        let sender = &endpoints[world.next().unwrap().index()];
+        let others: Vec<PlaceId> = (0..3).map(PlaceId).filter(|place| *place != sender.here()).collect();
+        for class in CLASSES {
+            let send = |len| sender.send_to_all(&others, class, HandlerId(1), &[7; 64][..len]);
+            assert_eq!(send(0), Err(SendError::Full), "{protocol}");
+            assert!(matches!(send(64), Err(SendError::TooLong { .. })), "{protocol}");
+        }
+        assert_eq!(world.report().messages, 0, "{protocol}");
+    }
+}

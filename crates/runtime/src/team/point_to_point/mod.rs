@@ -10,7 +10,7 @@ mod sending;
 mod table;
 
 pub(super) use table::forget_team;
-pub(crate) use table::{MessageTable, place_died, receive};
+pub(crate) use table::{MessageTable, receive};
 
 use super::Team;
 use super::ongoing::misused;

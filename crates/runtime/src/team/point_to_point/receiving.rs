@@ -92,7 +92,7 @@ impl<'t> ReceiveRequest<'t> {
         let team = self.state.id;
         let head = MessageHead { team, tag: self.tag, kind: MessageKind::Eager, element, number: 0 };
         Local::with(|local| {
-            if source == local.here() || !local.messages.borrow().is_next(self.wanted()) {
+            if source == local.here() || !local.services.messages.borrow().is_next(self.wanted()) {
                 return None;
             }
             let looks = if local.shares_processors { 1 } else { LOOKS };
@@ -139,7 +139,7 @@ impl Future for MatchFuture<'_, '_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Local::with(|local| {
-            let mut table = local.messages.borrow_mut();
+            let mut table = local.services.messages.borrow_mut();
             if let Some(id) = self.waiting {
                 let outcome = ready!(table.poll_receive(id, context.waker()));
                 self.waiting = None;
@@ -169,7 +169,7 @@ impl Future for MatchFuture<'_, '_> {
 impl Drop for MatchFuture<'_, '_> {
     fn drop(&mut self) {
         if let Some(id) = self.waiting {
-            let woken = Local::try_with(|local| local.messages.borrow_mut().give_up(id));
+            let woken = Local::try_with(|local| local.services.messages.borrow_mut().give_up(id));
             woken.flatten().into_iter().for_each(Waker::wake);
         }
     }
@@ -216,7 +216,7 @@ impl MatchedMessage {
         let source = self.source();
         Local::with(|local| {
             if let Message::RequestToSend { send, transfer: Some(number), .. } = self.matched().message {
-                local.messages.borrow_mut().end_transfer(number);
+                local.services.messages.borrow_mut().end_transfer(number);
                 // A dead sender need not know.
                 let _ = tell(local, source, MessageKind::Taken, send, number);
             }
@@ -289,9 +289,9 @@ impl MatchedMessage {
             if let Some(number) = *transfer {
                 return Ok((*send, number));
             }
-            let number = local.messages.borrow_mut().begin_transfer(source, *send, is_value);
+            let number = local.services.messages.borrow_mut().begin_transfer(source, *send, is_value);
             if let Err(unsent) = tell(local, source, MessageKind::ClearToSend, *send, number) {
-                local.messages.borrow_mut().end_transfer(number);
+                local.services.messages.borrow_mut().end_transfer(number);
                 return Err(Error::from(unsent));
             }
             *transfer = Some(number);
@@ -318,10 +318,10 @@ impl Drop for MatchedMessage {
             let source = matched.envelope.source;
             if let Message::RequestToSend { send, transfer, .. } = &mut matched.message
                 && let Some(number) = *transfer
-                && !local.messages.borrow_mut().leave_transfer(number)
+                && !local.services.messages.borrow_mut().leave_transfer(number)
             {
                 *transfer = None;
-                let end = local.messages.borrow_mut().end_transfer(number);
+                let end = local.services.messages.borrow_mut().end_transfer(number);
                 if end.is_some() {
                     // The message is gone.
                     return acknowledge(local, source);
@@ -329,7 +329,7 @@ impl Drop for MatchedMessage {
                 // A dead sender need not know.
                 let _ = tell(local, source, MessageKind::Stop, *send, number);
             }
-            let waker = local.messages.borrow_mut().put_back(matched);
+            let waker = local.services.messages.borrow_mut().put_back(matched);
             waker.into_iter().for_each(Waker::wake);
         });
     }
@@ -338,7 +338,7 @@ impl Drop for MatchedMessage {
 /// Returns the next chunk of transfer `number`.
 async fn chunk(number: u64) -> std::result::Result<Payload, TransferEnd> {
     let poll = |context: &mut Context<'_>| {
-        Local::with(|local| local.messages.borrow_mut().poll_chunk(number, context.waker()))
+        Local::with(|local| local.services.messages.borrow_mut().poll_chunk(number, context.waker()))
     };
     poll_fn(poll).await
 }

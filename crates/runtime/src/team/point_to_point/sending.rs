@@ -141,7 +141,7 @@ impl Destination {
     async fn request_to_send(&self, element: ElementType, bytes: usize) -> Result<LongSendGuard> {
         let credit = self.credit().await?;
         Local::with(|local| {
-            let number = local.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
+            let number = local.services.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
             let source = || Some(Source::of_caller(self.caller));
             let span = local.span(span::SEND, Some(self.to), source);
             let send = LongSendGuard { number, to: self.to, _span: span };
@@ -167,7 +167,7 @@ impl Destination {
                 return Poll::Ready(Err(Error::dead(self.to)));
             }
             let is_first = waiting.ticket.is_none();
-            let mut table = local.messages.borrow_mut();
+            let mut table = local.services.messages.borrow_mut();
             match table.take_credit(self.to, &mut waiting.ticket, context.waker(), self.caller) {
                 true => {
                     local.tally.count_message(|counts| counts.member_sent += 1);
@@ -191,7 +191,7 @@ struct CreditWait {
 impl Drop for CreditWait {
     fn drop(&mut self) {
         if self.ticket.is_some() {
-            Local::try_with(|local| local.messages.borrow_mut().leave_credit(self.to, self.ticket));
+            Local::try_with(|local| local.services.messages.borrow_mut().leave_credit(self.to, self.ticket));
         }
     }
 }
@@ -209,7 +209,7 @@ impl SendCredit {
 
 impl Drop for SendCredit {
     fn drop(&mut self) {
-        let wakers = Local::try_with(|local| local.messages.borrow_mut().give_back_credit(self.to));
+        let wakers = Local::try_with(|local| local.services.messages.borrow_mut().give_back_credit(self.to));
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 }
@@ -225,7 +225,9 @@ impl LongSendGuard {
     /// Returns the number of the transfer that its receiver asks for; waits until then.
     async fn clear_to_send(&self) -> Result<u64> {
         let poll = |context: &mut Context<'_>| {
-            Local::with(|local| local.messages.borrow_mut().poll_clear_to_send(self.number, context.waker()))
+            Local::with(|local| {
+                local.services.messages.borrow_mut().poll_clear_to_send(self.number, context.waker())
+            })
         };
         poll_fn(poll).await.map_err(Error::dead)
     }
@@ -234,7 +236,12 @@ impl LongSendGuard {
     async fn is_taken(&self, transfer: u64, chunks: usize) -> Result<bool> {
         let poll = |context: &mut Context<'_>| {
             Local::with(|local| {
-                local.messages.borrow_mut().poll_taken(self.number, transfer, chunks, context.waker())
+                local.services.messages.borrow_mut().poll_taken(
+                    self.number,
+                    transfer,
+                    chunks,
+                    context.waker(),
+                )
             })
         };
         poll_fn(poll).await.map_err(Error::dead)
@@ -275,7 +282,7 @@ impl LongSendGuard {
 impl Drop for LongSendGuard {
     fn drop(&mut self) {
         Local::try_with(|local| {
-            let ended = local.messages.borrow_mut().end_send(self.number);
+            let ended = local.services.messages.borrow_mut().end_send(self.number);
             if let Some(to) = ended {
                 // A dead place need not know.
                 let head = MessageHead::control(MessageKind::Withdrawn, self.number);

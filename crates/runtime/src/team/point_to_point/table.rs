@@ -7,7 +7,7 @@
 use super::super::header::{ElementType, TeamId};
 use super::super::payload::Payload;
 use super::header::{MessageHead, MessageKind};
-use crate::local::Local;
+use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader, Writer};
@@ -17,9 +17,11 @@ use isles_protocol::matching::{
     Wanted,
 };
 use isles_transport::Class;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 /// A message as its receiver has it before a receive takes it.
 pub(super) enum Message {
@@ -320,10 +322,48 @@ impl MessageTable {
         // Its chunks are bytes, whose drop runs no code of the program.
         self.transfers.remove(&number).and_then(|transfer| transfer.ended)
     }
+}
 
-    /// Returns a line for each wait of this place, for reports.
-    pub(crate) fn explain(&self) -> Vec<String> {
-        let receives = self.receives.values().filter(|receive| receive.outcome.is_none());
+impl Peer {
+    fn wake_all(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.waiting).into_values().map(|(waker, _)| waker).collect()
+    }
+}
+
+impl Service for RefCell<MessageTable> {
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        RefCell::default()
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        let teams = local.services.teams.table.borrow();
+        let has_member = |team| teams.has_member(TeamId::of_bits(team), place);
+        let mut table = self.borrow_mut();
+        let mut wakers = Vec::new();
+        for id in table.matching.place_died(place, has_member) {
+            if let Some(receive) = table.receives.get_mut(&id) {
+                receive.outcome = Some(ReceiveOutcome::Dead(place));
+                wakers.push(receive.waker.clone());
+            }
+        }
+        for send in table.sends.values_mut().filter(|send| send.to == place) {
+            send.is_dead = true;
+            wakers.extend(send.waker.take());
+        }
+        for transfer in table.transfers.values_mut().filter(|transfer| transfer.source == place) {
+            transfer.ended.get_or_insert(TransferEnd::Dead);
+            wakers.extend(transfer.waker.take());
+        }
+        if let Some(peer) = table.peers.get_mut(&place) {
+            wakers.extend(peer.wake_all());
+        }
+        drop((table, teams));
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        let table = self.borrow();
+        let receives = table.receives.values().filter(|receive| receive.outcome.is_none());
         let receives = receives.map(|Receive { wanted, caller, .. }| {
             let source = wanted.source.map_or("any member".to_owned(), |source| source.to_string());
             let tag = match wanted.tag >> super::header::TAG_BITS {
@@ -332,14 +372,14 @@ impl MessageTable {
             };
             format!("a message of {source} {tag}, at {caller}")
         });
-        let sends = self.sends.values().filter(|send| send.waker.is_some() && !send.is_dead);
+        let sends = table.sends.values().filter(|send| send.waker.is_some() && !send.is_dead);
         let sends = sends.map(|LongSend { to, bytes, caller, .. }| {
             format!("{to} to receive a message of {bytes} bytes, sent at {caller}")
         });
-        let transfers = self.transfers.values().filter(|transfer| transfer.waker.is_some());
+        let transfers = table.transfers.values().filter(|transfer| transfer.waker.is_some());
         let transfers =
             transfers.map(|transfer| format!("the rest of a long message of {}", transfer.source));
-        let mut peers: Vec<_> = self.peers.iter().collect();
+        let mut peers: Vec<_> = table.peers.iter().collect();
         peers.sort_unstable_by_key(|(to, _)| **to);
         let credits = peers.into_iter().flat_map(|(to, peer)| {
             peer.waiting.values().map(move |(_, caller)| {
@@ -350,17 +390,20 @@ impl MessageTable {
         });
         receives.chain(transfers).chain(sends).chain(credits).collect()
     }
-}
 
-impl Peer {
-    fn wake_all(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.waiting).into_values().map(|(waker, _)| waker).collect()
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
     }
 }
 
 /// Counts a received message of `source`, and acknowledges many of them together.
 pub(super) fn acknowledge(local: &Local, source: PlaceId) {
-    let due = local.messages.borrow_mut().peers.entry(source).or_default().acknowledgement.received();
+    let due =
+        local.services.messages.borrow_mut().peers.entry(source).or_default().acknowledgement.received();
     if let Some(count) = due {
         send_acknowledgement(local, source, count);
     }
@@ -378,7 +421,7 @@ fn send_acknowledgement(local: &Local, source: PlaceId, count: u32) {
 }
 
 fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>, TooMany> {
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     let peer = table.peers.entry(source).or_default();
     peer.credit.acknowledge(u32::try_from(count).map_err(|_| TooMany)?)?;
     Ok(peer.wake_all())
@@ -401,7 +444,7 @@ pub(super) fn tell(
 
 /// Delivers a message of this place to itself.
 pub(super) fn deliver_here(local: &Local, envelope: Envelope, message: Message) {
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     let within = table.peers.entry(local.here()).or_default().acknowledgement.arrived();
     debug_assert!(within.is_ok(), "the credit of a place to itself is its own");
     let waker = table.arrive(envelope, message);
@@ -411,7 +454,7 @@ pub(super) fn deliver_here(local: &Local, envelope: Envelope, message: Message) 
 
 /// Counts an eager message of `source` that a receive read in the queue itself.
 pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     let acknowledgement = &mut table.peers.entry(source).or_default().acknowledgement;
     let due = acknowledgement.arrived().map(|()| acknowledgement.received());
     drop(table);
@@ -422,6 +465,9 @@ pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
     }
 }
 
+/// The refusal of a message that is one more than may lie here, or acknowledges one that was not sent.
+const CREDIT_VIOLATION: &str = "it breaks the credit of messages";
+
 /// Receives what another place sends.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let head = MessageHead::decode(reader)?;
@@ -429,9 +475,8 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         MessageKind::Eager | MessageKind::RequestToSend => {
             return receive_message(local, source, head, reader);
         }
-        MessageKind::Acknowledged => {
-            acknowledged(local, source, head.number).map_err(|TooMany| Refused::CreditViolation)?
-        }
+        MessageKind::Acknowledged => acknowledged(local, source, head.number)
+            .map_err(|TooMany| Refused::of_service(CREDIT_VIOLATION))?,
         MessageKind::Chunk => receive_chunk(local, source, head.number, reader)?,
         MessageKind::ClearToSend | MessageKind::Taken | MessageKind::Stop => {
             let transfer = reader.take_u64()?;
@@ -464,9 +509,9 @@ fn receive_message(
     };
     let envelope = Envelope { team: head.team.bits(), tag: head.tag, source };
     let is_over = is_over(local, head.team);
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     let peer = table.peers.entry(source).or_default();
-    peer.acknowledgement.arrived().map_err(|TooMany| Refused::CreditViolation)?;
+    peer.acknowledgement.arrived().map_err(|TooMany| Refused::of_service(CREDIT_VIOLATION))?;
     if is_over {
         drop(table);
         acknowledge(local, source);
@@ -484,7 +529,9 @@ fn receive_message(
 
 /// Returns whether `team` was made here and no handle to it is left, so that nobody will receive its messages.
 fn is_over(local: &Local, team: TeamId) -> bool {
-    team != TeamId::WORLD && team.maker() == local.here() && !local.teams.borrow().is_known(team)
+    team != TeamId::WORLD
+        && team.maker() == local.here()
+        && !local.services.teams.table.borrow().is_known(team)
 }
 
 fn receive_chunk(
@@ -495,7 +542,7 @@ fn receive_chunk(
 ) -> Result<Vec<Waker>, DecodeError> {
     let mut payload = Payload::take(reader);
     reader.rest();
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     let transfer = table.transfers.get_mut(&number).filter(|transfer| transfer.source == source);
     // Chunks of a transfer that was given up here may still come.
     Ok(transfer.map_or_else(Vec::new, |transfer| {
@@ -510,7 +557,7 @@ fn receive_chunk(
 
 /// Takes in an answer of the receiver of a long message; returns the wakers of its send.
 fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u64) -> Vec<Waker> {
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     // A message that was withdrawn is not known any more.
     let Some(send) = table.sends.get_mut(&head.number).filter(|send| send.to == source) else {
         return Vec::new();
@@ -530,7 +577,7 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
         envelope.source == source && matches!(message, Message::RequestToSend { send, .. } if *send == number)
     };
     let is_its = |transfer: &Transfer| transfer.source == source && transfer.send == number;
-    let mut table = local.messages.borrow_mut();
+    let mut table = local.services.messages.borrow_mut();
     let mut transfers = table.transfers.values();
     if transfers.any(|transfer| is_its(transfer) && transfer.is_value && !transfer.chunks.is_empty()) {
         // The value is here: its sender gave up too late.
@@ -563,39 +610,13 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
     Ok(())
 }
 
-/// Ends the receives, sends and transfers that wait for a place that died.
-pub(crate) fn place_died(local: &Local, place: PlaceId) {
-    let teams = local.teams.borrow();
-    let has_member = |team| teams.has_member(TeamId::of_bits(team), place);
-    let mut table = local.messages.borrow_mut();
-    let mut wakers = Vec::new();
-    for id in table.matching.place_died(place, has_member) {
-        if let Some(receive) = table.receives.get_mut(&id) {
-            receive.outcome = Some(ReceiveOutcome::Dead(place));
-            wakers.push(receive.waker.clone());
-        }
-    }
-    for send in table.sends.values_mut().filter(|send| send.to == place) {
-        send.is_dead = true;
-        wakers.extend(send.waker.take());
-    }
-    for transfer in table.transfers.values_mut().filter(|transfer| transfer.source == place) {
-        transfer.ended.get_or_insert(TransferEnd::Dead);
-        wakers.extend(transfer.waker.take());
-    }
-    if let Some(peer) = table.peers.get_mut(&place) {
-        wakers.extend(peer.wake_all());
-    }
-    drop((table, teams));
-    wakers.into_iter().for_each(Waker::wake);
-}
-
 /// Forgets the messages of a team that no handle here leads to any more.
 pub(in crate::team) fn forget_team(local: &Local, team: TeamId) {
-    let gone = local.messages.borrow_mut().matching.remove(|envelope, _| envelope.team == team.bits());
+    let gone =
+        local.services.messages.borrow_mut().matching.remove(|envelope, _| envelope.team == team.bits());
     for matched in &gone {
         if let Message::RequestToSend { transfer: Some(number), .. } = matched.message {
-            local.messages.borrow_mut().end_transfer(number);
+            local.services.messages.borrow_mut().end_transfer(number);
         }
     }
     gone.iter().for_each(|matched| acknowledge(local, matched.envelope.source));

@@ -21,7 +21,9 @@ pub(crate) use handshakes::{RcceX10, Sections};
 use crate::cores::Cores;
 use crate::protocol::blocking_send::BlockingSends;
 use crate::protocol::inbox::{LaneIndex, MessageContent, ReceivedMessage};
-use crate::protocol::{FLAG_CYCLES, Outgoing, POLL_CYCLES, ProtocolModel, Wakeups};
+use crate::protocol::{
+    BlockingSendModel, FLAG_CYCLES, MulticastModel, Outgoing, POLL_CYCLES, ProtocolModel, Wakeups,
+};
 use crate::report::TimeCategory;
 use isles_chip::kernel::{Key, TieBreak};
 use isles_chip::quantity::Picoseconds;
@@ -190,14 +192,6 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
         wakeups.extend(self.send(cores, out, block).map(|arrival| (out.to, arrival)));
     }
 
-    fn has_blocking_sends(&self) -> bool {
-        H::WAITS
-    }
-
-    fn is_blocked_in_send(&self, place: PlaceId) -> bool {
-        H::WAITS && (self.own_parts(place).next().is_some() || !self.blocking_sends.of(place).is_empty())
-    }
-
     fn has_pending_blocks(&self, place: PlaceId) -> bool {
         !self.place_states[place.index()].streams.is_empty() || !self.blocking_sends.of(place).is_empty()
     }
@@ -304,4 +298,25 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
             senders.filter(|place| *place != gone).for_each(|place| self.forget_receiver(place, gone));
         }
     }
+
+    fn multicast(&mut self) -> Option<&mut dyn MulticastModel> {
+        None
+    }
+
+    fn blocking_sends(&self) -> Option<&dyn BlockingSendModel> {
+        if H::WAITS { Some(self) } else { None }
+    }
+
+    fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel> {
+        if H::WAITS { Some(self) } else { None }
+    }
+}
+
+impl<H: Handshake> BlockingSendModel for Chunks<H> {
+    fn is_blocked_in_send(&self, place: PlaceId) -> bool {
+        H::WAITS && (self.own_parts(place).next().is_some() || !self.blocking_sends.of(place).is_empty())
+    }
+
+    /// Tells nobody: an attempt to send takes nothing in, so it answers nobody.
+    fn drain_wakeups(&mut self, _place: PlaceId, _wakeups: &mut Wakeups) {}
 }

@@ -4,7 +4,8 @@
 //! line of a ring and are owed no credit. Invariant: what comes from one place in one class is found in the order of
 //! sending, whichever way it came.
 
-use super::Doorbell;
+use super::rings::Occupancy;
+use super::{Doorbell, RingCost};
 use crate::cores::Cores;
 use crate::protocol::inbox::{Fragment, InboxEntry, MessageContent, ReceivedMessage};
 use crate::protocol::{Outgoing, OutgoingMulticast, RECEIVE_CYCLES};
@@ -40,7 +41,7 @@ impl Doorbell {
         let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
         let piece = Fragment::Whole { handler: out.handler, load };
         let queued =
-            InboxEntry { key, lane: lane as u32, source: out.from, lines: 0, fetch: 0, slots: 0, piece };
+            InboxEntry { key, lane: lane as u32, source: out.from, cost: RingCost::default(), piece };
         self.place_states[out.to.index()].inbox.put(queued);
         arrival
     }
@@ -51,7 +52,7 @@ impl Doorbell {
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        queued: InboxEntry,
+        queued: InboxEntry<RingCost>,
     ) -> Option<ReceivedMessage> {
         cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
         let message = queued.open()?;
@@ -62,10 +63,10 @@ impl Doorbell {
     }
 }
 
-impl InboxEntry {
+impl InboxEntry<RingCost> {
     /// Whether it lies in private memory: every entry of a ring has a line there, or a cell.
     #[inline]
     pub(super) fn is_relayed(&self) -> bool {
-        self.lines == 0 && self.slots == 0
+        self.cost.share == Occupancy::default()
     }
 }

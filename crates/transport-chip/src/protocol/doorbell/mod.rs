@@ -25,7 +25,8 @@ use crate::cores::Cores;
 use crate::protocol::async_broadcast::AsyncBroadcast;
 use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneIndex, MessageContent, ReceivedMessage};
 use crate::protocol::{
-    Outgoing, OutgoingMulticast, POLL_CYCLES, ProtocolModel, RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
+    BlockingSendModel, MulticastModel, Outgoing, OutgoingMulticast, POLL_CYCLES, ProtocolModel,
+    RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
 };
 use crate::report::TimeCategory;
 use isles_chip::cache::StorePolicy;
@@ -110,10 +111,20 @@ impl Doorbell {
         }
         let arrival = if self.relays.is_some() { self.behind(lane, arrival) } else { arrival };
         let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
-        let queued = InboxEntry { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
+        let cost = RingCost { share, fetch };
+        let queued = InboxEntry { key, lane: lane as u32, source, cost, piece };
         self.place_states[target.index()].inbox.put(queued);
         arrival
     }
+}
+
+/// What an entry of a ring takes up, and where the rest of it lies.
+#[derive(Default)]
+struct RingCost {
+    /// Its lines of the ring and its slots of the sender's buffer; nothing if it lies in private memory.
+    share: Occupancy,
+    /// Lines to read in the sender's buffer.
+    fetch: u32,
 }
 
 /// See the file header.
@@ -129,7 +140,7 @@ struct PlaceState {
     /// When the turn began in which it has looked at its flags last.
     looked: Picoseconds,
     /// Entries in the rings here, by class.
-    inbox: Inbox,
+    inbox: Inbox<RingCost>,
     /// Lanes with entries taken in this turn and not credited, with their senders; each once.
     owed: Vec<(PlaceId, usize)>,
     /// The bits of those senders: who has none is owed nothing.
@@ -196,53 +207,6 @@ impl ProtocolModel for Doorbell {
             Some(lines) => self.ring(cores, way, Occupancy::of_lines(lines), 0, piece),
             None => self.write_at_home(cores, way, self.budget.lines(len), piece),
         })
-    }
-
-    /// What fits a short ring goes there; it would gain nothing.
-    fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
-    }
-
-    fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
-        if self.relays.is_some() {
-            return self.may_relay(cores, out);
-        }
-        self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
-    }
-
-    fn stage_multicast(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8 {
-        if let Some(relays) = &mut self.relays {
-            relays.send(cores, out.from, out.to, len);
-            return 0;
-        }
-        cores.write_lines(out.from, out.from, self.budget.lines(len));
-        let (place_state, class) = (&mut self.place_states[out.from.index()], out.class as usize);
-        let is_free = |fetchers: &u32| *fetchers == 0;
-        let slot =
-            place_state.fetchers[class].iter().position(is_free).expect("one of the free slots is this");
-        place_state.slots[class] -= 1;
-        place_state.fetchers[class][slot] = out.to.len() as u32;
-        slot as u8
-    }
-
-    fn announce_multicast(
-        &mut self,
-        cores: &mut Cores,
-        out: &Outgoing,
-        slot: u8,
-        load: MessageContent,
-    ) -> Picoseconds {
-        if let Some(relays) = &mut self.relays {
-            relays.note_sent(out);
-            let found = relays.found(out.to);
-            return self.find_relayed(out, found, load);
-        }
-        let way =
-            LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
-        let lines = self.budget.lines(load.len());
-        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
-        let piece = Fragment::Whole { handler: out.handler, load };
-        self.ring(cores, way, Occupancy::of_shared(slot), lines, piece)
     }
 
     fn begin_block(
@@ -330,14 +294,15 @@ impl ProtocolModel for Doorbell {
             place_state.owed.push((queued.source, lane));
             place_state.owes |= bit_of(queued.source);
         }
-        ring.owed += Occupancy { lines: queued.lines as u8, slots: queued.slots };
+        ring.owed += queued.cost.share;
         place_state.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
         let source = queued.source;
         cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
-        cores.read_own_lines(place, queued.lines, TimeCategory::Copying);
-        if queued.fetch > 0 {
-            cores.read_lines(place, source, queued.fetch, TimeCategory::Copying);
-            cores.store_private(place, queued.fetch, queued.piece.message_bytes(), StorePolicy::Prefetching);
+        cores.read_own_lines(place, queued.cost.share.lines.into(), TimeCategory::Copying);
+        let fetch = queued.cost.fetch;
+        if fetch > 0 {
+            cores.read_lines(place, source, fetch, TimeCategory::Copying);
+            cores.store_private(place, fetch, queued.piece.message_bytes(), StorePolicy::Prefetching);
         }
         Some(queued.open())
     }
@@ -380,5 +345,60 @@ impl ProtocolModel for Doorbell {
             lanes[stream.lane].streams = false;
         }
         drop(inbox.clear());
+    }
+
+    fn multicast(&mut self) -> Option<&mut dyn MulticastModel> {
+        Some(self)
+    }
+
+    fn blocking_sends(&self) -> Option<&dyn BlockingSendModel> {
+        None
+    }
+
+    fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel> {
+        None
+    }
+}
+
+impl MulticastModel for Doorbell {
+    /// What fits a short ring goes there; it would gain nothing.
+    fn bytes(&self, class: Class) -> Range<usize> {
+        self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
+    }
+
+    fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
+        if self.relays.is_some() {
+            return self.may_relay(cores, out);
+        }
+        self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
+    }
+
+    fn stage(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8 {
+        if let Some(relays) = &mut self.relays {
+            relays.send(cores, out.from, out.to, len);
+            return 0;
+        }
+        cores.write_lines(out.from, out.from, self.budget.lines(len));
+        let (place_state, class) = (&mut self.place_states[out.from.index()], out.class as usize);
+        let is_free = |fetchers: &u32| *fetchers == 0;
+        let slot =
+            place_state.fetchers[class].iter().position(is_free).expect("one of the free slots is this");
+        place_state.slots[class] -= 1;
+        place_state.fetchers[class][slot] = out.to.len() as u32;
+        slot as u8
+    }
+
+    fn announce(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: MessageContent) -> Picoseconds {
+        if let Some(relays) = &mut self.relays {
+            relays.note_sent(out);
+            let found = relays.found(out.to);
+            return self.find_relayed(out, found, load);
+        }
+        let way =
+            LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
+        let lines = self.budget.lines(load.len());
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        let piece = Fragment::Whole { handler: out.handler, load };
+        self.ring(cores, way, Occupancy::of_shared(slot), lines, piece)
     }
 }

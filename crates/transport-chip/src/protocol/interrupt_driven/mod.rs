@@ -21,7 +21,7 @@ pub(crate) use sockets::Sockets;
 use crate::cores::Cores;
 use crate::cores::interrupt::InterruptService;
 use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneIndex, MessageContent, ReceivedMessage};
-use crate::protocol::{Outgoing, ProtocolModel, Wakeups};
+use crate::protocol::{BlockingSendModel, MulticastModel, Outgoing, ProtocolModel, Wakeups};
 use crate::report::TimeCategory;
 use isles_chip::cache::StorePolicy;
 use isles_chip::kernel::{EventClass, TieBreak};
@@ -134,7 +134,8 @@ struct Lane {
 /// What one place keeps beside its lanes.
 #[derive(Default)]
 struct PlaceState {
-    inbox: Inbox,
+    /// Its packets, each with its bytes.
+    inbox: Inbox<usize>,
     /// Lanes with a block under way from here.
     streams: Vec<usize>,
     /// On their way here.
@@ -230,7 +231,7 @@ impl<D: Driver> ProtocolModel for InterruptDriven<D> {
         control_only: bool,
     ) -> Option<Option<ReceivedMessage>> {
         let queued = self.place_state(place).inbox.take(until, control_only)?;
-        let (lane, bytes) = (queued.lane as usize, queued.lines as usize);
+        let (lane, bytes) = (queued.lane as usize, queued.cost);
         let time = self.driver.read(cores, place, bytes);
         cores.spend(place, time, TimeCategory::Handling);
         cores.store_private(
@@ -267,6 +268,18 @@ impl<D: Driver> ProtocolModel for InterruptDriven<D> {
             self.lanes[queued.lane as usize].waiting = 0;
         }
     }
+
+    fn multicast(&mut self) -> Option<&mut dyn MulticastModel> {
+        None
+    }
+
+    fn blocking_sends(&self) -> Option<&dyn BlockingSendModel> {
+        None
+    }
+
+    fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel> {
+        None
+    }
 }
 
 impl<D: Driver> InterruptDriven<D> {
@@ -297,8 +310,7 @@ impl<D: Driver> InterruptDriven<D> {
         state.waiting += 1;
         let found = state.last;
         let key = self.tie_break.key(found, EventClass::Arrival, lane as u32, 0);
-        let queued =
-            InboxEntry { key, lane: lane as u32, source, lines: bytes as u32, fetch: 0, slots: 0, piece };
+        let queued = InboxEntry { key, lane: lane as u32, source, cost: bytes, piece };
         self.place_state(target).inbox.put(queued);
         found
     }

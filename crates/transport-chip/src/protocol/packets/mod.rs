@@ -17,7 +17,7 @@ mod tests;
 
 use crate::cores::Cores;
 use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, MessageContent, ReceivedMessage};
-use crate::protocol::{Outgoing, POLL_CYCLES, ProtocolModel, Wakeups};
+use crate::protocol::{BlockingSendModel, MulticastModel, Outgoing, POLL_CYCLES, ProtocolModel, Wakeups};
 use crate::report::TimeCategory;
 use isles_chip::cost::HopCost;
 use isles_chip::kernel::{EventClass, TieBreak};
@@ -74,7 +74,7 @@ impl Packets {
         // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
         let arrival = inbox.behind(from, lane, arrival);
         let key = self.tie_break.key(arrival, EventClass::Arrival, from.0, sequence);
-        inbox.put(InboxEntry { key, lane, source: from, lines: packets, fetch: asked, slots: 0, piece });
+        inbox.put(InboxEntry { key, lane, source: from, cost: PacketCounts { packets, asked }, piece });
         arrival
     }
 }
@@ -131,13 +131,20 @@ struct PlaceState {
     /// Acknowledgements on their way here.
     acknowledgements: Vec<Acknowledgement>,
     /// What has arrived here or will, by class.
-    inbox: Inbox,
+    inbox: Inbox<PacketCounts>,
     /// Packets taken here, or lost with this place, and not acknowledged.
     owed: Vec<OwedAcknowledgement>,
     /// Messages and pieces sent from here so far.
     sequence: u32,
     /// Packets sent from here for which no acknowledgement is asked, by class.
     unacknowledged: [Unacknowledged; 2],
+}
+
+/// The packets of one message or part of a block.
+struct PacketCounts {
+    packets: u32,
+    /// For how many it asks for an acknowledgement.
+    asked: u32,
 }
 
 /// Packets of one sender and class.
@@ -173,12 +180,12 @@ impl PlaceState {
     }
 
     /// Notes that the sender of an entry gets an acknowledgement for it, if it asks for one.
-    fn owe(&mut self, queued: &InboxEntry) {
-        if queued.fetch > 0 {
+    fn owe(&mut self, queued: &InboxEntry<PacketCounts>) {
+        if queued.cost.asked > 0 {
             self.owed.push(OwedAcknowledgement {
                 source: queued.source,
                 lane: queued.lane,
-                packets: queued.fetch,
+                packets: queued.cost.asked,
             });
         }
     }
@@ -187,7 +194,7 @@ impl PlaceState {
     fn forget(&mut self, source: PlaceId) -> [u32; 2] {
         let mut packets = [0; 2];
         for queued in self.inbox.queue_mut().filter(|queued| queued.source == source) {
-            packets[queued.lane as usize] += std::mem::take(&mut queued.fetch);
+            packets[queued.lane as usize] += std::mem::take(&mut queued.cost.asked);
         }
         for owed in self.owed.extract_if(.., |owed| owed.source == source) {
             packets[owed.lane as usize] += owed.packets;
@@ -345,7 +352,7 @@ impl ProtocolModel for Packets {
         let queued = place_state.inbox.take(until, control_only)?;
         place_state.owe(&queued);
         let receive = between(cores, self.costs.receive, queued.source, place);
-        cores.spend(place, receive * u64::from(queued.lines), TimeCategory::Handling);
+        cores.spend(place, receive * u64::from(queued.cost.packets), TimeCategory::Handling);
         Some(queued.open())
     }
 
@@ -375,8 +382,20 @@ impl ProtocolModel for Packets {
     fn abort_place(&mut self, gone: PlaceId) {
         let place_state = &mut self.place_states[gone.index()];
         place_state.streams.clear();
-        let queue: Vec<InboxEntry> = place_state.inbox.clear().collect();
+        let queue: Vec<InboxEntry<PacketCounts>> = place_state.inbox.clear().collect();
         queue.iter().for_each(|queued| place_state.owe(queued));
+    }
+
+    fn multicast(&mut self) -> Option<&mut dyn MulticastModel> {
+        None
+    }
+
+    fn blocking_sends(&self) -> Option<&dyn BlockingSendModel> {
+        None
+    }
+
+    fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel> {
+        None
     }
 }
 

@@ -233,14 +233,14 @@ const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)
 /// Packets of `place` in a class that lie at `other`.
 fn pending(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
     let queue = packets.place_states[other.index()].inbox.queue();
-    queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.lines).sum()
+    queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.cost.packets).sum()
 }
 
 /// Packets of the window of `place` in a class, wherever they are.
 fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
     let of_desk = |place_state: &PlaceState| -> u32 {
         let waiting = place_state.inbox.queue().filter(|it| it.source == place);
-        let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.fetch);
+        let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.cost.asked);
         let owed = place_state.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
         waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
     };

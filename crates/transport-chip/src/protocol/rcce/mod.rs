@@ -23,7 +23,10 @@ mod rendezvous;
 use crate::cores::Cores;
 use crate::protocol::blocking_send::BlockingSends;
 use crate::protocol::inbox::{MessageContent, ReceivedMessage};
-use crate::protocol::{FLAG_CYCLES, MESSAGE_BYTES_MIN, Outgoing, POLL_CYCLES, ProtocolModel, Wakeups};
+use crate::protocol::{
+    BlockingSendModel, FLAG_CYCLES, MESSAGE_BYTES_MIN, MulticastModel, Outgoing, POLL_CYCLES, ProtocolModel,
+    Wakeups,
+};
 use crate::report::TimeCategory;
 use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::kernel::{Key, TieBreak};
@@ -216,14 +219,6 @@ impl ProtocolModel for Rcce {
         wakeups.extend(self.post(cores, out, block).map(|arrival| (out.to, arrival)));
     }
 
-    fn has_blocking_sends(&self) -> bool {
-        true
-    }
-
-    fn is_blocked_in_send(&self, place: PlaceId) -> bool {
-        self.place_states[place.index()].is_in_rendezvous() || !self.blocking_sends.of(place).is_empty()
-    }
-
     fn has_pending_blocks(&self, place: PlaceId) -> bool {
         self.place_states[place.index()].sending.is_some() || !self.blocking_sends.of(place).is_empty()
     }
@@ -294,10 +289,6 @@ impl ProtocolModel for Rcce {
         Some(message.and_then(|message| self.blocking_sends.accept_or_defer(place, message, control_only)))
     }
 
-    fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups) {
-        self.blocking_sends.drain_wakeups(place, wakeups);
-    }
-
     fn return_credits(&mut self, _cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         self.blocking_sends.drain_wakeups(place, wakeups);
     }
@@ -337,6 +328,28 @@ impl ProtocolModel for Rcce {
         }
         self.blocking_sends.kept.clear(gone);
         self.release(gone, Picoseconds::ZERO, gone);
+    }
+
+    fn multicast(&mut self) -> Option<&mut dyn MulticastModel> {
+        None
+    }
+
+    fn blocking_sends(&self) -> Option<&dyn BlockingSendModel> {
+        Some(self)
+    }
+
+    fn blocking_sends_mut(&mut self) -> Option<&mut dyn BlockingSendModel> {
+        Some(self)
+    }
+}
+
+impl BlockingSendModel for Rcce {
+    fn is_blocked_in_send(&self, place: PlaceId) -> bool {
+        self.place_states[place.index()].is_in_rendezvous() || !self.blocking_sends.of(place).is_empty()
+    }
+
+    fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups) {
+        self.blocking_sends.drain_wakeups(place, wakeups);
     }
 }
 
