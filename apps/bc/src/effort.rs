@@ -8,6 +8,7 @@
 
 use isles::Work;
 use isles_graph::Graph;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of an index, a length or a count, and a sum.
 const INDEX: u64 = 4;
@@ -19,7 +20,8 @@ const CELL: u64 = 24;
 const ENTRY: u64 = 16;
 
 /// What there was to do for one source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Effort {
     /// Adjacency entries looked at on the way forward.
     pub(super) edges: u64,
@@ -34,6 +36,14 @@ pub(super) struct Effort {
 }
 
 impl Effort {
+    /// Whether a source of `graph` can take this.
+    pub(super) fn is_possible(&self, graph: &Graph) -> bool {
+        let Effort { edges, vertices, successors, removals, queue } = *self;
+        let (all, arcs) = (graph.vertices(), graph.arcs());
+        // The heap has an entry of the source, and at most one of each arc.
+        vertices <= all && edges <= arcs && successors <= arcs && removals <= arcs + 1 && queue <= arcs + 1
+    }
+
     /// What it is of a core, pass by pass.
     pub(super) fn passes(&self, graph: &Graph) -> [Work; 2] {
         if graph.is_weighted() { self.by_distance(graph) } else { self.by_breadth(graph) }

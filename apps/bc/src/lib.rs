@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod bfs;
-mod cached_run;
+mod cached_efforts;
 mod count;
 mod dijkstra;
 mod effort;
@@ -20,7 +20,6 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use cached_run::CachedRun;
 pub use run::Betweenness;
 pub use scores::{Ranked, Scores, Top};
 

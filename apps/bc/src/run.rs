@@ -1,9 +1,10 @@
 //! Betweenness over all places: the graph once at each, the sources assigned, the scores folded together.
 
-use super::{Scores, cached_run, verify};
+use super::cached_efforts::{self, CachedEfforts};
+use super::{Scores, verify};
 use clap::{Args, ValueEnum};
-use isles::Claim;
 use isles::prelude::*;
+use isles::{Claim, Machine};
 use isles_app::Failure;
 use isles_app::frame::{Application, Balance, Dealer, UnitKernel, UnitQueue, Verification, WorkDone, count};
 use isles_graph as graph;
@@ -11,7 +12,7 @@ use isles_graph::rmat::Rmat;
 use isles_graph::{Graph, ReadOptions, Weights};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Which lengths the edges have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -51,6 +52,11 @@ pub struct Betweenness {
     /// How many of the most central vertices to print
     #[arg(long, value_name = "N", default_value = "10", allow_hyphen_values = true, value_parser = top)]
     top: usize,
+
+    /// What each source takes of a modelled core is read from this file instead of computed; if it is not there, it is
+    /// written first; the scores are nearly those of a plain run
+    #[arg(long, value_name = "FILE", hide = true)]
+    known_efforts: Option<PathBuf>,
 }
 
 /// Reads a number of vertices.
@@ -73,17 +79,25 @@ impl Betweenness {
         }
     }
 
-    /// Reads the graph of this name.
+    /// Reads the graph of this name, with the lengths that the file has or with none.
     fn read(&self, name: &str) -> Result<Graph, Failure> {
         let weights = if self.weights == Lengths::File { Weights::Read } else { Weights::Ignored };
         let options = ReadOptions { weights, directed: self.directed };
-        let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-        let graph = graph::open(name, &options).map_err(|error| usage(&error))?;
-        match self.weights {
-            Lengths::File if !graph.is_weighted() => Err(Failure::Usage(format!(
+        let graph = graph::open(name, &options).map_err(|error| Failure::Usage(error.to_string()))?;
+        if self.weights == Lengths::File && !graph.is_weighted() {
+            return Err(Failure::Usage(format!(
                 "--weights is \"file\", but {name} has no weights; allowed: ignore, unit"
-            ))),
-            Lengths::Unit => graph.with_weights(|_, _| 1.0).map_err(|error| usage(&error)),
+            )));
+        }
+        Ok(graph)
+    }
+
+    /// The same graph with the lengths that are asked for.
+    fn with_lengths(&self, graph: Graph) -> Result<Graph, Failure> {
+        match self.weights {
+            Lengths::Unit => {
+                graph.with_weights(|_, _| 1.0).map_err(|error| Failure::Usage(error.to_string()))
+            }
             Lengths::File | Lengths::Ignore => Ok(graph),
         }
     }
@@ -98,6 +112,8 @@ const WORKLOADS: [(&str, &str); 4] =
 pub struct BcInput {
     #[serde(skip)]
     graph: Graph,
+    #[serde(skip)]
+    known: Option<CachedEfforts>,
     #[serde(rename = "graph")]
     name: String,
     vertices: u64,
@@ -105,13 +121,6 @@ pub struct BcInput {
     directed: bool,
     weights: Lengths,
     balance: Balance,
-}
-
-impl BcInput {
-    pub(super) fn new(name: &str, graph: Graph, weights: Lengths, balance: Balance) -> BcInput {
-        let (vertices, edges, directed) = (graph.vertices(), graph.edges(), graph.is_directed());
-        BcInput { graph, name: name.to_owned(), vertices, edges, directed, weights, balance }
-    }
 }
 
 /// The scores of all vertices.
@@ -147,12 +156,31 @@ impl Application for Betweenness {
 
     fn reads(&self) -> Vec<Claim> {
         let file = Some(&self.graph).filter(|graph| self.rmat.is_none() && graph::is_file(graph));
-        file.map(|file| Claim::read(file, "the graph")).into_iter().collect()
+        let graph = file.map(|file| Claim::read(file, "the graph"));
+        let efforts = self.known_efforts.as_ref().map(|file| Claim::read(file, "the known efforts"));
+        graph.into_iter().chain(efforts).collect()
+    }
+
+    fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
+        match (&self.known_efforts, machine) {
+            (None, _) | (_, Machine::Chip(_)) => Ok(()),
+            _ => Err(Failure::Usage(format!(
+                "{} is given, and the machine is {}; allowed: a modelled chip, for whose time it stands",
+                cached_efforts::FLAG,
+                machine.name()
+            ))),
+        }
     }
 
     fn open(&self, _: u32) -> Result<BcInput, Failure> {
         let name = self.graph_name()?;
-        Ok(BcInput::new(&name, self.read(&name)?, self.weights, self.balance))
+        let plain = self.read(&name)?;
+        // Those without lengths are also those of lengths of one, but for the order of vertices in a queue.
+        let known = self.known_efforts.as_ref().map(|file| CachedEfforts::open(file, &plain)).transpose()?;
+        let graph = self.with_lengths(plain)?;
+        let (vertices, edges, directed) = (graph.vertices(), graph.edges(), graph.is_directed());
+        let Betweenness { weights, balance, .. } = *self;
+        Ok(BcInput { graph, known, name, vertices, edges, directed, weights, balance })
     }
 
     fn heading(&self, input: &BcInput) -> String {
@@ -163,6 +191,7 @@ impl Application for Betweenness {
     }
 
     async fn compute(input: BcInput, dealer: Dealer) -> isles::Result<(BcFound, WorkDone)> {
+        input.known.into_iter().for_each(CachedEfforts::use_in_this_process);
         let sources = dealer.units(input.vertices, input.balance).await?;
         let graph = Replicated::new(input.graph).await?;
         let own = PlaceLocal::new(Scores::zero).await?;
@@ -195,7 +224,7 @@ impl Application for Betweenness {
     }
 
     fn verify(&self, found: &BcFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
-        let again = is_thorough.then(|| self.read(&self.graph_name()?)).transpose()?;
+        let again = is_thorough.then(|| self.with_lengths(self.read(&self.graph_name()?)?)).transpose()?;
         Ok(again.and_then(|graph| verify::by_definition(&graph, &found.scores)))
     }
 
@@ -213,7 +242,7 @@ struct SourceKernel {
 
 impl UnitKernel for SourceKernel {
     fn compute(&self, source: u64, _: bool) -> bool {
-        cached_run::add_source(&mut self.own.lock(), &self.graph, source);
+        cached_efforts::add_source(&mut self.own.lock(), &self.graph, source);
         true
     }
 }
@@ -225,7 +254,7 @@ async fn add_sources(
     own: &PlaceLocal<Scores>,
 ) -> isles::Result<()> {
     while let Some(source) = sources.take().await? {
-        cached_run::add_source(&mut own.lock(), graph, source);
+        cached_efforts::add_source(&mut own.lock(), graph, source);
     }
     Ok(())
 }

@@ -144,6 +144,12 @@ impl Scores {
         merged
     }
 
+    /// Whether they are of all sources of `graph`.
+    pub(super) fn are_complete(&self, graph: &Graph) -> bool {
+        self.shape == Some(ScoresShape::of(graph))
+            && (self.sums.len() as u64, self.sources) == (graph.vertices(), graph.vertices())
+    }
+
     /// Number of vertices; zero before the first source.
     pub fn vertices(&self) -> u64 {
         self.sums.len() as u64

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod basis;
-mod chip_run;
 mod effort;
 pub mod element;
 pub mod fock;
@@ -25,7 +24,6 @@ pub mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use chip_run::predicted_seconds;
 pub use run::HartreeFock;
 
 /// The `main` of the program.

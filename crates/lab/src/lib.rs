@@ -1,7 +1,7 @@
 //! The program `isles-lab`: published experiments repeated, power models fitted, chips calibrated.
 //!
-//! Apart from the command, because it needs the applications and linear algebra, and few need it. The command
-//! becomes it for `isles repro`, `isles power` and `isles calibrate`.
+//! Apart from the command, because it needs linear algebra, and few need it. The command becomes it for `isles repro`,
+//! `isles power` and `isles calibrate`. Applications are run by their programs, as users run them.
 
 #![forbid(unsafe_code)]
 

@@ -20,7 +20,7 @@ use crate::Failure;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
 use isles::glb::RunBalance;
-use isles::{ChipReport, Claim, Launch, Machine, ModelledChip, RunReport};
+use isles::{Claim, Launch, Machine, RunReport};
 use outputs::{OutputArguments, Outputs};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -85,6 +85,15 @@ pub trait Application: Args + 'static {
     /// The files that it will read.
     fn reads(&self) -> Vec<Claim> {
         Vec::new()
+    }
+
+    /// Checks that the arguments suit `machine`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: they do not.
+    fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
+        let _ = machine;
+        Ok(())
     }
 
     /// Checks the arguments for a run on `places` places, and reads what is to be read.
@@ -180,20 +189,10 @@ struct Document<'a, S, F> {
 }
 
 /// What the first place does, whatever the application: what starts places is compiled once, with this crate.
-pub type Main = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = isles::Result<()>>>>>;
+type Main = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = isles::Result<()>>>>>;
 
 fn run_main(launch: Launch, main: Main) -> Result<RunReport, Failure> {
     let (result, report) = launch.run(main)?;
-    result.map_err(Failure::Run)?;
-    Ok(report)
-}
-
-/// As [`Launch::run_on_chip`], compiled once.
-///
-/// # Errors
-/// As there; or the run failed.
-pub fn run_on_chip(launch: &Launch, chip: ModelledChip, main: Main) -> Result<ChipReport, Failure> {
-    let (result, _, report) = launch.run_on_chip(chip, main)?;
     result.map_err(Failure::Run)?;
     Ok(report)
 }
@@ -237,6 +236,7 @@ impl<A: Application> App for Framed<A> {
 
     fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure> {
         let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
+        app.check_machine(launch.chosen_machine())?;
         let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
         let mut facts = RunFacts::of(&launch);
         let input = app.open(facts.places)?;

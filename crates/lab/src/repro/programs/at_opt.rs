@@ -8,13 +8,9 @@
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
+use super::{document, seconds};
 use isles_app::Failure;
 use isles_app::console;
-use isles_app::frame::Application;
-use isles_app::runs;
-use isles_imsuite::ImSuite;
-use isles_imsuite::kernel::KernelName;
-use isles_imsuite::ship::Ship;
 use serde_json::Value;
 
 /// Ours alone: the paper's figures are of 512 nodes, on two hosts, and include what else AT-Opt does to a program.
@@ -25,6 +21,13 @@ pub const AT_OPT: Experiment = Experiment {
     instructions: "",
     rows: RowSource::Runs(rows),
 };
+
+/// The kernels, in the order of the suite.
+const KERNELS: [&str; 12] = ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
+
+/// What a run ships with its calls, as words of the command.
+const MINIMAL: &str = "minimal";
+const REACHABLE: &str = "reachable";
 
 const PLACES: u32 = 8;
 const NODES: usize = 128;
@@ -64,7 +67,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let mut all = Vec::new();
     for host in [Host::Processes, Host::Chip] {
         let mut logarithms = Vec::new();
-        for kernel in KernelName::ALL {
+        for kernel in KERNELS {
             for family in families(kernel) {
                 console::notice(format_args!("{kernel} {family} on {}", host.name()));
                 let [minimal, reachable] = compared(host, kernel, family)?;
@@ -89,10 +92,10 @@ fn family(host: Host, unit: &'static str) -> Family {
 }
 
 /// The networks of a kernel: those of the suite's files.
-fn families(kernel: KernelName) -> &'static [&'static str] {
+fn families(kernel: &str) -> &'static [&'static str] {
     match kernel {
-        KernelName::HS | KernelName::LCR => &["ring"],
-        KernelName::VC => &["chain", "star"],
+        "HS" | "LCR" => &["ring"],
+        "VC" => &["chain", "star"],
         _ => &["sparse-max", "sparse-min"],
     }
 }
@@ -113,14 +116,14 @@ fn rows_of(host: Host, network: &str, minimal: Measured, reachable: Measured) ->
 }
 
 /// A run with minimal captures and one with all that is reachable; of several the fastest ones, taken in turn.
-fn compared(host: Host, kernel: KernelName, family: &str) -> Result<[Measured; 2], Failure> {
+fn compared(host: Host, kernel: &str, family: &str) -> Result<[Measured; 2], Failure> {
     let (mut minimal, mut reachable) = (Vec::new(), Vec::new());
     let repeats = if host == Host::Chip { 1 } else { REPEATS };
     for _ in 0..repeats {
-        minimal.push(measured(host, kernel, family, Ship::Minimal)?);
+        minimal.push(measured(host, kernel, family, MINIMAL)?);
         // A long run varies less, and costs more.
         if reachable.first().is_none_or(|run: &Measured| run.seconds < SECONDS_MAX) {
-            reachable.push(measured(host, kernel, family, Ship::Reachable)?);
+            reachable.push(measured(host, kernel, family, REACHABLE)?);
         }
     }
     let nothing = || Failure::Ended(format!("{kernel} was not run"));
@@ -139,19 +142,15 @@ fn compared(host: Host, kernel: KernelName, family: &str) -> Result<[Measured; 2
 }
 
 /// Runs a kernel in a process of its own, which also verifies its answer.
-fn measured(host: Host, kernel: KernelName, family: &str, ship: Ship) -> Result<Measured, Failure> {
-    let is_small = (host, kernel) == (Host::Chip, KernelName::BY);
+fn measured(host: Host, kernel: &str, family: &str, ship: &str) -> Result<Measured, Failure> {
+    let is_small = (host, kernel) == (Host::Chip, "BY");
     let nodes = if is_small { NODES_OF_BY } else { NODES };
-    let ship = if ship == Ship::Minimal { "minimal" } else { "reachable" };
     let words = format!(
-        "--kernel {kernel} --generate {nodes},{family} --ship {ship} --places {PLACES} --machine {} --json - --csv \
-         /dev/null",
+        "--kernel {kernel} --generate {nodes},{family} --ship {ship} --places {PLACES} --machine {}",
         host.name()
     );
-    let document = runs::result(ImSuite::NAME, words.split(' '))?;
+    let document = document("imsuite", &words)?;
     let whole = |value: &Value| value.as_u64().unwrap_or_default();
-    let run = &document["run"];
-    let seconds = run["seconds"].as_f64().filter(|seconds| *seconds > 0.0);
-    let seconds = seconds.ok_or_else(|| Failure::Ended(format!("a run of {kernel} took no time")))?;
-    Ok(Measured { seconds, calls: whole(&document["calls"]), bytes: whole(&run["bytes_moved"]) })
+    let (seconds, bytes) = (seconds("imsuite", &document)?, whole(&document["run"]["bytes_moved"]));
+    Ok(Measured { seconds, calls: whole(&document["calls"]), bytes })
 }

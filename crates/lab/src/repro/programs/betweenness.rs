@@ -2,15 +2,16 @@
 //!
 //! Each row is a run of `isles run bc` of its own, with the sources assigned beforehand as in X10's program. The paper
 //! calls its graphs weighted, with all weights one, so they are searched by Dijkstra's algorithm; some rows say what
-//! breadth-first search comes to. Every source of every graph is computed once and replayed in all runs of that graph;
-//! that takes minutes.
+//! breadth-first search comes to. The first run of a graph computes every source and keeps what it took in a file, and
+//! the others of that graph know it from there; that takes minutes.
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
-use isles::{Launch, ModelledChip, Protocol};
-use isles_app::Failure;
-use isles_app::console;
-use isles_bc::CachedRun;
+use isles::Protocol;
+use isles_app::frame::NO_FILES;
+use isles_app::{Failure, console, runs};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
 
 /// V13.
 pub const BETWEENNESS: Experiment = Experiment {
@@ -51,23 +52,43 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
 fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<SpeedupsByProtocol, Failure> {
     let published = Family { deck: "V13", unit: "", band: Band::Within(20.0), basis: Basis::Predicted };
     let alone = Family { band: Band::Unpublished, ..published };
-    console::notice(format_args!("{graph}: all sources"));
-    let by_breadth = CachedRun::new(graph)?;
-    let rehearsal = by_breadth.with_unit_lengths();
-    let one = predicted(&rehearsal, 1, Protocol::Doorbell)?;
+    let (unit, ignore) = ("unit", "ignore");
+    let many = MANY.into_iter().flat_map(|cores| PROTOCOLS.map(|protocol| (unit, cores, protocol)));
+    let by_breadth = [(ignore, 1, Protocol::Doorbell), (ignore, CORES, Protocol::RcceX10)];
+    let all: Vec<_> = [(unit, 1, Protocol::Doorbell)].into_iter().chain(many).chain(by_breadth).collect();
+    console::notice(format_args!("{graph}: all sources, then {} runs", all.len()));
+    let efforts = EffortsFile::of(graph);
+    let times = runs::all(all.len(), "runs", |number| predicted(graph, all[number], &efforts.0))?;
+    let [one, times @ .., one_by_breadth, many_by_breadth] = &times[..] else {
+        unreachable!("there are more")
+    };
     let mut on_all = SpeedupsByProtocol::default();
-    for places in MANY {
-        for (at, protocol) in PROTOCOLS.into_iter().enumerate() {
+    for (places, by_protocol) in MANY.into_iter().zip(times.chunks(PROTOCOLS.len())) {
+        for (at, (protocol, time)) in PROTOCOLS.into_iter().zip(by_protocol).enumerate() {
             let is_published = (graph, places, protocol) == (LARGEST, CORES, Protocol::RcceX10);
             let family = if is_published { published } else { alone };
-            on_all[at] = one / predicted(&rehearsal, places, protocol)?;
+            on_all[at] = one / time;
             rows.push(family.row(format!("{graph}, {places} cores, {protocol}"), 25.0, on_all[at]));
         }
     }
-    let one_by_breadth = predicted(&by_breadth, 1, Protocol::Doorbell)?;
-    let ours = one_by_breadth / predicted(&by_breadth, CORES, Protocol::RcceX10)?;
+    let ours = one_by_breadth / many_by_breadth;
     rows.push(alone.row(format!("{graph}, {CORES} cores, rcce-x10, breadth first"), f64::NAN, ours));
     Ok(on_all)
+}
+
+/// The file in which runs of a graph find what its sources take; gone with the last run.
+struct EffortsFile(PathBuf);
+
+impl EffortsFile {
+    fn of(graph: &str) -> EffortsFile {
+        EffortsFile(env::temp_dir().join(format!("isles-repro-{}-{graph}.json", process::id())))
+    }
+}
+
+impl Drop for EffortsFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0); // a run that was refused has left none
+    }
 }
 
 /// What was published of the order of the transports and of the graphs, as ratios that are at most one.
@@ -88,11 +109,18 @@ fn shapes(on_all: &[(&str, SpeedupsByProtocol)]) -> Vec<Row> {
     rows
 }
 
-/// Picoseconds that a run takes on the chip.
-fn predicted(rehearsal: &CachedRun, places: u32, protocol: Protocol) -> Result<f64, Failure> {
-    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
-    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
-    let report = rehearsal.run(&launch.places(places).protocol(protocol), chip)?;
-    Ok(report.time.0 as f64)
+/// Picoseconds that a run takes on the chip, with the distribution of the graph.
+fn predicted(
+    graph: &str,
+    (weights, places, protocol): (&str, u32, Protocol),
+    efforts: &Path,
+) -> Result<f64, Failure> {
+    let words = format!(
+        "--graph {graph} --weights {weights} --balance static --machine chip:scc --places {places} --protocol {protocol}"
+    );
+    let mut own: Vec<String> = words.split(' ').chain(NO_FILES).map(str::to_owned).collect();
+    own.extend(["--known-efforts".to_owned(), efforts.display().to_string()]);
+    let summary = runs::summary("bc", &own, [])?;
+    let time = summary["predicted_ps"].as_u64();
+    time.map(|time| time as f64).ok_or_else(|| Failure::Ended("a run of bc has no predicted time".to_owned()))
 }

@@ -7,14 +7,8 @@
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
-use isles::{Launch, ModelledChip};
-use isles_app::Failure;
-use isles_app::console;
-use isles_app::frame::{Application, Dealer, count};
-use isles_ga::GeneticAlgorithm;
-use isles_ga::evolution::Evolution;
-use std::cell::Cell;
-use std::rc::Rc;
+use super::{document, seconds};
+use isles_app::{Failure, runs};
 
 /// Ours alone: the paper shows its speed-up as a picture.
 pub const GENETIC_ALGORITHM: Experiment = Experiment {
@@ -37,20 +31,14 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 fn rows() -> Result<Vec<Row>, Failure> {
     let speedup = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted };
     let generations = Family { unit: "generations", ..speedup };
-    let (mut of_equal_work, mut to_text, mut needed) = (Vec::new(), Vec::new(), Vec::new());
-    for islands in ISLANDS {
-        console::notice(count(u64::from(islands), "island", "islands"));
-        of_equal_work
-            .push(evolved(Evolution { generations_max: GENERATIONS, ..Evolution::published(islands) })?);
-        let (mut seconds, mut generations) = (0.0, 0.0);
-        for random_seed in SEEDS {
-            let run = evolved(Evolution { random_seed, ..Evolution::published(islands) })?;
-            seconds += run.seconds;
-            generations += f64::from(run.generations) / SEEDS.count() as f64;
-        }
-        to_text.push(seconds);
-        needed.push(generations);
-    }
+    let of_equal_work = ISLANDS.map(|islands| (islands, format!("--generations-max {GENERATIONS}")));
+    let to_text = ISLANDS
+        .into_iter()
+        .flat_map(|islands| SEEDS.map(move |seed| (islands, format!("--random-seed {seed}"))));
+    let all: Vec<_> = of_equal_work.into_iter().chain(to_text).collect();
+    let evolved = runs::all(all.len(), "runs", |number| evolved(all[number].0, &all[number].1))?;
+    let (of_equal_work, to_text) = evolved.split_at(ISLANDS.len());
+    let (to_text, needed): (Vec<f64>, Vec<f64>) = to_text.chunks(SEEDS.count()).map(sums).unzip();
     let ended = |run: &Evolved| run.generations == GENERATIONS;
     if !of_equal_work.iter().all(ended) {
         return Err(Failure::Ended(format!("a run found the text before generation {GENERATIONS}")));
@@ -58,7 +46,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let name = |what: &str, islands: u32| {
         format!("{what}, {islands} {}", if islands == 1 { "core" } else { "cores" })
     };
-    let equal = ISLANDS.iter().zip(&of_equal_work).map(|(islands, run)| {
+    let equal = ISLANDS.iter().zip(of_equal_work).map(|(islands, run)| {
         speedup.row(name("200 generations", *islands), f64::NAN, of_equal_work[0].seconds / run.seconds)
     });
     let text = ISLANDS
@@ -80,20 +68,22 @@ struct Evolved {
     generations: u32,
 }
 
+/// Seconds of all these runs, and the mean of their generations.
+fn sums(runs: &[Evolved]) -> (f64, f64) {
+    let (mut seconds, mut generations) = (0.0, 0.0);
+    for run in runs {
+        seconds += run.seconds;
+        generations += f64::from(run.generations) / runs.len() as f64;
+    }
+    (seconds, generations)
+}
+
 /// Runs an evolution with a core for each island.
-fn evolved(evolution: Evolution) -> Result<Evolved, Failure> {
-    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let launch = Launch::from_environment().map_err(|error| usage(&error))?.places(evolution.islands);
-    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
-    let outcome = Rc::new(Cell::new(None));
-    let place = Rc::clone(&outcome);
-    let main = move || async move {
-        let dealer = Dealer::plain::<GeneticAlgorithm>();
-        let (found, done) = GeneticAlgorithm::compute(evolution, dealer).await?;
-        place.set(Some(Evolved { seconds: done.seconds, generations: found.generations() }));
-        Ok::<_, isles::Error>(())
-    };
-    let (result, ..) = launch.run_on_chip(chip, main).map_err(|error| usage(&error))?;
-    result.map_err(Failure::Run)?;
-    outcome.get().ok_or_else(|| Failure::Ended("the run ended without a result".to_owned()))
+fn evolved(islands: u32, words: &str) -> Result<Evolved, Failure> {
+    let words = format!("--islands {islands} --machine chip:scc --places {islands} {words}");
+    let document = document("ga", &words)?;
+    let generations = document["generations"].as_u64().and_then(|number| u32::try_from(number).ok());
+    let generations =
+        generations.ok_or_else(|| Failure::Ended("a run of ga has no generations".to_owned()))?;
+    Ok(Evolved { seconds: seconds("ga", &document)?, generations })
 }

@@ -5,11 +5,9 @@
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
-use isles::{Launch, ModelledChip, Protocol};
-use isles_app::Failure;
-use isles_app::console;
-use isles_app::frame::Balance;
-use isles_hf::predicted_seconds;
+use super::{document, seconds};
+use isles::Protocol;
+use isles_app::{Failure, runs};
 
 /// The figures of the energy of benzene.
 pub const HARTREE_FOCK: Experiment = Experiment {
@@ -28,8 +26,9 @@ const CORES: u32 = 48;
 /// How messages cross the chip, in the order in which they are taken to scale, best first.
 const PROTOCOLS: [Protocol; 3] = [Protocol::RcceX10, Protocol::Sections, Protocol::Sockets];
 
-/// How units are assigned, with the word of the command.
-const BALANCES: [(Balance, &str); 2] = [(Balance::Static, "static"), (Balance::Dynamic, "dynamic")];
+/// How units are assigned, in words of the command.
+const BALANCES: [&str; 2] = [BEFOREHAND, "dynamic"];
+const BEFOREHAND: &str = "static";
 
 /// Speed-ups by balance, number of cores and protocol.
 type Speedups = [[[f64; PROTOCOLS.len()]; MANY.len()]; BALANCES.len()];
@@ -49,17 +48,19 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
 /// The rows of one basis set.
 fn scaling(set: &str, rows: &mut Vec<Row>) -> Result<Speedups, Failure> {
     let alone = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted };
-    console::notice(format_args!("benzene in {set}: {} runs", BALANCES.len() * MANY.len() * PROTOCOLS.len()));
-    let one = predicted(set, Balance::Static, 1, Protocol::RcceX10)?;
+    let many = BALANCES.into_iter().flat_map(|balance| {
+        let cores = MANY.into_iter();
+        cores.flat_map(move |cores| PROTOCOLS.map(|protocol| (balance, cores, protocol)))
+    });
+    let all: Vec<_> = [(BEFOREHAND, 1, Protocol::RcceX10)].into_iter().chain(many).collect();
+    let times = runs::all(all.len(), "runs", |number| predicted(set, all[number]))?;
+    let one = times[0];
     rows.push(Family { unit: "s", ..alone }.row(format!("{set}, time of 1 core"), f64::NAN, one));
     let mut speedups = Speedups::default();
-    for ((balance, name), by_cores) in BALANCES.into_iter().zip(&mut speedups) {
-        for (cores, by_protocol) in MANY.into_iter().zip(by_cores) {
-            for (protocol, speedup) in PROTOCOLS.into_iter().zip(by_protocol) {
-                *speedup = one / predicted(set, balance, cores, protocol)?;
-                rows.push(alone.row(format!("{set}, {name}, {cores} cores, {protocol}"), f64::NAN, *speedup));
-            }
-        }
+    let of_many = speedups.iter_mut().flatten().flatten();
+    for (speedup, ((balance, cores, protocol), time)) in of_many.zip(all.iter().zip(&times).skip(1)) {
+        *speedup = one / time;
+        rows.push(alone.row(format!("{set}, {balance}, {cores} cores, {protocol}"), f64::NAN, *speedup));
     }
     Ok(speedups)
 }
@@ -68,7 +69,7 @@ fn scaling(set: &str, rows: &mut Vec<Row>) -> Result<Speedups, Failure> {
 fn order_of_protocols(set: &str, speedups: &Speedups) -> Vec<Row> {
     let family = Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted };
     let mut rows = Vec::new();
-    for ((_, balance), by_cores) in BALANCES.into_iter().zip(speedups) {
+    for (balance, by_cores) in BALANCES.into_iter().zip(speedups) {
         let most = |ratio: fn(&[f64; 3]) -> f64| by_cores.iter().map(ratio).fold(0.0, f64::max);
         let ahead = most(|[first, second, third]| second.max(*third) / first);
         let behind = most(|[first, second, third]| third / first.min(*second));
@@ -101,10 +102,10 @@ fn cost_of_the_counter(set: &str, basis: Basis, [beforehand, dynamic]: &Speedups
     ]
 }
 
-/// Seconds that a run takes on the chip.
-fn predicted(set: &str, balance: Balance, places: u32, protocol: Protocol) -> Result<f64, Failure> {
-    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
-    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
-    predicted_seconds(("benzene", set), balance, &launch.places(places).protocol(protocol), chip)
+/// Seconds that a run takes on the chip, from the first build to the last.
+fn predicted(set: &str, (balance, cores, protocol): (&str, u32, Protocol)) -> Result<f64, Failure> {
+    let words = format!(
+        "--molecule benzene --basis {set} --balance {balance} --machine chip:scc --places {cores} --protocol {protocol}"
+    );
+    seconds("hf", &document("hf", &words)?)
 }

@@ -1,7 +1,8 @@
 //! Experiments that run whole programs of Isles on the modelled chip, as other languages and systems ran theirs.
 //!
-//! Each takes long or changes with the runtime, so it runs only if it is asked for by name. Invariant: nothing here
-//! reads the chip file itself; what a row says is the time or the energy of a run.
+//! Each takes long or changes with the runtime, so it runs only if it is asked for by name. An application is run as a
+//! user runs it, by its program and words, in a process of its own. Invariants: nothing here reads the chip file
+//! itself; what a row says is the time or the energy of a run.
 
 pub mod at_opt;
 pub mod betweenness;
@@ -9,3 +10,21 @@ pub mod ga;
 pub mod hartree_fock;
 pub mod rates;
 pub mod teams;
+
+use isles_app::Failure;
+use isles_app::runs;
+use serde_json::Value;
+use std::time::Duration;
+
+/// The JSON document of a run of the application `app` with these words, which are divided by blanks.
+fn document(app: &str, words: &str) -> Result<Value, Failure> {
+    runs::result(app, words.split(' ').chain(["--json", "-", "--csv", "/dev/null"]))
+}
+
+/// The seconds that the computation of a run took, to the nanosecond, which is what a clock of places has.
+fn seconds(app: &str, document: &Value) -> Result<f64, Failure> {
+    let seconds =
+        document["run"]["seconds"].as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let seconds = seconds.filter(|seconds| !seconds.is_zero());
+    Ok(seconds.ok_or_else(|| Failure::Ended(format!("a run of {app} took no time")))?.as_secs_f64())
+}

@@ -1,0 +1,166 @@
+//! What each source of a graph takes of a core, kept in a file between runs on a modelled chip.
+//!
+//! That depends on the graph alone, and nearly all of a run's time on this host is the computing of sources. So a run
+//! that is told of a file which is not there computes all sources before its places start, and writes what each took.
+//! It and every run after it say so again instead of doing it. Their places send what those of a plain run send; only
+//! of the scores that they fold together at the end each place has an equal part instead of its own, so that these
+//! messages are a few bytes in a hundred longer or shorter. Invariants: a run without such a file never sees one; a
+//! file that is read is of the graph of the run.
+
+use super::effort::Effort;
+use super::scores::Scores;
+use isles::Destination;
+use isles_app::Failure;
+use isles_app::console::Progress;
+use isles_graph::Graph;
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::{fs, io};
+
+/// The flag that names the file.
+pub(super) const FLAG: &str = "--known-efforts";
+
+/// The form of the file.
+const SCHEMA: &str = "isles.efforts.1";
+
+/// The efforts of the run of this process, all of whose places live in it.
+static KNOWN: OnceLock<CachedEfforts> = OnceLock::new();
+
+/// The efforts and the scores of all sources of a graph.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CachedEfforts {
+    schema: String,
+    graph_digest: u64,
+    efforts: Vec<Effort>,
+    scores: Scores,
+}
+
+impl CachedEfforts {
+    /// The efforts in the file at `path`, which are those of `graph`. If there is no such file, they are computed, and
+    /// the file is written.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: the file is of another graph or form. [`Failure::Output`]: it cannot be written.
+    pub(super) fn open(path: &Path, graph: &Graph) -> Result<CachedEfforts, Failure> {
+        let refused = |why: &dyn std::fmt::Display| {
+            let path = path.display();
+            Failure::Usage(format!(
+                "{FLAG} is {path:?}, which {why}; allowed: what a run with this graph wrote, or a file that is not there"
+            ))
+        };
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                return CachedEfforts::write_new(path, graph);
+            }
+            Err(cause) => return Err(refused(&format_args!("cannot be read ({cause})"))),
+        };
+        let known: CachedEfforts = serde_json::from_slice(&text)
+            .map_err(|fault| refused(&format_args!("has no efforts of sources ({fault})")))?;
+        if known.schema != SCHEMA {
+            return Err(refused(&format_args!("is of the form {:?}", known.schema)));
+        }
+        if known.is_of(graph) { Ok(known) } else { Err(refused(&"is of another graph")) }
+    }
+
+    /// Computes all sources of `graph`, and writes the file.
+    fn write_new(path: &Path, graph: &Graph) -> Result<CachedEfforts, Failure> {
+        let path_text = path.display().to_string();
+        let destination = Destination::check(FLAG, Some(&path_text), path, &[])?;
+        let known = CachedEfforts::of(graph);
+        destination.write(|out| serde_json::to_writer(out, &known).map_err(io::Error::from))?;
+        Ok(known)
+    }
+
+    /// Computes all sources of `graph`.
+    fn of(graph: &Graph) -> CachedEfforts {
+        let (mut scores, mut efforts) = (Scores::zero(), Vec::new());
+        let mut progress = Progress::new(graph.vertices(), "sources");
+        for source in 0..graph.vertices() {
+            efforts.push(scores.count_source(graph, source));
+            if progress.is_due() {
+                progress.tell(source + 1);
+            }
+        }
+        CachedEfforts { schema: SCHEMA.to_owned(), graph_digest: digest(graph), efforts, scores }
+    }
+
+    /// Whether these are the efforts of `graph`.
+    fn is_of(&self, graph: &Graph) -> bool {
+        let number = graph.vertices();
+        self.graph_digest == digest(graph)
+            && self.efforts.len() as u64 == number
+            && self.scores.are_complete(graph)
+            && self.efforts.iter().all(|effort| effort.is_possible(graph))
+    }
+
+    /// Lets all places of this process use them.
+    pub(super) fn use_in_this_process(self) {
+        // The frame has one run in a process.
+        let _ = KNOWN.set(self);
+    }
+}
+
+/// Adds `source` to the scores of a place, or says only what it takes if that is known.
+pub(super) fn add_source(scores: &mut Scores, graph: &Graph, source: u64) {
+    match KNOWN.get() {
+        Some(known) => scores.recall_source(graph, &known.efforts[source as usize], &known.scores),
+        None => scores.add_source(graph, source),
+    }
+}
+
+/// A digest of the arcs of `graph` and of their lengths, if they have any (FNV-1a of 64 bits over whole numbers).
+fn digest(graph: &Graph) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let mut digest = OFFSET;
+    let mut add = |number: u64| digest = (digest ^ number).wrapping_mul(PRIME);
+    add(u64::from(graph.is_directed()));
+    add(graph.vertices());
+    for vertex in 0..graph.vertices() as u32 {
+        add(graph.neighbours(vertex).len() as u64);
+        graph.neighbours(vertex).iter().for_each(|target| add(u64::from(*target)));
+        graph.lengths(vertex).into_iter().flatten().for_each(|length| add(length.to_bits()));
+    }
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_graph::{self as graph, ReadOptions};
+
+    /// Where all edges are of length one, Dijkstra's kernel finds the same scores, looks at the same edges and takes
+    /// each vertex out of its heap once. The heap is as long as the queue of the breadth-first kernel, but for the
+    /// order of vertices at one distance, which is by number here and by discovery there.
+    #[test]
+    fn lengths_of_one_take_what_the_breadth_first_kernel_counts() {
+        let plain = graph::open("rmat-11", &ReadOptions::default()).unwrap();
+        let unit = plain.clone().with_weights(|_, _| 1.0).unwrap();
+        let count = |graph: &Graph, source| Scores::zero().count_source(graph, source);
+        for source in (0..plain.vertices()).step_by(50) {
+            let (breadth, distance) = (count(&plain, source), count(&unit, source));
+            let queue = breadth.queue.abs_diff(distance.queue);
+            assert!(queue <= distance.queue / 5, "{breadth:?} and {distance:?}");
+            let heap = Effort { successors: 0, queue: distance.queue, ..breadth };
+            assert_eq!(heap, distance);
+        }
+    }
+
+    #[test]
+    fn efforts_are_of_the_graph_that_they_were_computed_of_and_of_no_other() {
+        let karate = graph::open("karate", &ReadOptions::default()).unwrap();
+        let unit = karate.clone().with_weights(|_, _| 1.0).unwrap();
+        for (one, other) in [(&karate, &unit), (&unit, &karate)] {
+            let known = CachedEfforts::of(one);
+            let read: CachedEfforts = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+            assert!(read.is_of(one) && !read.is_of(other));
+            let mut short = known;
+            short.efforts.pop();
+            assert!(!short.is_of(one));
+        }
+    }
+}
