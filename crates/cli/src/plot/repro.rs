@@ -1,9 +1,9 @@
 //! Pictures of reproduced experiments: all figures against what was published, or one experiment as a curve.
 //!
-//! What a figure of an experiment is over stands in its name: `RCCE, 32 B` is the series `RCCE` at 32 bytes. Of the
-//! quantities in the names, the one that has the most values is what the curve is over. Ratios whose names say what
-//! is compared where (`processes, BF ring, times as long`) are bars. Invariant: a figure that nobody published is in no
-//! parity, and in a curve or a bar it is ours alone.
+//! What a figure of an experiment is over stands beside its name, as values: `RCCE, 32 B` is the series `RCCE` at a
+//! length of 32. Of these quantities, the one that has the most values is what the curve is over. Ratios whose names
+//! say what is compared where (`processes, BF ring, times as long`) are bars. Invariant: a figure that nobody published
+//! is in no parity, and in a curve or a bar it is ours alone.
 
 use super::input::{Content, InputFile, holding};
 use super::table::CsvTable;
@@ -31,11 +31,35 @@ struct ReproRow {
     #[serde(default)]
     about: String,
     figure: String,
+    /// What the figure is over; files of earlier builds do not say it, and have no curve.
+    #[serde(default)]
+    over: Vec<FigureQuantity>,
     unit: String,
     published: Option<f64>,
     ours: f64,
     band: String,
     basis: String,
+}
+
+/// A quantity that a figure is over.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct FigureQuantity {
+    quantity: String,
+    unit: String,
+    value: f64,
+    /// The part of the figure's name that says it, of those between commas.
+    title: String,
+}
+
+impl FigureQuantity {
+    /// The quantity that CSV writes as `Length = 1024 B [1 KiB]`.
+    fn of_csv(text: &str) -> Option<FigureQuantity> {
+        let (quantity, rest) = text.split_once(" = ")?;
+        let (value, title) = rest.strip_suffix(']')?.split_once(" [")?;
+        let (value, unit) = value.split_once(' ').unwrap_or((value, ""));
+        let [quantity, unit, title] = [quantity, unit, title].map(str::to_owned);
+        Some(FigureQuantity { quantity, unit, value: value.parse().ok()?, title })
+    }
 }
 
 impl ReproResults {
@@ -48,16 +72,26 @@ impl ReproResults {
     pub fn of_csv(table: &CsvTable) -> Result<ReproResults, String> {
         let [experiments, figures, units, bands, bases] =
             ["experiment", "figure", "unit", "band", "basis"].map(|name| table.texts(name));
-        let abouts = table.texts("about");
+        let [abouts, overs] = ["about", "over"].map(|name| table.texts(name));
         if units.is_empty() {
             return Err("has no column unit".to_owned());
         }
         let (published, ours) = (table.numbers("published")?, table.numbers("ours")?);
-        let row = |number: usize| {
+        let over = |number: usize| {
+            let all = overs.get(number).into_iter().flat_map(|all| all.split("; "));
+            all.filter(|text| !text.is_empty())
+                .map(|text| {
+                    FigureQuantity::of_csv(text).ok_or_else(|| format!("has {text:?} in its column over"))
+                })
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let mut over = (0..ours.len()).map(over).collect::<Result<Vec<_>, _>>()?;
+        let mut row = |number: usize| {
             Some(ReproRow {
                 experiment: experiments[number].to_owned(),
                 about: abouts.get(number).map_or_else(String::new, |about| (*about).to_owned()),
                 figure: figures[number].to_owned(),
+                over: std::mem::take(&mut over[number]),
                 unit: units[number].to_owned(),
                 published: published[number],
                 ours: ours[number]?,
@@ -65,7 +99,7 @@ impl ReproResults {
                 basis: bases[number].to_owned(),
             })
         };
-        let rows: Vec<ReproRow> = (0..ours.len()).filter_map(row).collect();
+        let rows: Vec<ReproRow> = (0..ours.len()).filter_map(&mut row).collect();
         ReproResults::of_json(ReproResults { chip: String::new(), rows })
     }
 
@@ -244,73 +278,31 @@ fn parity(one: Option<&str>, chosen: &[(String, Vec<ReproRow>)]) -> Result<Figur
     }))
 }
 
-/// A quantity in the name of a figure.
-#[derive(Clone, Debug, PartialEq)]
-struct FigureQuantity {
-    /// What it is, in one word.
-    word: String,
-    value: f64,
-    /// Which part of the name, of those between commas.
-    part: usize,
-}
-
-/// The units of quantities in names: as they are written, what a curve is then over, its unit, and the factor to it.
-const UNITS: [(&str, &str, &str, f64); 11] = [
-    ("B", "Length", "B", 1.0),
-    ("KiB", "Length", "B", 1024.0),
-    ("MiB", "Length", "B", 1_048_576.0),
-    ("MHz", "Clock", "MHz", 1.0),
-    ("hop", "Hops", "", 1.0),
-    ("hops", "Hops", "", 1.0),
-    ("line", "Lines of 32 bytes", "", 1.0),
-    ("lines", "Lines of 32 bytes", "", 1.0),
-    ("core", "Cores", "", 1.0),
-    ("cores", "Cores", "", 1.0),
-    ("places", "Places", "", 1.0),
-];
-
-/// The quantities in a name.
-fn quantities(figure: &str) -> Vec<FigureQuantity> {
-    let quantity = |(part, text): (usize, &str)| {
-        if let Some((letter, value)) = text.split_once(" = ") {
-            let word = if letter.trim() == "k" { "Children (k)" } else { letter.trim() }.to_owned();
-            return Some(FigureQuantity { word, value: value.trim().parse().ok()?, part });
-        }
-        let (value, unit) = text.trim().split_once(' ')?;
-        let (_, word, _, factor) = UNITS.iter().find(|(name, ..)| *name == unit)?;
-        let value: f64 = value.replace(',', "").parse().ok()?;
-        Some(FigureQuantity { word: (*word).to_owned(), value: value * factor, part })
-    };
-    figure.split(", ").enumerate().filter_map(quantity).collect()
-}
-
 /// The curve of one experiment, if its figures are over a number.
-fn curve(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
+fn curve<'a>(name: &str, chosen: &'a [(String, Vec<ReproRow>)]) -> Option<Figure> {
     let rows = || chosen.iter().flat_map(|(_, rows)| rows);
-    let mut values: Vec<(String, Vec<f64>)> = Vec::new();
-    for quantity in rows().flat_map(|row| quantities(&row.figure)) {
-        match values.iter_mut().find(|(word, _)| *word == quantity.word) {
-            Some((_, known)) if known.contains(&quantity.value) => {}
-            Some((_, known)) => known.push(quantity.value),
-            None => values.push((quantity.word, vec![quantity.value])),
+    let mut values: Vec<(&str, Vec<f64>)> = Vec::new();
+    for FigureQuantity { quantity, value, .. } in rows().flat_map(|row| &row.over) {
+        match values.iter_mut().find(|(known, _)| known == quantity) {
+            Some((_, known)) if known.contains(value) => {}
+            Some((_, known)) => known.push(*value),
+            None => values.push((quantity, vec![*value])),
         }
     }
     let (word, over) =
         values.into_iter().max_by_key(|(_, values)| values.len()).filter(|(_, values)| values.len() > 1)?;
-    let over_it = |row: &&ReproRow| quantities(&row.figure).iter().any(|quantity| quantity.word == word);
-    let unit = most_frequent(rows().filter(over_it).map(|row| row.unit.as_str()))?.to_owned();
+    let quantity_of = |row: &'a ReproRow| row.over.iter().find(|quantity| quantity.quantity == word);
+    let x_unit = rows().find_map(quantity_of).map_or("", |quantity| &quantity.unit);
+    let unit = most_frequent(rows().filter(|row| quantity_of(row).is_some()).map(|row| row.unit.as_str()))?;
+    let unit = unit.to_owned();
     let mut series: Vec<Series> = Vec::new();
     let mut left_out = rows().count();
     for (file, rows) in chosen {
         for row in rows.iter().filter(|row| row.unit == unit) {
-            let Some(quantity) = quantities(&row.figure).into_iter().find(|quantity| quantity.word == word)
-            else {
-                continue;
-            };
+            let Some(quantity) = quantity_of(row) else { continue };
             left_out -= 1;
-            let parts = row.figure.split(", ").enumerate().filter(|(part, _)| *part != quantity.part);
-            let parts: Vec<&str> =
-                parts.map(|(_, text)| text).chain((!file.is_empty()).then_some(file.as_str())).collect();
+            let parts = row.figure.split(", ").filter(|part| *part != quantity.title);
+            let parts: Vec<&str> = parts.chain((!file.is_empty()).then_some(file.as_str())).collect();
             let name = if parts.is_empty() { name.to_owned() } else { parts.join(", ") };
             add(&mut series, &name, Origin::Ours, CurvePoint::new(quantity.value, row.ours));
             if let Some(published) = row.published {
@@ -325,7 +317,6 @@ fn curve(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
         }
     }
     let ys: Vec<f64> = series.iter().flat_map(|series| &series.points).map(|point| point.y).collect();
-    let x_unit = UNITS.iter().find(|(_, known, ..)| *known == word).map_or("", |(_, _, unit, _)| *unit);
     let origins = match series.iter().any(|series| series.origin == Origin::Published) {
         true => "rings: published, with bands; lines: Isles",
         false => "lines: Isles; nothing of it was published",
@@ -381,16 +372,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quantities_of_a_figure_stand_in_its_name() {
-        let found = |figure: &str| {
-            let of = |quantity: FigureQuantity| (quantity.word, quantity.value, quantity.part);
-            quantities(figure).into_iter().map(of).collect::<Vec<_>>()
+    fn a_quantity_in_csv_has_its_unit_value_and_title() {
+        let quantity = |quantity: &str, unit: &str, value, title: &str| {
+            let [quantity, unit, title] = [quantity, unit, title].map(str::to_owned);
+            Some(FigureQuantity { quantity, unit, value, title })
         };
-        assert_eq!(found("RCCE, 32 B"), [("Length".to_owned(), 32.0, 1)]);
-        assert_eq!(found("iRCCE, 1 MiB"), [("Length".to_owned(), 1_048_576.0, 1)]);
-        assert_eq!(found("533 MHz, loaded"), [("Clock".to_owned(), 533.0, 0)]);
-        assert_eq!(found("5 sources, k = 7"), [("Children (k)".to_owned(), 7.0, 1)]);
-        assert!(found("mean error of the 16").is_empty());
+        let found = FigureQuantity::of_csv("Length = 1048576 B [1 MiB]");
+        assert_eq!(found, quantity("Length", "B", 1_048_576.0, "1 MiB"));
+        let found = FigureQuantity::of_csv("Children (k) = 7 [k = 7]");
+        assert_eq!(found, quantity("Children (k)", "", 7.0, "k = 7"));
+        for wrong in ["Length", "Length = 1 B", "Length = many B [1 MiB]"] {
+            assert_eq!(FigureQuantity::of_csv(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_that_do_not_say_what_they_are_over_have_no_curve() {
+        let row = |bytes: &str| {
+            let text = format!(
+                "{{\"experiment\": \"ping-pong\", \"figure\": \"RCCE, {bytes} B\", \"unit\": \"µs\", \"ours\": 2.0, \
+                 \"published\": 2.0, \"band\": \"15\", \"basis\": \"predicted\"}}"
+            );
+            serde_json::from_str::<ReproRow>(&text).unwrap()
+        };
+        assert!(curve("ping-pong", &[(String::new(), vec![row("1"), row("32")])]).is_none());
     }
 
     #[test]
@@ -399,6 +404,7 @@ mod tests {
             experiment: "at-opt".to_owned(),
             about: String::new(),
             figure: figure.to_owned(),
+            over: Vec::new(),
             unit: unit.to_owned(),
             published: None,
             ours,
@@ -431,6 +437,7 @@ mod tests {
             experiment: String::new(),
             about: String::new(),
             figure: String::new(),
+            over: Vec::new(),
             unit: String::new(),
             published: Some(200.0),
             ours: 0.0,

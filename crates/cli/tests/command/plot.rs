@@ -150,6 +150,7 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     let curve = Picture::of(&scene, "rows.json --only lines");
     assert_eq!((curve.count("read, Isles"), curve.count("read, published")), (9, 9));
     curve.assert_says(&["Hops", "Time (ns)", "One line of a message buffer by distance, at 533/800/800"]);
+    assert_eq!(Picture::of(&scene, "rows.csv --only lines").counts, curve.counts);
     assert_eq!(Picture::of(&scene, "rows.json --only lines --kind parity").count("calibrated"), 36);
     let power = Picture::of(&scene, "rows.json --only power");
     power.assert_says(&["Clock (MHz)", "Power (W)", "2 more figures are of other kinds"]);

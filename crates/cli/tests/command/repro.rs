@@ -123,8 +123,11 @@ fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
     );
     let table = scene.result("rows.csv");
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis");
-    assert_eq!(lines[2], "flush,V8,\"64 lines\",,26700,26700,0,10,in,calibrated");
+    assert_eq!(lines[0], "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis");
+    assert_eq!(
+        lines[2],
+        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,calibrated"
+    );
     assert_eq!(lines.len(), 5);
     let report: Value = serde_json::from_str(&scene.result("rows.json")).unwrap();
     assert_eq!(report["schema"], "isles.repro.1");
@@ -192,7 +195,7 @@ fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack()
 fn a_call_there_and_back_takes_as_long_each_time_and_the_longer_the_more() {
     let rows = |ended: Ended| -> Vec<f64> {
         // The names have a comma of their own.
-        let lines = ended.stdout.lines().skip(1).map(|line| line.split(',').nth(6).unwrap().parse().unwrap());
+        let lines = ended.stdout.lines().skip(1).map(|line| line.split(',').nth(7).unwrap().parse().unwrap());
         lines.collect()
     };
     let (one, other) = (rows(repro(&["echo", "--csv", "-"])), rows(repro(&["echo", "--csv", "-"])));

@@ -4,6 +4,7 @@
 //! For the other chips no program runs: neither has message buffers, so there are no bare cores of them.
 
 use super::bare::{bare, run};
+use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
 use isles_chip::cost::Mode;
@@ -65,11 +66,11 @@ fn lines(chip: &Chip) -> Vec<Row> {
     let family = Family { deck: "V1", unit: "ns", band: Band::Within(5.0), basis: Basis::Calibrated };
     let read = (0..=8).map(|hops| {
         let ours = nanoseconds(times.read(Mode::BufferLine, hops));
-        family.row(format!("read, {}", hops_text(hops)), 105.0 + 5.0 * f64::from(hops), ours)
+        family.row(Title::from("read").over(Quantity::hops(hops)), 105.0 + 5.0 * f64::from(hops), ours)
     });
     let write = (0..=8).map(|hops| {
         let ours = nanoseconds(times.write(Mode::BufferLine, hops));
-        family.row(format!("write, {}", hops_text(hops)), 145.0 + 5.0 * f64::from(hops), ours)
+        family.row(Title::from("write").over(Quantity::hops(hops)), 145.0 + 5.0 * f64::from(hops), ours)
     });
     read.chain(write).collect()
 }
@@ -78,14 +79,15 @@ fn bandwidth(chip: &Chip) -> Vec<Row> {
     let times = preset(chip, STANDARD).times();
     let family = Family { deck: "V2", unit: "MB/s", band: Band::Within(5.0), basis: Basis::Calibrated };
     let rate = |time| 32.0 / nanoseconds(time) * 1e3;
-    let (read, write) =
-        (|hops| times.read(Mode::BufferLine, hops), |hops| times.write(Mode::BufferLine, hops));
-    vec![
-        family.row("read, 0 hops", 305.0, rate(read(0))),
-        family.row("read, 8 hops", 220.0, rate(read(8))),
-        family.row("write, 0 hops", 220.0, rate(write(0))),
-        family.row("write, 8 hops", 173.0, rate(write(8))),
-    ]
+    let read = [(0, 305.0), (8, 220.0)].map(|(hops, published)| {
+        let title = Title::from("read").over(Quantity::hops(hops));
+        family.row(title, published, rate(times.read(Mode::BufferLine, hops)))
+    });
+    let write = [(0, 220.0), (8, 173.0)].map(|(hops, published)| {
+        let title = Title::from("write").over(Quantity::hops(hops));
+        family.row(title, published, rate(times.write(Mode::BufferLine, hops)))
+    });
+    read.into_iter().chain(write).collect()
 }
 
 fn cycles(chip: &Chip) -> Vec<Row> {
@@ -112,11 +114,6 @@ fn cycles(chip: &Chip) -> Vec<Row> {
         }
     }
     rows
-}
-
-/// A distance in words.
-pub fn hops_text(hops: u32) -> String {
-    if hops == 1 { "1 hop".to_owned() } else { format!("{hops} hops") }
 }
 
 /// V4.
@@ -234,14 +231,16 @@ fn flush(chip: &Chip) -> Vec<Row> {
     let preset = preset(chip, FAST);
     let times = preset.times();
     let family = Family { deck: "V8", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
-    let row = |figure: &str, published, lines| {
-        family.row(figure, published, core_cycles(times.flush(lines), preset))
+    let row = |lines, title: Option<&str>, published| {
+        let length = Quantity::lines(lines);
+        let length = title.map_or(length.clone(), |title| length.said(title));
+        family.row(length, published, core_cycles(times.flush(lines), preset))
     };
     vec![
-        row("1 line", 8_000.0, 1),
-        row("64 lines", 300.0 * 64.0 + 7_500.0, 64),
-        row("128 lines (4 KiB)", 47_100.0, 128),
-        row("all 8,192 lines", 582_000.0, 8_192),
+        row(1, None, 8_000.0),
+        row(64, None, 300.0 * 64.0 + 7_500.0),
+        row(128, Some("128 lines (4 KiB)"), 47_100.0),
+        row(8_192, Some("all 8,192 lines"), 582_000.0),
     ]
 }
 
@@ -279,7 +278,7 @@ fn texas(_: &Chip) -> Vec<Row> {
             136.0,
             nanoseconds(times.interrupt.map(|span| span.over(0))),
         ),
-        rate.row("memory, 32 KiB", 1_752.0, 64.0 / line * 1e3),
+        rate.row(Title::from("memory").over(Quantity::length(32 << 10)), 1_752.0, 64.0 / line * 1e3),
     ]
 }
 

@@ -5,6 +5,7 @@
 
 use super::access::STANDARD;
 use super::bare::{bare, pattern, run};
+use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
 use clap::Args;
@@ -104,7 +105,7 @@ fn relayed(chip: &Chip, library: LibraryCosts, plan: Plan) -> f64 {
 
 fn broadcast(chip: &Chip) -> Vec<Row> {
     let mut rows = measured(chip, "V9", "", LibraryCosts::MIXED);
-    rows.extend(measured(chip, "", ", iRCCE's calls", LibraryCosts::IRCCE));
+    rows.extend(measured(chip, "", "iRCCE's calls", LibraryCosts::IRCCE));
     for (name, algorithm) in OTHERS {
         rows.extend([1, 128].map(|lines| alone(chip, name, algorithm, lines)));
     }
@@ -124,13 +125,14 @@ const OTHERS: [(&str, Algorithm); 5] = [
 /// What nobody has published.
 const ALONE: Family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
 
-fn alone(chip: &Chip, name: &str, algorithm: Algorithm, lines: u32) -> Row {
+fn alone(chip: &Chip, name: impl Into<Title>, algorithm: Algorithm, lines: u32) -> Row {
     let ours = once(chip, algorithm, LibraryCosts::MIXED, lines);
-    ALONE.row(format!("{name}, {}", lines_text(lines)), f64::NAN, ours)
+    ALONE.row(name.into().over(Quantity::lines(lines)), f64::NAN, ours)
 }
 
 fn tree(chip: &Chip, fanout: u32, lines: u32) -> Row {
-    alone(chip, &format!("OC-Bcast, k = {fanout}"), Algorithm::Tree { fanout }, lines)
+    let title = Title::from("OC-Bcast").over(Quantity::children(fanout));
+    alone(chip, title, Algorithm::Tree { fanout }, lines)
 }
 
 /// A broadcast of so many lines in every form, with these numbers of children where it has one.
@@ -140,7 +142,8 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
     rows.extend(children.iter().map(|fanout| tree(chip, *fanout, lines)));
     rows.extend(children.iter().map(|&fanout| {
         let ours = relayed(chip, LibraryCosts::MIXED, Plan { sources: 1, lines, fanout });
-        ALONE.row(format!("asynchronous, k = {fanout}, {}", lines_text(lines)), f64::NAN, ours)
+        let title = Title::from("asynchronous").over(Quantity::children(fanout));
+        ALONE.row(title.over(Quantity::lines(lines)), f64::NAN, ours)
     }));
     rows
 }
@@ -155,19 +158,21 @@ fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) 
     let mut rows = Vec::new();
     for (lines, published) in [(1, 44.0), (32, 76.1), (64, 112.6), (128, 189.8)] {
         let ours = once(chip, tree, library, lines);
-        rows.push(chosen.row(format!("OC-Bcast, {}{with}", lines_text(lines)), published, ours));
+        let title = Title::from("OC-Bcast").over(Quantity::lines(lines)).and(with);
+        rows.push(chosen.row(title, published, ours));
     }
     for (lines, published) in [(1, 40.2), (32, 75.5), (64, 118.0), (128, 196.7)] {
         let ours = relayed(chip, library, Plan { sources: 1, lines, fanout: CORES - 1 });
         let family = if lines == 1 { chosen } else { predicted };
-        rows.push(family.row(format!("asynchronous, {}{with}", lines_text(lines)), published, ours));
+        let title = Title::from("asynchronous").over(Quantity::lines(lines)).and(with);
+        rows.push(family.row(title, published, ours));
     }
     rows
 }
 
 fn gains(chip: &Chip) -> Vec<Row> {
     let mut rows = gained(chip, "V5", "", LibraryCosts::IRCCE, Basis::Calibrated);
-    rows.extend(gained(chip, "", ", bare copy", LibraryCosts::BARE, Basis::Predicted));
+    rows.extend(gained(chip, "", "bare copy", LibraryCosts::BARE, Basis::Predicted));
     rows
 }
 
@@ -180,12 +185,14 @@ fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
     for lines in lengths {
         let old = cached(chip, Algorithm::SerialSend, LibraryCosts::RCCE, lines);
         let new = cached(chip, Algorithm::ParallelGet, library, lines);
-        rows.push(family.row(format!("broadcast, {}{with}", lines_text(lines)), 22.0, old / new));
+        let title = Title::from("broadcast").over(Quantity::lines(lines)).and(with);
+        rows.push(family.row(title, 22.0, old / new));
     }
     for lines in lengths {
         let old = reduction(chip, true, LibraryCosts::RCCE, lines);
         let new = reduction(chip, false, library, lines);
-        rows.push(family.row(format!("reduction, {}{with}", lines_text(lines)), 6.4, old / new));
+        let title = Title::from("reduction").over(Quantity::lines(lines)).and(with);
+        rows.push(family.row(title, 6.4, old / new));
     }
     rows
 }
@@ -213,21 +220,11 @@ fn throughput(chip: &Chip) -> Vec<Row> {
         for fanout in [2, 3, 5, 7, 11, 16, 24, 47] {
             let took = relayed(chip, LibraryCosts::MIXED, Plan { sources, lines, fanout });
             let bytes = f64::from(sources * lines) * LINE_BYTES as f64;
-            rows.push(family.row(
-                format!(
-                    "{}, k = {fanout}",
-                    if sources == 1 { "1 source".to_owned() } else { format!("{sources} sources") }
-                ),
-                f64::NAN,
-                bytes / took,
-            ));
+            let title = Title::from(Quantity::sources(sources)).over(Quantity::children(fanout));
+            rows.push(family.row(title, f64::NAN, bytes / took));
         }
     }
     rows
-}
-
-fn lines_text(lines: u32) -> String {
-    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
 }
 
 /// Lines of a message at most: half of a second cache.

@@ -10,6 +10,7 @@ mod collective;
 mod messages;
 mod power;
 mod programs;
+mod quantity;
 mod row;
 
 use clap::Args;

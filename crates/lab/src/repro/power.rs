@@ -1,5 +1,6 @@
 //! Powers of the chip by its clock.
 
+use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
 use crate::fit::{Form, Measurement, fit, table};
@@ -52,7 +53,7 @@ fn manyman(chip: &Chip) -> Vec<Row> {
         let at = point(measured.megahertz, measured.volts.unwrap_or_default());
         let ours = model.chip(chip.topology().cores(), measured.load, at).watts();
         let load = if measured.load == Load::Compute { "loaded" } else { "idle" };
-        family.row(format!("{} MHz, {load}", measured.megahertz), measured.watts, ours)
+        family.row(Title::from(Quantity::clock(measured.megahertz)).and(load), measured.watts, ours)
     };
     let mut rows: Vec<Row> = measured.iter().map(row).collect();
     let mean = rows.iter().filter_map(Row::error).map(f64::abs).sum::<f64>() / rows.len() as f64;
@@ -81,7 +82,7 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
     let row = |(megahertz, watts): (u32, f64)| {
         let at = point(f64::from(megahertz), 1.0);
         let ours = model.chip(chip.topology().cores(), Load::Compute, at).watts();
-        family.row(format!("{megahertz} MHz"), watts, ours)
+        family.row(Quantity::clock(f64::from(megahertz)), watts, ours)
     };
     published.into_iter().map(row).collect()
 }

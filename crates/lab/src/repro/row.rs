@@ -5,6 +5,7 @@
 //! command prints.
 
 use super::ExperimentOutcome;
+use super::quantity::{Quantity, Title};
 use serde::Serialize;
 
 /// The numbers of the validation deck whose rows must be in their bands.
@@ -72,6 +73,8 @@ pub struct Row {
     pub deck: &'static str,
     /// What it is.
     pub figure: String,
+    /// What it is over, as values.
+    pub over: Vec<Quantity>,
     /// Its unit, or nothing for a plain ratio.
     pub unit: &'static str,
     /// What was published; of no meaning if the band says so.
@@ -131,9 +134,9 @@ pub struct Family {
 
 impl Family {
     /// One row of the family.
-    pub fn row(&self, figure: impl Into<String>, published: f64, ours: f64) -> Row {
-        let Family { deck, unit, band, basis } = *self;
-        Row { deck, figure: figure.into(), unit, published, ours, band, basis }
+    pub fn row(&self, title: impl Into<Title>, published: f64, ours: f64) -> Row {
+        let (Family { deck, unit, band, basis }, title) = (*self, title.into());
+        Row { deck, figure: title.text, over: title.over, unit, published, ours, band, basis }
     }
 }
 
@@ -244,14 +247,16 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
 
 /// One line a row; figures as they are, not rounded.
 pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
-    let mut text = "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis\n".to_owned();
+    let mut text =
+        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis\n".to_owned();
     for record in records(outcomes) {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         text += &format!(
-            "{},{},\"{}\",{},{},{},{},{},{},{}\n",
+            "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{}\n",
             record.experiment,
             record.deck,
             record.figure,
+            record.over.iter().map(Quantity::to_string).collect::<Vec<_>>().join("; "),
             record.unit,
             number(record.published),
             record.ours,
@@ -283,6 +288,7 @@ struct Record {
     about: &'static str,
     deck: &'static str,
     figure: String,
+    over: Vec<Quantity>,
     unit: &'static str,
     published: Option<f64>,
     ours: f64,
@@ -299,6 +305,7 @@ fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
         about: outcome.experiment.about,
         deck: row.deck,
         figure: row.figure.clone(),
+        over: row.over.clone(),
         unit: row.unit,
         published: row.published(),
         ours: row.ours,

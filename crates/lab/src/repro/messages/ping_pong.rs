@@ -5,6 +5,7 @@
 
 use crate::repro::access::STANDARD;
 use crate::repro::bare::{bare, pattern, run};
+use crate::repro::quantity::{Quantity, Title};
 use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
 use isles_chip::Chip;
@@ -71,18 +72,10 @@ fn curve(
         let is_calibrated = calibrated.contains(&bytes);
         let basis = if is_calibrated { Basis::Calibrated } else { Basis::Predicted };
         let family = Family { deck: "", unit: "µs", band: Band::Within(15.0), basis };
-        family.row(format!("{name}, {}", length(bytes)), published, half(chip, library, bytes))
+        let title = Title::from(name).over(Quantity::length(bytes));
+        family.row(title, published, half(chip, library, bytes))
     };
     published.iter().map(row).collect()
-}
-
-/// A length in words.
-pub fn length(bytes: usize) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        0x10_0000.. => format!("{} MiB", bytes >> 20),
-        _ => format!("{} KiB", bytes >> 10),
-    }
 }
 
 /// Microseconds of half a round.

@@ -6,8 +6,9 @@
 //! there and back. Of the runtime's own instructions nothing is charged, nor what it does to the caches; messages
 //! themselves pay for their lines of private memory.
 
-use super::ping_pong::{RCCE, length};
+use super::ping_pong::RCCE;
 use crate::repro::access::{STANDARD, nanoseconds, preset};
+use crate::repro::quantity::{Quantity, Title};
 use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
 use isles::{Launch, ModelledChip, Protocol, at, now, places};
@@ -44,11 +45,12 @@ fn protocols(chip: &Chip) -> Vec<Row> {
     {
         for bytes in [32, 1 << 10, 8 << 10, 64 << 10, 256 << 10] {
             let ours = half(protocol, 1, bytes);
-            rows.push(alone.row(format!("{protocol}, {}", length(bytes)), f64::NAN, ours));
+            rows.push(alone.row(Title::from(protocol.name()).over(Quantity::length(bytes)), f64::NAN, ours));
         }
         for bytes in [32, 1 << 10, 8 << 10] {
             let ours = half(protocol, FARTHEST, bytes);
-            rows.push(alone.row(format!("{protocol}, {}, 48 places, 8 hops", length(bytes)), f64::NAN, ours));
+            let title = Title::from(protocol.name()).over(Quantity::length(bytes));
+            rows.push(alone.row(title.over(Quantity::places(48)).over(Quantity::hops(8)), f64::NAN, ours));
         }
     }
     rows
@@ -60,7 +62,7 @@ fn library() -> Vec<Row> {
     let row = |(bytes, published): &(usize, f64)| {
         let basis = if FITTED.contains(bytes) { Basis::Calibrated } else { Basis::Predicted };
         let ours = half(Protocol::Rcce, 1, *bytes);
-        Family { basis, ..family }.row(format!("rcce, {}", length(*bytes)), *published, ours)
+        Family { basis, ..family }.row(Title::from("rcce").over(Quantity::length(*bytes)), *published, ours)
     };
     RCCE.iter().map(row).collect()
 }
@@ -72,10 +74,11 @@ fn ring(chip: &Chip) -> Vec<Row> {
     let rate = |other| PACKET as f64 / half(Protocol::Ring, other, PACKET);
     let times = preset(chip, STANDARD).times();
     let wake = nanoseconds(times.task_wake.map(|wake| wake.over(0))) / 1e3;
+    let title = Title::from("ring").over(Quantity::length(PACKET));
     vec![
-        family.row("ring, 4 KiB, same tile".to_owned(), 33.57, rate(1)),
-        family.row("ring, 4 KiB, 8 hops".to_owned(), 33.57 / 2.0, rate(FARTHEST)),
-        Family { unit: "µs", ..family }.row("from an interrupt to its task".to_owned(), 10.32, wake),
+        family.row(title.clone().and("same tile"), 33.57, rate(1)),
+        family.row(title.over(Quantity::hops(8)), 33.57 / 2.0, rate(FARTHEST)),
+        Family { unit: "µs", ..family }.row("from an interrupt to its task", 10.32, wake),
     ]
 }
 
@@ -107,7 +110,7 @@ fn echo() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for protocol in Protocol::OF_BUFFERS {
         for (bytes, half) in LENGTHS.into_iter().zip(halves(protocol)?) {
-            rows.push(family.row(format!("{protocol}, {}", length(bytes)), f64::NAN, half));
+            rows.push(family.row(Title::from(protocol.name()).over(Quantity::length(bytes)), f64::NAN, half));
         }
     }
     Ok(rows)

@@ -5,6 +5,7 @@
 //! breadth-first search comes to. The first run of a graph computes every source and keeps what it took in a file, and
 //! the others of that graph know it from there; that takes minutes.
 
+use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use isles::Protocol;
@@ -68,11 +69,13 @@ fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<SpeedupsByProtocol, Failu
             let is_published = (graph, places, protocol) == (LARGEST, CORES, Protocol::RcceX10);
             let family = if is_published { published } else { alone };
             on_all[at] = one / time;
-            rows.push(family.row(format!("{graph}, {places} cores, {protocol}"), 25.0, on_all[at]));
+            let title = Title::from(graph).over(Quantity::cores(places)).and(protocol);
+            rows.push(family.row(title, 25.0, on_all[at]));
         }
     }
     let ours = one_by_breadth / many_by_breadth;
-    rows.push(alone.row(format!("{graph}, {CORES} cores, rcce-x10, breadth first"), f64::NAN, ours));
+    let title = Title::from(graph).over(Quantity::cores(CORES)).and("rcce-x10").and("breadth first");
+    rows.push(alone.row(title, f64::NAN, ours));
     Ok(on_all)
 }
 
@@ -97,14 +100,15 @@ fn shapes(on_all: &[(&str, SpeedupsByProtocol)]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (graph, ours) in on_all {
         for (pair, speeds) in PROTOCOLS[..3].windows(2).zip(ours.windows(2)) {
-            let name = format!("{graph}, {CORES} cores, {} against {}", pair[1], pair[0]);
-            rows.push(family.row(name, 1.0, speeds[1] / speeds[0]));
+            let title = Title::from(*graph).over(Quantity::cores(CORES));
+            let title = title.and(format_args!("{} against {}", pair[1], pair[0]));
+            rows.push(family.row(title, 1.0, speeds[1] / speeds[0]));
         }
     }
     for pair in on_all.windows(2) {
         let [(small, one), (large, other)] = pair else { unreachable!("windows are of two") };
-        let name = format!("{small} against {large}, {CORES} cores, rcce-x10");
-        rows.push(family.row(name, 1.0, one[0] / other[0]));
+        let title = Title::from(format!("{small} against {large}")).over(Quantity::cores(CORES));
+        rows.push(family.row(title.and("rcce-x10"), 1.0, one[0] / other[0]));
     }
     rows
 }

@@ -5,6 +5,7 @@
 //! are needed, which stands in rows of its own. Times are of the evolution, the making of its channels included and the
 //! collection of its result not.
 
+use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use super::{document, seconds};
@@ -43,9 +44,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     if !of_equal_work.iter().all(ended) {
         return Err(Failure::Ended(format!("a run found the text before generation {GENERATIONS}")));
     }
-    let name = |what: &str, islands: u32| {
-        format!("{what}, {islands} {}", if islands == 1 { "core" } else { "cores" })
-    };
+    let name = |what: &str, islands: u32| Title::from(what).over(Quantity::cores(islands));
     let equal = ISLANDS.iter().zip(of_equal_work).map(|(islands, run)| {
         speedup.row(name("200 generations", *islands), f64::NAN, of_equal_work[0].seconds / run.seconds)
     });

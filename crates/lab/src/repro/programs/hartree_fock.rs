@@ -3,6 +3,7 @@
 //! Each row is a run of `isles run hf` of its own, which iterates until it has the energy of PySCF. Our source tells
 //! the shapes of its figures, not their numbers, so speed-ups stand alone and the shapes are ratios.
 
+use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use super::{document, seconds};
@@ -60,7 +61,8 @@ fn scaling(set: &str, rows: &mut Vec<Row>) -> Result<Speedups, Failure> {
     let of_many = speedups.iter_mut().flatten().flatten();
     for (speedup, ((balance, cores, protocol), time)) in of_many.zip(all.iter().zip(&times).skip(1)) {
         *speedup = one / time;
-        rows.push(alone.row(format!("{set}, {balance}, {cores} cores, {protocol}"), f64::NAN, *speedup));
+        let title = Title::from(set).and(balance).over(Quantity::cores(*cores)).and(protocol);
+        rows.push(alone.row(title, f64::NAN, *speedup));
     }
     Ok(speedups)
 }

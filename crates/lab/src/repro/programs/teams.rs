@@ -3,7 +3,7 @@
 //! The counterpart of `collective` through the whole runtime: messages from place to place, where the papers put lines
 //! into buffers. Of the runtime's own instructions nothing is charged.
 
-use super::super::messages::ping_pong::length;
+use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use isles::prelude::*;
@@ -45,7 +45,8 @@ fn teams() -> Result<Vec<Row>, Failure> {
     let mut put = |name: String, times: Vec<(u64, u64)>, is_reduction: bool| {
         for (bytes, (broadcast, reduction)) in LENGTHS.into_iter().zip(times) {
             let nanoseconds = if is_reduction { reduction } else { broadcast };
-            rows.push(family.row(format!("{name}, {}", length(bytes)), f64::NAN, nanoseconds as f64 / 1e3));
+            let title = Title::from(name.as_str()).over(Quantity::length(bytes));
+            rows.push(family.row(title, f64::NAN, nanoseconds as f64 / 1e3));
         }
     };
     for broadcast in BROADCASTS {
