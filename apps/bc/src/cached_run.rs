@@ -12,7 +12,7 @@ use super::scores::Scores;
 use isles::{ChipReport, Launch, ModelledChip};
 use isles_app::Failure;
 use isles_app::console::Progress;
-use isles_app::frame::{Application, Balance, Dealer, run_on_chip};
+use isles_app::frame::{Application, Balance, Dealer};
 use isles_graph as graph;
 use isles_graph::{Graph, ReadOptions};
 use std::cell::RefCell;
@@ -81,7 +81,9 @@ impl CachedRun {
     pub fn run(&self, launch: &Launch, chip: ModelledChip) -> Result<ChipReport, Failure> {
         let (_forget, graph) = (ClearCache, self.graph.clone());
         KNOWN.set(Some(Rc::clone(&self.known)));
-        run_on_chip(launch, chip, Box::new(move || Box::pin(async move { plain_run(graph).await.map(drop) })))
+        let (result, _, report) = launch.run_on_chip(chip, move || plain_run(graph))?;
+        result.map_err(Failure::Run)?;
+        Ok(report)
     }
 }
 

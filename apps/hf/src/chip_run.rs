@@ -6,7 +6,7 @@
 use super::run::HartreeFock;
 use isles::{Launch, ModelledChip};
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Main, run_on_chip};
+use isles_app::frame::{Application, Balance, Dealer};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -25,14 +25,12 @@ pub fn predicted_seconds(
     let input = calculation.open(launch.chosen_places())?;
     let found = Rc::new(RefCell::new(None));
     let place = Rc::clone(&found);
-    let main: Main = Box::new(move || {
-        Box::pin(async move {
-            let dealer = Dealer::plain::<HartreeFock>();
-            *place.borrow_mut() = Some(HartreeFock::compute(input, dealer).await?);
-            Ok(())
-        })
-    });
-    run_on_chip(launch, chip, main)?;
+    let main = move || async move {
+        let dealer = Dealer::plain::<HartreeFock>();
+        *place.borrow_mut() = Some(HartreeFock::compute(input, dealer).await?);
+        Ok::<_, isles::Error>(())
+    };
+    launch.run_on_chip(chip, main)?.0.map_err(Failure::Run)?;
     let nothing = || Failure::Ended("the calculation ended without a result".to_owned());
     let (found, done) = found.take().ok_or_else(nothing)?;
     match calculation.verify(&found, false)? {
