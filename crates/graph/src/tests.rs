@@ -11,7 +11,7 @@ use std::io::Write;
 
 const PLAIN: ReadOptions = ReadOptions { weights: Weights::Ignored, directed: false };
 const WEIGHTED: ReadOptions = ReadOptions { weights: Weights::Read, directed: false };
-const KARATE: &[u8] = include_bytes!("../../../data/karate.gt.gz");
+const KARATE: &[u8] = include_bytes!("../data/karate.gt.gz");
 
 fn decode(bytes: &[u8], options: &ReadOptions) -> Graph {
     let graph = Graph::decode(bytes, options).unwrap_or_else(|error| panic!("{error}"));

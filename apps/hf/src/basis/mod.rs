@@ -41,9 +41,9 @@ pub struct BasisSet {
 
 /// The basis sets that are part of the program.
 const BUILT_IN: [(&str, &str); 3] = [
-    ("sto-3g", include_str!("../../../../data/basis/sto-3g.nw")),
-    ("3-21g", include_str!("../../../../data/basis/3-21g.nw")),
-    ("6-31g*", include_str!("../../../../data/basis/6-31g-star.nw")),
+    ("sto-3g", include_str!("../../data/basis/sto-3g.nw")),
+    ("3-21g", include_str!("../../data/basis/3-21g.nw")),
+    ("6-31g*", include_str!("../../data/basis/6-31g-star.nw")),
 ];
 
 /// Whether `name` is a file's rather than a built-in basis set's.

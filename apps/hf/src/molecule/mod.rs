@@ -42,12 +42,12 @@ pub struct Molecule {
 
 /// The molecules that are part of the program.
 const BUILT_IN: [(&str, &str); 6] = [
-    ("h2", include_str!("../../../../data/molecules/h2.inp")),
-    ("h2o", include_str!("../../../../data/molecules/h2o.inp")),
-    ("ch4", include_str!("../../../../data/molecules/ch4.inp")),
-    ("nh3", include_str!("../../../../data/molecules/nh3.inp")),
-    ("benzene", include_str!("../../../../data/molecules/benzene.inp")),
-    ("aspirin", include_str!("../../../../data/molecules/aspirin.inp")),
+    ("h2", include_str!("../../data/molecules/h2.inp")),
+    ("h2o", include_str!("../../data/molecules/h2o.inp")),
+    ("ch4", include_str!("../../data/molecules/ch4.inp")),
+    ("nh3", include_str!("../../data/molecules/nh3.inp")),
+    ("benzene", include_str!("../../data/molecules/benzene.inp")),
+    ("aspirin", include_str!("../../data/molecules/aspirin.inp")),
 ];
 
 /// The text of a built-in molecule, in the form of `.inp` files.

@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The graphs that travel with the program, by name.
 const BUILT_IN: [(&str, &[u8]); 2] = [
-    ("power", include_bytes!("../../../../data/power.gt.gz")),
-    ("karate", include_bytes!("../../../../data/karate.gt.gz")),
+    ("power", include_bytes!("../../data/power.gt.gz")),
+    ("karate", include_bytes!("../../data/karate.gt.gz")),
 ];
 
-const CATALOGUE: &str = include_str!("../../../../data/datasets.toml");
+const CATALOGUE: &str = include_str!("../../data/datasets.toml");
 
 /// One known graph.
 #[derive(Clone, Debug, Deserialize)]
