@@ -139,12 +139,12 @@ fn what_cannot_be_run_is_refused_in_a_line() {
             &format!("{name}: line 3: \"1\"; allowed: 2 entries of a row of the matrix, each 0 or 1"),
         ),
     ] {
-        let ended = scene.run(&words(&format!("{line}")));
+        let ended = scene.run(&words(line));
         assert_eq!(ended.refusal(), format!("error: {says}"));
     }
     for line in
         ["--kernel XY --generate 8", "--kernel BF", "--generate 8", "--kernel BF --generate 8 --input net"]
     {
-        assert_eq!(scene.run(&words(&format!("{line}"))).code, Some(2), "{line}");
+        assert_eq!(scene.run(&words(line)).code, Some(2), "{line}");
     }
 }
