@@ -89,7 +89,7 @@ fn what_cannot_evolve_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--text x", "2 to 1000 characters, each of ASCII from blank to ~"),
         ("--mutation 200", "200 is not in 0..=100"),
     ] {
-        let ended = scene.run(&words(&format!("{line}")));
+        let ended = scene.run(&words(line));
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
         assert!(ended.stderr.contains(expected), "{expected}: {ended:?}");
     }

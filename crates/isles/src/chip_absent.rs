@@ -3,11 +3,10 @@
 //! The names are those of the module `chip` that other modules use, so that there is one code that chooses a machine,
 //! starts it and ends it. Invariant: no value of [`ModelledChip`] exists, so nothing here but the refusals is ever run.
 
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
 use crate::output::{Claim, ExportRequest};
 use crate::settings::{ConfigError, Environment, Flag};
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
 
 /// What else a machine may be called beside those of every build, for a refusal.
@@ -41,29 +40,19 @@ impl ModelledChip {
         match self {}
     }
 
-    pub(crate) fn run<M, F>(
+    pub(crate) fn run(
         self,
         _: &Launch,
-        _: M,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-    where
-        M: FnOnce() -> F,
-        F: Future + 'static,
-        F::Output: TaskOutcome,
-    {
+        _: Main<'_>,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         match self {}
     }
 
-    pub(crate) fn run_silently<M, F>(
+    pub(crate) fn run_silently(
         self,
         _: &Launch,
-        _: M,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-    where
-        M: FnOnce() -> F,
-        F: Future + 'static,
-        F::Output: TaskOutcome,
-    {
+        _: Main<'_>,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         match self {}
     }
 }

@@ -272,7 +272,14 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        let main = || on_heap(main);
+        self.run_boxed(Box::new(|| future_of(main, TaskOutcome::into_result)))
+    }
+
+    /// As [`Launch::run`].
+    pub(crate) fn run_boxed(
+        self,
+        main: Main<'_>,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         if !mpi::is_section(&self) {
             processes::serve_if_joined();
         }
@@ -341,8 +348,25 @@ fn is_closed_output(error: &Error) -> bool {
 /// A future holds the local variables of its function. The runtime wraps it several times, and each time would move it
 /// through a stack frame of its own. Here it is on the stack once, in a frame that has ended before the first poll.
 #[inline(never)]
-pub(crate) fn on_heap<F>(main: impl FnOnce() -> F) -> Pin<Box<F>> {
+fn on_heap<F>(main: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::pin(main())
+}
+
+/// A `main` under way, whatever its type.
+pub(crate) type MainFuture = Pin<Box<dyn Future<Output = Result<()>>>>;
+
+/// Starts `main` at the first place.
+///
+/// Machines take this and no type of the program, so that they are compiled once, with this crate.
+pub(crate) type Main<'a> = Box<dyn FnOnce() -> MainFuture + 'a>;
+
+/// The future of `main`, whose output becomes a result by `into_result`.
+pub(crate) fn future_of<F: Future + 'static>(
+    main: impl FnOnce() -> F,
+    into_result: fn(F::Output) -> Result<()>,
+) -> MainFuture {
+    let main = on_heap(main);
+    Box::pin(async move { into_result(main.await) })
 }
 
 /// What `#[isles::main]` expands to.
@@ -352,12 +376,14 @@ where
     F: Future + 'static,
     F::Output: MainOutcome,
 {
+    run_program(Box::new(|| future_of(main, MainOutcome::into_main_result)))
+}
+
+/// Runs `main` as the environment says; the exit code of the program.
+fn run_program(main: Main<'_>) -> ExitCode {
     processes::serve_if_joined();
-    let main = || {
-        let main = on_heap(main);
-        async { main.await.into_main_result() }
-    };
-    let launched = Launch::from_environment().map_err(LaunchError::from).and_then(|launch| launch.run(main));
+    let launched = Launch::from_environment().map_err(LaunchError::from);
+    let launched = launched.and_then(|launch| launch.run_boxed(main));
     match launched {
         Ok((Ok(()), _)) => ExitCode::SUCCESS,
         Ok((Err(error), _)) if is_closed_output(&error) => ExitCode::from(EXIT_CLOSED_PIPE),

@@ -1,14 +1,15 @@
 //! What Isles itself says to people: lines on standard error, and texts that have a head.
 //!
 //! Applications and commands say theirs here, too, so that there is one place that knows how a line looks to who reads
-//! it. Files, JSON and CSV do not go this way, nor what a program prints. Formats nothing. Invariant: what nobody can
-//! read any more changes nothing about a run.
+//! it; the layers below say theirs by `isles_transport::notice`, which this uses, too. Files, JSON and CSV do not go
+//! this way, nor what a program prints. Formats nothing. Invariant: what nobody can read any more changes nothing about
+//! a run.
 
 use crate::output::write_to_standard;
 use crate::settings::color;
+use isles_transport::notice_text;
 use std::fmt::Display;
 use std::io;
-use std::io::Write;
 
 /// One of the two streams that people read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +24,7 @@ pub enum StandardStream {
 pub fn notice(line: impl Display) {
     let line = format!("{line}\n");
     let is_coloured = color::is_wanted(StandardStream::Error);
-    write_to_error(&if is_coloured { color::mark_word(&line) } else { line });
+    notice_text(&if is_coloured { color::mark_word(&line) } else { line });
 }
 
 /// Writes a text whose first line is the head of what follows, to its last byte.
@@ -37,13 +38,8 @@ pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
     match stream {
         StandardStream::Output => write_to_standard(|out| out.write_all(text.as_bytes())),
         StandardStream::Error => {
-            write_to_error(text);
+            notice_text(text);
             Ok(())
         }
     }
-}
-
-/// In one piece, because other processes of the run may write there as well.
-fn write_to_error(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes()); // there is nobody left to tell
 }

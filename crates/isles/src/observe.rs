@@ -6,6 +6,7 @@
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
+use crate::notice::notice;
 use crate::settings::{ConfigError, Setting};
 use isles_runtime::{Local, Result};
 use isles_telemetry::{
@@ -177,8 +178,7 @@ pub(crate) fn observe_in(segment: &Segment, local: &Local) {
 }
 
 fn tell(cause: &dyn std::fmt::Display) {
-    // A line that nobody can read changes nothing about the run.
-    let _ = writeln!(std::io::stderr(), "isles: the event log of the run ends early: {cause}");
+    notice(format_args!("isles: the event log of the run ends early: {cause}"));
 }
 
 /// What the thread does.

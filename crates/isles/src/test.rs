@@ -1,11 +1,11 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
-use crate::launch::{Launch, on_heap};
+use crate::launch::{Launch, MainFuture, future_of};
 use crate::machine::{Machine, STACK_BYTES};
 use crate::machine::{loopback, processes, threads};
 use crate::settings::Environment;
 use crate::settings::table::setting;
-use isles_runtime::capture::{MainOutcome, TaskOutcome};
+use isles_runtime::capture::MainOutcome;
 use isles_runtime::run::Stall;
 use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};
 use std::panic::resume_unwind;
@@ -31,6 +31,14 @@ where
     F: Future + 'static,
     F::Output: MainOutcome,
 {
+    run_on_thread(machine, places, name, &|| future_of(&body, MainOutcome::into_main_result));
+}
+
+/// What a test runs, once for each seed.
+type Body<'a> = &'a (dyn Fn() -> MainFuture + Sync);
+
+/// As [`test`].
+fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: Body<'_>) {
     // The threads of the harness have a quarter of the stack that the first thread of a program has.
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let thread = match std::thread::current().name() {
@@ -38,7 +46,7 @@ where
         None => thread,
     };
     let ended = std::thread::scope(|scope| {
-        let thread = thread.spawn_scoped(scope, || run(machine, places, name, &body));
+        let thread = thread.spawn_scoped(scope, || run(machine, places, name, body));
         thread.unwrap_or_else(|error| panic!("the thread of the test could not be started: {error}")).join()
     });
     // Its message was printed by the thread.
@@ -46,21 +54,12 @@ where
 }
 
 /// As [`test`], on this thread.
-fn run<M, F>(machine: Machine, places: u32, name: &'static str, body: &M)
-where
-    M: Fn() -> F,
-    F: Future + 'static,
-    F::Output: MainOutcome,
-{
+fn run(machine: Machine, places: u32, name: &'static str, body: Body<'_>) {
     if std::env::var_os(JOIN_VARIABLE).is_some() {
         // Where it fails, what the place prints is lost, and nothing else.
         let _ = unmute();
     }
     processes::serve_if_joined();
-    let body = || {
-        let body = on_heap(body);
-        async { body.await.into_main_result() }
-    };
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let stall = environment.stall(STALL);
     let chip = environment.chip.clone().of_test();
@@ -69,26 +68,25 @@ where
     let launch =
         Launch { stall, chip, reports, exports, seed, record, ..Launch::of(environment, machine, places) };
     let (result, _) = match machine {
-        Machine::Threads => threads::run(&launch, None, &body).unwrap_or_else(|error| panic!("{error}")),
-        Machine::Processes => processes::run_program(&launch, (&same_test(name), None), &body)
+        Machine::Threads => {
+            threads::run(&launch, None, Box::new(body)).unwrap_or_else(|error| panic!("{error}"))
+        }
+        Machine::Processes => processes::run_program(&launch, (&same_test(name), None), Box::new(body))
             .unwrap_or_else(|error| panic!("{error}")),
         Machine::Mpi => panic!("a test starts its places itself, and ranks are started by a launcher"),
-        Machine::Loopback => return simulate(&launch, &body),
-        Machine::Chip(chip) => chip.run_silently(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
+        Machine::Loopback => return simulate(&launch, body),
+        Machine::Chip(chip) => {
+            chip.run_silently(&launch, Box::new(body)).unwrap_or_else(|error| panic!("{error}"))
+        }
     };
     result.unwrap_or_else(|error| panic!("{error}"));
 }
 
-fn simulate<M, F>(launch: &Launch, body: &M)
-where
-    M: Fn() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+fn simulate(launch: &Launch, body: Body<'_>) {
     let named = std::env::var(setting("seed").variable).ok().and_then(|seed| seed.parse().ok());
     let seeds = named.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
     for seed in seeds {
-        let (result, _) = loopback::run(&Launch { seed, ..launch.clone() }, body);
+        let (result, _) = loopback::run(&Launch { seed, ..launch.clone() }, Box::new(body));
         result.unwrap_or_else(|error| panic!("with ISLES_SEED={seed}: {error}"));
     }
 }

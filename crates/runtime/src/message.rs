@@ -10,7 +10,7 @@ use crate::wire::{DecodeError, Reader, Writer};
 use crate::{call, finish};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, TaskRefusal, Violation};
-use isles_transport::{Arrival, Body, Death, HandlerId, Message};
+use isles_transport::{Arrival, Body, Death, HandlerId, Message, notice};
 use std::fmt;
 use std::rc::Rc;
 
@@ -162,7 +162,7 @@ fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refus
 #[cold]
 fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     if !fault.is_sound() {
-        eprintln!("isles: {}: a message from {source} was refused: {fault}", local.here());
+        notice(format_args!("isles: {}: a message from {source} was refused: {fault}", local.here()));
         local.endpoint().condemn(source);
     }
 }
@@ -179,7 +179,7 @@ fn dispatch_small(local: &Local, handler: HandlerId, source: PlaceId, bytes: &[u
 
 fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     if let Death::Corrupt(place_of_fault) = cause {
-        eprintln!("isles: {}: {place} counts as dead: {place_of_fault}", local.here());
+        notice(format_args!("isles: {}: {place} counts as dead: {place_of_fault}", local.here()));
     }
     local.deaths.borrow_mut().push(place);
     local.note_death(place, cause);

@@ -5,9 +5,9 @@
 //! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch, which
 //! begins before there is a place to wake.
 
-use crate::library::{leave, say};
+use crate::library::leave;
 use crate::watch::{BEAT_BYTES, Beat, Watch};
-use isles_transport::Unpark;
+use isles_transport::{Unpark, notice};
 use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -209,7 +209,7 @@ impl Listener {
             return;
         }
         let (rank, limit) = (watch.rank(), watch.limit().as_secs_f64());
-        say(&format!(
+        notice(format_args!(
             "isles: place {rank}: place {lost} has not been heard for {limit} s: it, its host or the link to it is \
              down, and the run ends"
         ));

@@ -4,10 +4,10 @@
 //! still works after one, so the run ends with a line, everywhere. Invariant: buffers of open requests are kept by who
 //! began them, until [`Library::is_done`] says that they are done.
 
+use isles_transport::notice;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
-use std::io::Write;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -310,7 +310,7 @@ impl Library {
 
     /// Says why on standard error, and ends all ranks with an exit code that is not 0.
     pub fn abort(&self, why: &dyn fmt::Display) -> ! {
-        say(&format!("isles: place {}: {why}", self.rank));
+        notice(format_args!("isles: place {}: {why}", self.rank));
         // The launcher may take its time, and `MPI_Abort` wait for it.
         std::thread::spawn(|| {
             std::thread::sleep(Duration::from_secs(1));
@@ -327,12 +327,6 @@ impl Library {
             self.abort(&format_args!("MPI fails at {what}: {}", meaning(code)));
         }
     }
-}
-
-/// Writes a line to standard error at once: other ranks may have one to say at the same moment.
-pub(crate) fn say(line: &str) {
-    // The process ends, whether anybody can read why or not.
-    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Ends this process with `code` at once, without what it does at its end.

@@ -12,6 +12,7 @@ mod core_list;
 mod endpoint;
 mod forward;
 pub mod loopback;
+mod notice;
 pub mod random;
 mod ranges;
 mod reentry;
@@ -26,6 +27,7 @@ pub use endpoint::{
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;
+pub use notice::{notice, notice_text};
 pub use ranges::Ranges;
 pub use reentry::{ReentryGuard, Running};
 pub use region::{Region, RegionTable};

@@ -20,13 +20,12 @@ use crate::Failure;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
 use isles::glb::RunBalance;
-use isles::{Claim, Launch, Machine, RunReport};
+use isles::{Claim, Launch, Machine};
 use outputs::{OutputArguments, Outputs};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::rc::Rc;
 use task_balance::steals_text;
 
@@ -188,15 +187,6 @@ struct Document<'a, S, F> {
     result: F,
 }
 
-/// What the first place does, whatever the application: what starts places is compiled once, with this crate.
-type Main = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = isles::Result<()>>>>>;
-
-fn run_main(launch: Launch, main: Main) -> Result<RunReport, Failure> {
-    let (result, report) = launch.run(main)?;
-    result.map_err(Failure::Run)?;
-    Ok(report)
-}
-
 /// What was run.
 #[derive(Serialize)]
 struct RunHead<'a, S> {
@@ -247,13 +237,12 @@ impl<A: Application> App for Framed<A> {
         let dealer = Dealer { what: A::UNITS, asks_shares };
         let found = Rc::new(RefCell::new(None));
         let place = Rc::clone(&found);
-        let main: Main = Box::new(move || {
-            Box::pin(async move {
-                *place.borrow_mut() = Some(A::compute(input, dealer).await?);
-                Ok(())
-            })
-        });
-        let report = run_main(launch, main)?;
+        let main = move || async move {
+            *place.borrow_mut() = Some(A::compute(input, dealer).await?);
+            Ok::<_, isles::Error>(())
+        };
+        let (result, report) = launch.run(main)?;
+        result.map_err(Failure::Run)?;
         let nothing = || Failure::Ended("the run ended without a result".to_owned());
         let (found, work) = found.take().ok_or_else(nothing)?;
         facts.complete(work.seconds, &report);

@@ -11,7 +11,7 @@ use super::modelled::ModelledChip;
 use super::observe::ChipObservation;
 use super::work::CodeTime;
 use super::{export, settings, work};
-use crate::launch::{Launch, LaunchError, on_heap};
+use crate::launch::{Launch, LaunchError, Main, future_of};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
 use crate::machine::teams_in_step;
@@ -119,21 +119,16 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        self.model(chip, || on_heap(main), |_, _, _| ())
+        self.model(chip, Box::new(|| future_of(main, TaskOutcome::into_result)), |_, _, _| ())
     }
 
     /// Runs on a modelled chip; `tell` gets what the chip and the places did and how long that took this host.
-    fn model<M, F>(
+    fn model(
         &self,
         chip: ModelledChip,
-        main: M,
+        main: Main<'_>,
         tell: impl FnOnce(&ChipReport, &RunReport, Duration),
-    ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError>
-    where
-        M: FnOnce() -> F,
-        F: Future + 'static,
-        F::Output: TaskOutcome,
-    {
+    ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError> {
         output::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = run(self, chip, main)?;
@@ -175,16 +170,11 @@ impl Launch {
 
 impl ModelledChip {
     /// Runs `main` on this chip, and tells what was predicted.
-    pub(crate) fn run<M, F>(
+    pub(crate) fn run(
         self,
         launch: &Launch,
-        main: M,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-    where
-        M: FnOnce() -> F,
-        F: Future + 'static,
-        F::Output: TaskOutcome,
-    {
+        main: Main<'_>,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         let tell = |modelled: &ChipReport, report: &RunReport, host| {
             launch.tell(self, modelled, report, host);
         };
@@ -192,31 +182,21 @@ impl ModelledChip {
     }
 
     /// As [`ModelledChip::run`], for a test: nothing is told and nothing written.
-    pub(crate) fn run_silently<M, F>(
+    pub(crate) fn run_silently(
         self,
         launch: &Launch,
-        main: M,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-    where
-        M: FnOnce() -> F,
-        F: Future + 'static,
-        F::Output: TaskOutcome,
-    {
+        main: Main<'_>,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         run(launch, self, main).map(|(result, report, _)| (result, report))
     }
 }
 
 /// Runs `main` over cores of `chip`; ties in time are ordered by the launch's seed.
-fn run<M, F>(
+fn run(
     launch: &Launch,
     chip: ModelledChip,
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError> {
     let unable = |error| {
         let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
         let machine = chip.machine();

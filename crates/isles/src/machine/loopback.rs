@@ -2,7 +2,7 @@
 
 pub use isles_transport::loopback::{Plan, PlannedDeath};
 
-use crate::launch::{Launch, on_heap};
+use crate::launch::{Launch, Main, future_of};
 use crate::machine::{ComparedWaits, teams_in_step};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
@@ -18,13 +18,8 @@ use std::time::Duration;
 const TOLD_MAX: usize = 32;
 
 /// Runs `main` over invented places, in the order that the launch's seed fixes.
-pub(crate) fn run<M, F>(launch: &Launch, main: M) -> (Result<()>, RunReport)
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
-    let (result, report, _) = simulate(launch.places, Plan::adversarial(launch.seed), main);
+pub(crate) fn run(launch: &Launch, main: Main<'_>) -> (Result<()>, RunReport) {
+    let (result, report, _) = run_plan(launch.places, Plan::adversarial(launch.seed), main);
     (result, report)
 }
 
@@ -38,7 +33,11 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
-    let main = || on_heap(main);
+    run_plan(places, plan, Box::new(|| future_of(main, TaskOutcome::into_result)))
+}
+
+/// As [`simulate`].
+fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, u64) {
     let driver = Driver::new(places, plan);
     let locals = driver.locals.clone();
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));

@@ -1,12 +1,11 @@
 //! Places that are processes of this host; the first one starts the others from the same program.
 
 use crate::init;
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::{STACK_BYTES, image, mpi};
 use crate::notice::notice;
 use crate::observe::{Observation, observe_in};
 use crate::trace::{Collector, TRACE_VARIABLE, attach};
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
 use isles_transport_shm::processes::{JoinError, ProcessExit, Program};
@@ -33,30 +32,20 @@ const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 /// Runs `main` at the first place, in this process.
 ///
 /// What places do is recorded for `collector`, if there is one.
-pub(crate) fn run<M, F>(
+pub(crate) fn run(
     launch: &Launch,
     collector: Option<Collector>,
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
     run_program(launch, (&Program::current(), collector), main)
 }
 
 /// As [`run`], with the program that the other places execute.
-pub(crate) fn run_program<M, F>(
+pub(crate) fn run_program(
     launch: &Launch,
     (program, collector): (&Program, Option<Collector>),
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
     fn unable(error: impl Display) -> LaunchError {
         LaunchError::Machine(format!("machine processes: {error}"))
     }

@@ -4,11 +4,10 @@
 //! the communicator is copied and only the copy is used; MPI is begun and ended by the program alone.
 
 use super::mpi::{meeting, run_place};
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
 use crate::settings::table::setting;
 use crate::settings::{ConfigError, Environment};
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport, run};
 use isles_transport_mpi::Library;
 use std::rc::Rc;
@@ -45,17 +44,12 @@ impl Launch {
 }
 
 /// Runs `main` at the first process of the communicator, and serves at the others.
-pub(super) fn run<M, F>(
+pub(super) fn run(
     launch: &Launch,
     communicator: i32,
     is_recorded: bool,
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     if is_recorded {
         return Err(unable(

@@ -1,10 +1,9 @@
 //! Places that are threads of this process, over a segment of their own.
 
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::STACK_BYTES;
 use crate::observe::{Observation, observe_in};
 use crate::trace::{Collector, attach};
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
 use isles_transport_shm::Segment;
@@ -13,16 +12,11 @@ use std::collections::BTreeMap;
 /// Runs `main` at the first place, on the calling thread.
 ///
 /// What places do is recorded for `collector`, if there is one.
-pub(crate) fn run<M, F>(
+pub(crate) fn run(
     launch: &Launch,
     collector: Option<Collector>,
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;

@@ -17,6 +17,7 @@ pub(crate) use record::now;
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
+use crate::notice::notice;
 use crate::output::{AtomicFile, Destination, Export};
 use isles_transport::{Endpoint, PlaceId};
 use record::Part;
@@ -87,8 +88,7 @@ impl TraceRequest {
                 }
                 Some(_) => continue,
             };
-            // What nobody reads any more changes nothing about the run.
-            let _ = writeln!(std::io::stderr(), "isles: in the trace, {line}");
+            notice(format_args!("isles: in the trace, {line}"));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 mod destructors;
 mod printing;
+mod unread;
 
 use isles::prelude::*;
 use std::io::{BufRead, BufReader, Read};
@@ -130,6 +131,8 @@ fn program(case: &str) -> ExitCode {
         "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
         "exits" => isles::__private::main(exits),
+        "stands still" => isles::__private::main(unread::stands_still),
+        "loses a detached task" => isles::__private::main(unread::loses_a_detached_task),
         "everywhere" => isles::__private::main(everywhere),
         "called" => isles::__private::main(called),
         "in the main task" => isles::__private::main(in_the_main_task),
@@ -153,10 +156,9 @@ fn after_one_line(case: &str, machine: &str) -> (Option<i32>, String) {
     end_of(child)
 }
 
-/// The exit code and the errors of a program. Who does not end is ended, and has another exit code.
+/// The exit code of a program, and its errors if they are piped. Who does not end is ended, and has another exit code.
 fn end_of(mut child: Child) -> (Option<i32>, String) {
     let mut said = String::new();
-    let mut stderr = child.stderr.take().unwrap();
     let pid = child.id().to_string();
     let (done, watch) = std::sync::mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
@@ -164,7 +166,9 @@ fn end_of(mut child: Child) -> (Option<i32>, String) {
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
     });
-    stderr.read_to_string(&mut said).unwrap();
+    if let Some(mut stderr) = child.stderr.take() {
+        stderr.read_to_string(&mut said).unwrap();
+    }
     let code = child.wait().unwrap().code();
     drop(done);
     watch.join().unwrap();
@@ -188,6 +192,7 @@ fn main() -> ExitCode {
     let line = " could not join: its `init` has closed descriptors that it had not opened\n";
     let is_told_once = said.starts_with("error: machine processes: place ") && said.ends_with(line);
     assert!(code == Some(2) && is_told_once && said.lines().count() == 1, "{code:?}: {said}");
+    unread::check();
     for machine in MACHINES {
         for case in ["everywhere", "called", "in the main task"] {
             let ended = after_one_line(case, machine);

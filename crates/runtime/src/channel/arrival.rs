@@ -10,7 +10,7 @@ use crate::message::{Handler, Refused};
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, Wanted};
-use isles_transport::Class;
+use isles_transport::{Class, notice};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -113,7 +113,10 @@ impl<T: CanSend> End<T> {
         let received = match value {
             Ok(value) => home.borrow_mut().item(source, value, steps),
             Err(fault) => {
-                eprintln!("isles: {}: a value of {source} for a channel is lost: {fault}", self.here);
+                notice(format_args!(
+                    "isles: {}: a value of {source} for a channel is lost: {fault}",
+                    self.here
+                ));
                 home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
         };

@@ -8,13 +8,13 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::local::Local;
+use isles_transport::notice;
 use std::any::Any;
 use std::cell::RefCell;
-use std::io::Write;
 use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Mutex;
-use std::{io, mem, ptr};
+use std::{mem, ptr};
 
 /// What `println!` says when it panics, up to the cause.
 const PRINT_FAILED: &str = "failed printing to stdout: ";
@@ -91,9 +91,7 @@ fn tell_failed_drop(payload: Box<dyn Any + Send>) {
     if *error.kind() != ErrorKind::OutputClosed {
         let here = Local::try_with(Local::here);
         let error = here.into_iter().fold(error, |error, here| error.at(here, None));
-        // In one piece: another place may print at the same time.
-        let line = format!("isles: the drop of a value failed {error}\n");
-        let _ = io::stderr().write_all(line.as_bytes());
+        notice(format_args!("isles: the drop of a value failed {error}"));
     }
 }
 

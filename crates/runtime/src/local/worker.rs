@@ -10,7 +10,7 @@ use crate::message::Handler;
 use crate::run::process;
 use crate::task::{Ended, TaskRef};
 use isles_protocol::PlaceId;
-use isles_transport::{Class, Inbound, Next, Source};
+use isles_transport::{Class, Inbound, Next, Source, notice};
 use std::time::Duration;
 
 /// What one step of a place came to.
@@ -213,7 +213,9 @@ impl Local {
             Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
             // Nobody reads what the task says: no fault.
             Scope::Remote(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
-            Scope::Remote(_) | Scope::Detached => eprintln!("isles: a detached task failed {error}"),
+            Scope::Remote(_) | Scope::Detached => {
+                notice(format_args!("isles: a detached task failed {error}"));
+            }
         }
     }
 

@@ -10,6 +10,7 @@
 
 use crate::local::Local;
 use isles_protocol::PlaceId;
+use isles_transport::notice;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,7 +50,7 @@ extern "C" fn note_child() {
 extern "C" fn note_exit() {
     let place = Local::leave_thread().filter(|place| *place != PlaceId(0));
     if let Some(place) = place {
-        eprintln!("error: {place} has ended by itself, and with it the process of all places");
+        notice(format_args!("error: {place} has ended by itself, and with it the process of all places"));
         // NEED: the exit code is settled when this is called.
         // SOUND: the standard library has written out its buffers before; nothing else is pending at an exit.
         unsafe { libc::_exit(EXIT_FAILED) };
@@ -67,10 +68,10 @@ pub(crate) fn check_forked(here: PlaceId) {
 
 #[cold]
 fn end_forked(here: PlaceId) {
-    eprintln!(
+    notice(format_args!(
         "isles: {here}: a process that was forked in a task is ended: it is no place. Let it call exec or _exit \
          before the next await"
-    );
+    ));
     // NEED: destructors and exit handlers of the place must not run in its copy.
     // SOUND: it ends the process and touches nothing.
     unsafe { libc::_exit(EXIT_FAILED) };

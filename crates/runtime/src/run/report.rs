@@ -11,7 +11,7 @@ use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
 use isles_telemetry::{CounterId, CounterValues};
-use isles_transport::Class;
+use isles_transport::{Class, notice};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -412,7 +412,7 @@ pub(crate) fn print_unheard(local: &Local) {
 }
 
 fn print(lines: &[String]) {
-    lines.iter().for_each(|line| eprintln!("isles:   {line}"));
+    lines.iter().for_each(|line| notice(format_args!("isles:   {line}")));
 }
 
 /// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
@@ -428,8 +428,9 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 
 /// Prints what every place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
-    eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
-    print(&explanation(local, &Inquiry { asker: local.here(), queries: &[] }));
+    let (here, seconds) = (local.here(), silence.as_secs());
+    notice(format_args!("isles: {here}: nothing has happened for {seconds} s; waiting for:"));
+    print(&explanation(local, &Inquiry { asker: here, queries: &[] }));
     local.run.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {

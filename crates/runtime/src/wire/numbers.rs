@@ -2,8 +2,8 @@
 //!
 //! Serde shows a format a `Vec<f64>` as so many numbers, one by one, and stable Rust has no specialisation. But
 //! wherever serde hands a value over with its type, at a field, an element, or the whole, the type can be compared
-//! with the lists of numbers, and such a list goes as one block. The comparison is decided when the program is
-//! compiled.
+//! with the lists of numbers, and such a list goes as one block. Each type says its identity once; what it is
+//! compared with stands in functions without type parameters. In optimised code nothing is left of the comparison.
 //!
 //! Invariant: a block says of what numbers it is, so that a reader that does not recognise the type (behind a `Box`,
 //! say) reads them one by one, and one that does never takes them for others.
@@ -14,7 +14,7 @@ use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::any::TypeId;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem::MaybeUninit;
 
 /// What a list of numbers is made of.
 pub(super) trait Number: NoUninit + AnyBitPattern {
@@ -37,42 +37,34 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The identity of a type, whatever its lifetimes (as in the crate `typeid`).
-fn identity<T: ?Sized>() -> TypeId {
+/// What `lookup` finds for a type, whatever its lifetimes (as in the crate `typeid`).
+///
+/// Each type asks this once. The lookup is called with a constant, so that optimised code knows what it finds.
+#[inline]
+fn found_for<T: ?Sized>(lookup: Lookup) -> Option<u8> {
     trait Identified {
-        fn identity(&self) -> TypeId
+        fn found(&self, lookup: Lookup) -> Option<u8>
         where
             Self: 'static;
     }
     impl<T: ?Sized> Identified for PhantomData<T> {
-        fn identity(&self) -> TypeId
+        #[inline]
+        fn found(&self, lookup: Lookup) -> Option<u8>
         where
             Self: 'static,
         {
-            TypeId::of::<T>()
+            lookup(TypeId::of::<T>())
         }
     }
     let tag = PhantomData::<T>;
     let tag: &dyn Identified = &tag;
     // NEED: `TypeId::of` asks for a type without borrows, and what is asked here may have some.
     // SOUND: lifetimes do not exist when the method runs; it reads nothing of what they guard.
-    unsafe { std::mem::transmute::<&dyn Identified, &(dyn Identified + 'static)>(tag) }.identity()
+    unsafe { std::mem::transmute::<&dyn Identified, &(dyn Identified + 'static)>(tag) }.found(lookup)
 }
 
-/// Whether `T` is `Wanted`, which has no lifetimes.
-fn is<T: ?Sized, Wanted: 'static>() -> bool {
-    identity::<T>() == TypeId::of::<Wanted>()
-}
-
-/// Gives `value` the type that it has.
-///
-/// # Safety
-/// `From` and `To` are the same type.
-unsafe fn same<From, To>(value: From) -> To {
-    // NEED: the compiler does not know that the types are equal.
-    // SOUND: by the contract; the original is not dropped.
-    unsafe { std::mem::transmute_copy(&ManuallyDrop::new(value)) }
-}
+/// The kind of the numbers in a type; none if it is not of the form that is looked up.
+type Lookup = fn(TypeId) -> Option<u8>;
 
 /// Where a reader finds blocks.
 pub(super) trait Blocks {
@@ -85,68 +77,153 @@ pub(super) trait Blocks {
     fn optional_list<N: Number>(&mut self) -> Result<Option<Option<Vec<N>>>, Self::Error>;
 }
 
+/// The numbers of `value`, if it is a vector of them, or a reference to one, as serde shows elements of lists.
+#[inline]
+pub(super) fn of_value<T: ?Sized>(value: &T) -> Option<Block<'_>> {
+    let address = std::ptr::from_ref(value).cast::<()>();
+    match size_of_val(value) {
+        LIST_BYTES => {
+            let kind = found_for::<T>(kind_of_list)?;
+            // NEED: a reference to a value of a type that the compiler does not know becomes one of its type.
+            // SOUND: the value is a vector of this kind, and is borrowed for as long as the block.
+            Some(unsafe { of_list(kind, address) })
+        }
+        REFERENCE_BYTES => {
+            let kind = found_for::<T>(kind_of_list_reference)?;
+            // NEED: as for the vector itself.
+            // SOUND: the value is a reference to a vector of this kind, which is borrowed for even longer.
+            Some(unsafe { of_list(kind, *address.cast::<*const ()>()) })
+        }
+        _ => None,
+    }
+}
+
+/// The numbers of `slice`, if its elements are numbers.
+#[inline]
+pub(super) fn of_slice<T>(slice: &[T]) -> Option<Block<'_>> {
+    let kind = found_for::<T>(kind_of_number)?;
+    // NEED: the compiler does not know that the elements are numbers.
+    // SOUND: they are, so all of their bytes are initialised; the bytes are borrowed as the slice is.
+    let bytes = unsafe { std::slice::from_raw_parts(slice.as_ptr().cast::<u8>(), size_of_val(slice)) };
+    Some(Block { kind, len: slice.len(), bytes })
+}
+
+/// What `seed` asks for, if that is a vector of numbers (or an optional one) and comes next as a block.
+#[inline]
+pub(super) fn wanted<'de, S, B>(_seed: &S, from: &mut B) -> Result<Option<S::Value>, B::Error>
+where
+    S: DeserializeSeed<'de>,
+    B: Blocks,
+{
+    if size_of::<S>() != 0 || size_of::<S::Value>() != LIST_BYTES {
+        return Ok(None);
+    }
+    let mut value = MaybeUninit::<S::Value>::uninit();
+    let address = value.as_mut_ptr().cast::<()>();
+    let is_taken = if let Some(kind) = found_for::<S>(kind_of_seed) {
+        // NEED: the compiler does not know that the value is a vector of numbers.
+        // SOUND: serde's seed `PhantomData<T>` asks for a `T`, which is a vector of this kind; there is room for it.
+        unsafe { take_list(kind, from, address) }?
+    } else if let Some(kind) = found_for::<S>(kind_of_optional_seed) {
+        // NEED: as for a list that must be there.
+        // SOUND: as for a list that must be there.
+        unsafe { take_optional_list(kind, from, address) }?
+    } else {
+        false
+    };
+    // NEED: as above.
+    // SOUND: what was taken has been written.
+    Ok(is_taken.then(|| unsafe { value.assume_init() }))
+}
+
+/// Bytes of a vector of numbers, whatever they are, and of an optional one.
+const LIST_BYTES: usize = size_of::<Vec<u8>>();
+
+/// Bytes of a reference to a vector.
+const REFERENCE_BYTES: usize = size_of::<&Vec<u8>>();
+
+macro_rules! lookups {
+    ($($name:ident { $($form:ty = $kind:literal)* })*) => {$(
+        #[inline]
+        fn $name(identity: TypeId) -> Option<u8> {
+            $(if identity == TypeId::of::<$form>() {
+                return Some($kind);
+            })*
+            None
+        }
+    )*};
+}
+
 macro_rules! numbers {
     ($($number:ident $kind:literal $visit:ident)*) => {
         $(impl Number for $number {
             const KIND: u8 = $kind;
         })*
 
-        /// The numbers of `value`, if it is a vector of them, or a reference to one, as serde shows elements of
-        /// lists.
-        #[inline]
-        pub(super) fn of_value<T: ?Sized>(value: &T) -> Option<Block<'_>> {
-            let size = size_of_val(value);
-            if size == size_of::<Vec<u8>>() {
-                $(if is::<T, Vec<$number>>() {
-                    // NEED: a reference to a value of a type that the compiler does not know becomes one of its type.
-                    // SOUND: the type is `Vec` of this number, as was just asked.
-                    return Some(Block::of(unsafe { &*std::ptr::from_ref(value).cast::<Vec<$number>>() }));
-                })*
-            } else if size == size_of::<&Vec<u8>>() {
-                $(if is::<T, &'static Vec<$number>>() {
-                    // NEED: as for the vector itself.
-                    // SOUND: the type is a reference to a vector of this number, of a lifetime that contains that of
-                    // the reference to it.
-                    return Some(Block::of(unsafe { *std::ptr::from_ref(value).cast::<&Vec<$number>>() }));
-                })*
-            }
-            None
+        const _: () = {
+            $(assert!(size_of::<Vec<$number>>() == LIST_BYTES && size_of::<Option<Vec<$number>>>() == LIST_BYTES);)*
+        };
+
+        lookups! {
+            kind_of_number { $($number = $kind)* }
+            kind_of_list { $(Vec<$number> = $kind)* }
+            kind_of_list_reference { $(&'static Vec<$number> = $kind)* }
+            kind_of_seed { $(PhantomData<Vec<$number>> = $kind)* }
+            kind_of_optional_seed { $(PhantomData<Option<Vec<$number>>> = $kind)* }
         }
 
-        /// The numbers of `slice`, if its elements are numbers.
+        /// The numbers of the vector at `address`.
+        ///
+        /// # Safety
+        /// A vector of numbers of this kind is there, for as long as the block.
         #[inline]
-        pub(super) fn of_slice<T>(slice: &[T]) -> Option<Block<'_>> {
-            $(if is::<T, $number>() {
-                // NEED: as for a value.
-                // SOUND: the elements are this number, as was just asked.
-                return Some(Block::of(unsafe {
-                    std::slice::from_raw_parts(slice.as_ptr().cast::<$number>(), slice.len())
-                }));
-            })*
-            None
+        unsafe fn of_list<'a>(kind: u8, address: *const ()) -> Block<'a> {
+            match kind {
+                // NEED: the address becomes a reference to what is there.
+                // SOUND: by the contract.
+                $($kind => Block::of(unsafe { &*address.cast::<Vec<$number>>() }),)*
+                _ => unreachable!("a lookup finds known kinds"),
+            }
         }
 
-        /// What `seed` asks for, if that is a vector of numbers (or an optional one) and comes next as a block.
+        /// Takes a list of numbers of this kind, if it comes next as a block; whether it was written to `address`.
+        ///
+        /// # Safety
+        /// There is room for a vector of these numbers.
         #[inline]
-        pub(super) fn wanted<'de, S, B>(_seed: &S, from: &mut B) -> Result<Option<S::Value>, B::Error>
-        where
-            S: DeserializeSeed<'de>,
-            B: Blocks,
-        {
-            if size_of::<S>() != 0 || size_of::<S::Value>() != size_of::<Vec<u8>>() {
-                return Ok(None);
+        unsafe fn take_list<B: Blocks>(kind: u8, from: &mut B, address: *mut ()) -> Result<bool, B::Error> {
+            match kind {
+                $($kind => {
+                    let Some(list) = from.list::<$number>()? else { return Ok(false) };
+                    // NEED: as in `wanted`.
+                    // SOUND: by the contract.
+                    unsafe { address.cast::<Vec<$number>>().write(list) };
+                })*
+                _ => unreachable!("a lookup finds known kinds"),
             }
-            $(if is::<S, PhantomData<Vec<$number>>>() {
-                // NEED: as for a value.
-                // SOUND: serde's seed `PhantomData<T>` asks for a `T`, and `T` is this list, as was just asked.
-                return Ok(from.list::<$number>()?.map(|list| unsafe { same(list) }));
+            Ok(true)
+        }
+
+        /// As [`take_list`], for one that may be absent.
+        ///
+        /// # Safety
+        /// There is room for an optional vector of these numbers.
+        #[inline]
+        unsafe fn take_optional_list<B: Blocks>(
+            kind: u8,
+            from: &mut B,
+            address: *mut (),
+        ) -> Result<bool, B::Error> {
+            match kind {
+                $($kind => {
+                    let Some(list) = from.optional_list::<$number>()? else { return Ok(false) };
+                    // NEED: as in `wanted`.
+                    // SOUND: by the contract.
+                    unsafe { address.cast::<Option<Vec<$number>>>().write(list) };
+                })*
+                _ => unreachable!("a lookup finds known kinds"),
             }
-            if is::<S, PhantomData<Option<Vec<$number>>>>() {
-                // NEED: as for a value.
-                // SOUND: as for a list that must be there.
-                return Ok(from.optional_list::<$number>()?.map(|list| unsafe { same(list) }));
-            })*
-            Ok(None)
+            Ok(true)
         }
 
         /// Bytes of one number; none if no number is of this kind.

@@ -5,7 +5,7 @@
 
 use super::{Fixture, Promise, Script, Step};
 use crate::loopback::{LoopbackEndpoint, Plan, World};
-use crate::{Arrival, Endpoint, Inbound, PlaceId};
+use crate::{Arrival, Endpoint, Inbound, PlaceId, notice};
 use std::ops::Range;
 
 /// Turns in a row without a busy one after which a run counts as stalled.
@@ -82,7 +82,7 @@ struct Failing(u64);
 impl Drop for Failing {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("seed {} fails", self.0);
+            notice(format_args!("seed {} fails", self.0));
         }
     }
 }

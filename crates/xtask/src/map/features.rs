@@ -17,6 +17,12 @@ const HOUSE: &str = "xtask";
 /// The packages of a program: of each the features, and the packages that it uses itself.
 type Packages<'a> = BTreeMap<&'a str, (&'a str, BTreeSet<&'a str>)>;
 
+/// What a package is built of, itself included, with the features of each.
+type Build<'a> = BTreeSet<(&'a str, &'a str)>;
+
+/// The ways in which a package is built, and the programs of each.
+type Ways<'a> = BTreeMap<Build<'a>, Vec<&'a str>>;
+
 /// The findings about packages of ours that programs of `tree` share, and would compile several times.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let programs = programs(tree);
@@ -67,8 +73,7 @@ fn said(command: &mut Command) -> io::Result<String> {
 /// The findings about `programs`, of which `trees` are the packages in the same order.
 fn differences(programs: &[String], trees: &[String]) -> Vec<Finding> {
     let all: Vec<Packages<'_>> = trees.iter().map(|text| packages(text)).collect();
-    // Of each of our packages what it is built of, and the programs in which that is so.
-    let mut builds: BTreeMap<&str, BTreeMap<BTreeSet<(&str, &str)>, Vec<&str>>> = BTreeMap::new();
+    let mut builds: BTreeMap<&str, Ways<'_>> = BTreeMap::new();
     for (program, packages) in programs.iter().zip(&all) {
         for package in packages.keys().filter(|package| is_ours(package)) {
             let build = build_of(packages, package);
@@ -84,7 +89,7 @@ fn is_ours(package: &str) -> bool {
 }
 
 /// Names one of the packages whose features differ, for each of the ways in which `package` is built.
-fn finding(package: &str, builds: &BTreeMap<BTreeSet<(&str, &str)>, Vec<&str>>) -> Finding {
+fn finding(package: &str, builds: &Ways<'_>) -> Finding {
     let ways = builds.iter().map(|(build, programs)| {
         let is_elsewhere = |part: &&(&str, &str)| builds.keys().all(|other| other.contains(*part));
         let own = build.iter().find(|part| !is_elsewhere(part));
@@ -95,8 +100,8 @@ fn finding(package: &str, builds: &BTreeMap<BTreeSet<(&str, &str)>, Vec<&str>>) 
     Finding::new("Cargo.toml", 0, format!("`{package}` is compiled {} times: {ways}", builds.len()))
 }
 
-/// What `package` is built of, itself included, with the features of each.
-fn build_of<'a>(packages: &Packages<'a>, package: &'a str) -> BTreeSet<(&'a str, &'a str)> {
+/// Follows what `package` uses.
+fn build_of<'a>(packages: &Packages<'a>, package: &'a str) -> Build<'a> {
     let (mut found, mut next) = (BTreeSet::new(), vec![package]);
     while let Some(package) = next.pop() {
         if let Some((features, uses)) = packages.get(package)

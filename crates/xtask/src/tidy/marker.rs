@@ -1,11 +1,12 @@
-//! What must not stay behind: markers of unfinished work, sleeping tests, paths of one machine.
+//! What must not stay behind: markers of unfinished work, sleeping tests, macros that print, paths of one machine.
 //!
 //! Refused: the markers of [`WORDS`] in comments and documents, the macros of [`MACROS`] in code, a call of
-//! `sleep` in a test but `isles::sleep` (drive progress instead), and the folders of [`machine_paths`] in any text.
+//! `sleep` in a test but `isles::sleep` (drive progress instead), the macros of [`PRINTS`] where places run, but in
+//! tests, and the folders of [`machine_paths`] in any text.
 
 use crate::finding::Finding;
 use crate::syntax;
-use crate::tree::{File, Tree};
+use crate::tree::{File, Tree, inside_crate};
 
 /// Markers of unfinished work, as whole words.
 const WORDS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
@@ -13,8 +14,20 @@ const WORDS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
 /// Macros that stand for unfinished work.
 const MACROS: &[&str] = &["dbg", "todo", "unimplemented"];
 
+/// Macros that panic where the stream is a pipe that nobody reads any more.
+const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];
+
+/// The crates that run in the process of a place.
+const IN_PLACES: &[&str] =
+    &["isles", "protocol", "runtime", "transport", "transport-chip", "transport-mpi", "transport-shm"];
+
+/// The files that print for the program, as the macros of the standard library do.
+const PRINTS_OF_PROGRAMS: &[&str] = &["crates/isles/src/print.rs", "crates/runtime/src/local/told.rs"];
+
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    tree.files().flat_map(|file| [markers(file), macros(file), sleeps(file), paths(file)].concat()).collect()
+    tree.files()
+        .flat_map(|file| [markers(file), macros(file), sleeps(file), prints(file), paths(file)].concat())
+        .collect()
 }
 
 fn markers(file: &File) -> Vec<Finding> {
@@ -34,6 +47,19 @@ fn macros(file: &File) -> Vec<Finding> {
     let left = calls.filter(|pair| MACROS.iter().any(|name| pair[0].is(name)));
     left.map(|pair| Finding::new(&file.path, pair[0].line, format!("`{}!` was left behind", pair[0].text)))
         .collect()
+}
+
+fn prints(file: &File) -> Vec<Finding> {
+    let is_product = inside_crate(&file.path)
+        .is_some_and(|(name, inside)| IN_PLACES.contains(&name) && inside.starts_with("src/"));
+    if !is_product || PRINTS_OF_PROGRAMS.contains(&file.path.as_str()) {
+        return Vec::new();
+    }
+    let calls = file.source.code.windows(2).filter(|pair| pair[1].is("!"));
+    let calls = calls.filter(|pair| PRINTS.iter().any(|name| pair[0].is(name)));
+    let calls = calls.filter(|pair| !file.is_test_line(pair[0].line));
+    let message = |name| format!("`{name}!` panics where nobody reads, which ends a place: use `notice`");
+    calls.map(|pair| Finding::new(&file.path, pair[0].line, message(&pair[0].text))).collect()
 }
 
 fn sleeps(file: &File) -> Vec<Finding> {
@@ -123,6 +149,21 @@ mod tests {
         assert!(found(check, &[("crates/a/src/b.rs", sleep)]).is_empty());
         let own = "async fn a() { isles::sleep(b).await; }";
         assert!(found(check, &[("crates/a/tests/b.rs", own)]).is_empty());
+    }
+
+    #[test]
+    fn macros_that_panic_where_nobody_reads_are_refused_where_places_run() {
+        let text = "fn a() { println!(b); eprint!(c); std::eprintln!(d) }";
+        assert_eq!(found(check, &[("crates/runtime/src/a.rs", text)]).len(), 3);
+        let module = format!("#[cfg(test)]\nmod tests {{\n{text}\n}}");
+        let allowed = [
+            ("crates/runtime/src/b.rs", "fn println() { notice(c) } // eprintln!(d)"),
+            ("crates/runtime/src/c.rs", &module),
+            ("crates/runtime/src/local/told.rs", text),
+            ("crates/runtime/tests/d.rs", text),
+            ("crates/cli/src/e.rs", text),
+        ];
+        assert!(found(check, &allowed).is_empty());
     }
 
     #[test]

@@ -4,11 +4,10 @@
 //! a line that says how to build it, instead of doing everything once for each.
 
 use crate::init;
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::launcher::{Launcher, tell_of_lone_tasks};
 use crate::notice::notice;
 use crate::trace::Collector;
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
 use isles_transport_shm::processes;
 
@@ -49,15 +48,10 @@ pub(crate) fn serve_if_rank() {
 }
 
 /// Refuses.
-pub(crate) fn run<M, F>(
+pub(crate) fn run(
     _launch: &Launch,
     _collector: Option<Collector>,
-    _main: M,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    _main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
     Err(LaunchError::Machine(format!("machine mpi: {ABSENT}")))
 }

@@ -9,13 +9,12 @@ pub(super) mod meeting;
 pub(super) mod recorded;
 
 use crate::init;
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::launcher::{Launcher, names_of_launchers, tell_of_lone_tasks};
 use crate::machine::mpi::meeting::Met;
 use crate::machine::mpi::recorded::RecordedRun;
 use crate::notice::notice;
 use crate::trace::{Collector, attach};
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Collectives, Local, Result, RunReport, run};
 use isles_transport::composite::CompositeEndpoint;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
@@ -220,16 +219,11 @@ fn say_start(endpoint: &Ends, said: u8) {
 }
 
 /// Runs `main` at the first rank, which is this one. What places do is recorded for `collector`, if there is one.
-pub(crate) fn run<M, F>(
+pub(crate) fn run(
     launch: &Launch,
     collector: Option<Collector>,
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
+    main: Main<'_>,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
     if let Some(communicator) = launch.communicator {
         return super::section::run(launch, communicator, collector.is_some(), main);
     }
