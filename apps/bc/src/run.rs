@@ -207,8 +207,9 @@ impl Application for Betweenness {
             })
             .await?;
         }
+        let scores = own.reduce(Scores::merge).await?;
         let done = WorkDone { balance, ..sources.done(started).await? };
-        Ok((BcFound::of(own.reduce(Scores::merge).await?), done))
+        Ok((BcFound::of(scores), done))
     }
 
     fn text(&self, found: &BcFound) -> String {

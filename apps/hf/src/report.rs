@@ -31,11 +31,6 @@ pub struct HfFound {
 }
 
 impl HfFound {
-    /// In hartree.
-    pub fn energy(&self) -> f64 {
-        self.energy
-    }
-
     /// That the energy of `what` did not converge, with the last ones; none if it did.
     pub(super) fn unconverged(&self, what: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {

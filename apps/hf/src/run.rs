@@ -22,9 +22,8 @@ use std::path::Path;
 /// Most iterations that can be asked for.
 const ITERATIONS_MAX: u32 = 10_000;
 
-/// Most iterations, and the change of the energy in hartree at which they end, unless something else is said.
+/// Most iterations, unless something else is said.
 const ITERATIONS: u32 = 60;
-const CONVERGENCE: f64 = 1e-10;
 
 /// The arguments of `isles run hf`.
 #[derive(Args, Clone, Debug)]
@@ -58,16 +57,6 @@ pub struct HartreeFock {
     /// Change of the energy, in hartree, at which the iterations end, 1e-11 to 0.01
     #[arg(long, value_name = "E", default_value = "1e-10", value_parser = convergence, allow_negative_numbers = true)]
     convergence: f64,
-}
-
-impl HartreeFock {
-    /// The calculation of a neutral molecule with spherical functions.
-    pub fn of(molecule: &str, basis: &str, balance: Balance) -> HartreeFock {
-        let [molecule, basis] = [molecule, basis].map(str::to_owned);
-        let (charge, cartesian) = (0, false);
-        let (max_iterations, convergence) = (ITERATIONS, CONVERGENCE);
-        HartreeFock { molecule, basis, charge, cartesian, balance, max_iterations, convergence }
-    }
 }
 
 /// Reads a limit of convergence.

@@ -49,7 +49,8 @@ pub struct ImSuite {
 
 impl ImSuite {
     /// A run of a kernel on a generated network, such as `128,sparse-min`.
-    pub fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
+    #[cfg(test)]
+    pub(super) fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
         let generate = Some(network.to_owned());
         ImSuite { kernel, input: None, generate, committee: None, random_seed, ship }
     }

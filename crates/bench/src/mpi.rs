@@ -117,20 +117,20 @@ impl MpiLibrary {
         self.launch(folder, ranks, &program)
     }
 
-    /// The command of this program itself, built with this library.
+    /// The command of the program of `package`, this one or an application's, built with this library.
     ///
     /// # Errors
     /// What is missing and how to install it.
-    pub fn own(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
+    pub fn own(self, folder: &WorkFolder, ranks: Ranks, package: &str) -> Result<Command, Missing> {
         self.check()?;
-        let program = self.build_own(folder)?;
+        let program = self.build_own(folder, package)?;
         let mut command = self.launch(folder, ranks, &program)?;
         // The launcher says how many places there are and where.
         command.env_remove("ISLES_MACHINE").env_remove("ISLES_PLACES");
         Ok(command)
     }
 
-    fn build_own(self, folder: &WorkFolder) -> Result<PathBuf, Missing> {
+    fn build_own(self, folder: &WorkFolder, package: &str) -> Result<PathBuf, Missing> {
         let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let target = folder.folder(self.word());
         let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
@@ -140,7 +140,7 @@ impl MpiLibrary {
             .arg("build")
             .arg("--target-dir")
             .arg(&target);
-        cargo.args(["--quiet", "--release", "--locked", "-p", "isles-bench", "--features", "mpi"]);
+        cargo.args(["--quiet", "--release", "--locked", "-p", package, "--features", "mpi"]);
         let failed =
             |why: String| Missing::new(format!("building with {}: {why}", self.compiler()), "see above");
         let output =
@@ -149,7 +149,7 @@ impl MpiLibrary {
             let complaint = String::from_utf8_lossy(&output.stderr);
             return Err(failed(complaint.lines().next().unwrap_or("failed").to_owned()));
         }
-        Ok(target.join("release/isles-bench"))
+        Ok(target.join("release").join(package))
     }
 }
 

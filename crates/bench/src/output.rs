@@ -4,10 +4,13 @@
 //! figures are wanted. The invariant: a run that failed, took too long, or printed a line that is not of the
 //! format gives no figures at all.
 //!
-//! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored. How long
-//! the program ran, from its start to its end, is the figure [`ELAPSED`] of each run, and what it and all that it has
-//! waited for had of the processors is [`PROCESSORS`].
+//! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored. A program
+//! of an application writes its JSON document instead, a line that begins with `{`: [`SECONDS`] is a figure of it, and
+//! so are [`BYTES`] and each number that it has found, by its name. How long the program ran, from its start to its
+//! end, is the figure [`ELAPSED`] of each run, and what it and all that it has waited for had of the processors is
+//! [`PROCESSORS`].
 
+use serde_json::Value;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -22,6 +25,15 @@ pub struct Output {
     /// What the program says that it is.
     pub version: Option<String>,
 }
+
+/// Seconds that an application computed, as it says itself: without the start of places, and without reading.
+pub const SECONDS: &str = "seconds";
+
+/// Bytes that an application moved between its places.
+pub const BYTES: &str = "bytes";
+
+/// Millions a second of what an application counts.
+const RATE: &str = "rate";
 
 /// Seconds from the start of the program to its end.
 pub const ELAPSED: &str = "elapsed_s";
@@ -67,6 +79,29 @@ impl Output {
         Ok(output)
     }
 
+    /// The same with the rate of the figure `counted`, if there is one to be rated.
+    ///
+    /// # Errors
+    /// The run has no such figure, or took no time.
+    pub fn rated(mut self, counted: Option<&str>) -> Result<Output, String> {
+        let Some(counted) = counted else { return Ok(self) };
+        let rate = self.figure(counted)? / self.figure(SECONDS)? / 1e6;
+        if !rate.is_finite() {
+            return Err("took no time".to_owned());
+        }
+        self.figures.push((RATE.to_owned(), rate));
+        Ok(self)
+    }
+
+    /// The figure of that name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn figure(&self, name: &str) -> Result<f64, String> {
+        let figure = self.figures.iter().find(|(known, _)| known == name);
+        figure.map(|(_, value)| *value).ok_or_else(|| format!("printed no figure {name}"))
+    }
+
     /// Reads the lines.
     ///
     /// # Errors
@@ -83,10 +118,24 @@ impl Output {
                     return Err(format!("odd line {line:?}"));
                 }
                 output.figures.push((name.to_owned(), value));
+            } else if line.starts_with('{') {
+                output.figures.extend(figures_of_document(line)?);
             }
         }
         if output.figures.is_empty() { Err("printed no figure".to_owned()) } else { Ok(output) }
     }
+}
+
+/// The figures of an application's JSON document.
+fn figures_of_document(line: &str) -> Result<Vec<(String, f64)>, String> {
+    let odd = || format!("odd document {:?}", line.chars().take(60).collect::<String>());
+    let document: Value = serde_json::from_str(line).map_err(|_| odd())?;
+    let number = |name: &str| document["run"][name].as_f64().ok_or_else(odd);
+    let own = [(SECONDS, number("seconds")?), (BYTES, number("bytes_moved")?)];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let found = document.as_object().into_iter().flatten();
+    let found = found.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+    Ok(own.into_iter().chain(found).collect())
 }
 
 /// Seconds of processors that all children had for which this process has waited; none where the system does not say.
@@ -138,6 +187,17 @@ mod tests {
         let output = Output::read("hello\nversion Open MPI v4\nmeasured a_us 1.5\nmeasured b 2e3\n").unwrap();
         assert_eq!(output.figures, [("a_us".to_owned(), 1.5), ("b".to_owned(), 2000.0)]);
         assert_eq!(output.version.as_deref(), Some("Open MPI v4"));
+    }
+
+    #[test]
+    fn the_document_of_an_application_has_its_figures() {
+        let text = "{\"run\":{\"app\":\"uts\",\"seconds\":0.5,\"bytes_moved\":70},\"nodes\":4000000,\"tree\":\"T1\"}\n";
+        let output = Output::read(text).unwrap().rated(Some("nodes")).unwrap();
+        let expected = [("seconds", 0.5), ("bytes", 70.0), ("nodes", 4e6), ("rate", 8.0)];
+        assert_eq!(output.figures, expected.map(|(name, value)| (name.to_owned(), value)));
+        assert!(Output::read(text).unwrap().rated(Some("leaves")).is_err());
+        assert!(Output::read(&text.replace("0.5", "0")).unwrap().rated(Some("nodes")).is_err());
+        assert!(Output::read("{\"run\":{}}").is_err());
     }
 
     #[test]

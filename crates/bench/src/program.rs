@@ -10,9 +10,11 @@ use crate::mpi::{MpiLibrary, Ranks};
 use crate::options::Effort;
 use crate::work_folder::WorkFolder;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// A program that prints figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,24 @@ pub enum Program {
         machine: &'static str,
         /// What `ISLES_PLACES` gets.
         places: u32,
+    },
+    /// The program of an application, which prints its JSON document.
+    App {
+        /// Which application, and what it is told.
+        task: AppTask,
+        /// What `ISLES_MACHINE` gets.
+        machine: &'static str,
+        /// What `ISLES_PLACES` gets.
+        places: u32,
+    },
+    /// The same, built with MPI.
+    AppMpi {
+        /// Which application, and what it is told.
+        task: AppTask,
+        /// With which library.
+        library: MpiLibrary,
+        /// How many ranks, and where.
+        ranks: Ranks,
     },
     /// A program that is part of this binary and opens a page on one of ours.
     Watched {
@@ -93,6 +113,29 @@ pub enum Program {
     },
 }
 
+/// What an application is to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppTask {
+    /// The application's name.
+    pub name: &'static str,
+    /// Its arguments, divided by blanks.
+    pub words: &'static str,
+    /// The number in its JSON document whose rate is a figure, if one is.
+    pub counted: Option<&'static str>,
+}
+
+impl AppTask {
+    /// The package and the program.
+    pub fn package(self) -> String {
+        format!("isles-{}", self.name)
+    }
+
+    /// All arguments: its own, and that its document goes to standard output and nothing else is written.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        self.words.split(' ').chain(["--json", "-", "--csv", "/dev/null"])
+    }
+}
+
 /// Why a contender has no figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
@@ -128,8 +171,19 @@ impl Program {
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
                 Ok(command)
             }
+            Program::App { task, machine, places } => {
+                let mut command = Command::new(built(&task.package())?);
+                command.args(task.words());
+                command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
+                Ok(command)
+            }
+            Program::AppMpi { task, library, ranks } => {
+                let mut command = library.own(folder, ranks, &task.package())?;
+                command.args(task.words());
+                Ok(command)
+            }
             Program::Watched { child, machine, places } => {
-                let server = dashboard()?;
+                let server = built("isles-dashboard")?;
                 let own = Program::Isles { child, machine, places };
                 let mut command = own.command(folder, effort)?;
                 command.env(child::watched::SERVER, server);
@@ -142,7 +196,7 @@ impl Program {
                 Ok(command)
             }
             Program::IslesMpi { library, child, ranks, collectives } => {
-                let mut command = library.own(folder, ranks)?;
+                let mut command = library.own(folder, ranks, "isles-bench")?;
                 command.envs(collectives.map(|word| ("ISLES_COLLECTIVES", word)));
                 command.args(["child", child]);
                 put_effort(&mut command, of_places(ranks.count, effort));
@@ -154,6 +208,16 @@ impl Program {
             }
             Program::Betweenness { module, graph } => betweenness(folder, module, graph),
             Program::HartreeFock { molecule, basis } => hartree_fock(folder, molecule, basis),
+        }
+    }
+}
+
+impl Program {
+    /// The figure of its output whose rate is a figure, too.
+    pub fn counted(&self) -> Option<&'static str> {
+        match self {
+            Program::App { task, .. } | Program::AppMpi { task, .. } => task.counted,
+            _ => None,
         }
     }
 }
@@ -196,24 +260,32 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     Ok(command)
 }
 
-/// The server of the page: inside the sources as they are now, elsewhere what lies beside this program.
-fn dashboard() -> Result<PathBuf, Missing> {
-    const NAME: &str = "isles-dashboard";
-    let how = format!("cargo build --release -p {NAME}");
+/// The program of another package of ours: inside the sources as they are now, elsewhere what lies beside this program.
+///
+/// # Errors
+/// It is not there, or cannot be built.
+pub fn built(package: &str) -> Result<PathBuf, Missing> {
+    let how = format!("cargo build --release -p {package}");
     let own = std::env::current_exe()
         .map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))?;
-    let beside = own.with_file_name(NAME);
+    let beside = own.with_file_name(package);
     let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
     if let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) {
-        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
-        cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
-        cargo.args(["--quiet", "--release", "--locked", "-p", NAME]);
-        if !succeeds(&mut cargo) {
-            return Err(Missing::new(format!("{NAME} cannot be built"), how));
+        // Sources that change while the bench runs are no matter of it, so each is built once.
+        static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let mut known = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(package) {
+            let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
+            cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
+            cargo.args(["--quiet", "--release", "--locked", "-p", package]);
+            if !succeeds(&mut cargo) {
+                return Err(Missing::new(format!("{package} cannot be built"), how));
+            }
+            known.insert(package.to_owned());
         }
     }
-    if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{NAME} not found"), how)) }
+    if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{package} not found"), how)) }
 }
 
 fn go(
@@ -282,8 +354,11 @@ fn python_with(folder: &WorkFolder, module: &'static str) -> Result<Command, Mis
 
 fn hartree_fock(folder: &WorkFolder, molecule: &str, basis: &str) -> Result<Command, Missing> {
     let mut command = python_with(folder, "pyscf")?;
-    let text = isles_hf::molecule::built_in_text(molecule);
-    let text = text.ok_or_else(|| Missing::new(format!("there is no molecule {molecule}"), ""))?;
+    let text = match molecule {
+        "benzene" => include_str!("../../../data/molecules/benzene.inp"),
+        "aspirin" => include_str!("../../../data/molecules/aspirin.inp"),
+        other => return Err(Missing::new(format!("there is no molecule {other}"), "name one that there is")),
+    };
     let atoms = folder.lay(&format!("{molecule}.inp"), text)?;
     let script = folder.lay("hartree_fock.py", include_str!("../peers/hartree_fock.py"))?;
     command.arg(script).arg(atoms).arg(basis);

@@ -205,6 +205,7 @@ impl SessionOutcome {
 fn run_once(contender: &Contender, options: &Options, folder: &WorkFolder) -> Result<Output, Missing> {
     let mut command = contender.program.command(folder, options.effort)?;
     Output::of(&mut command, RUN_LIMIT)
+        .and_then(|output| output.rated(contender.program.counted()))
         .map_err(|why| Missing::new(why, "its run failed; run it again or report it"))
 }
 

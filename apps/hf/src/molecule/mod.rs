@@ -50,11 +50,6 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("aspirin", include_str!("../../data/molecules/aspirin.inp")),
 ];
 
-/// The text of a built-in molecule, in the form of `.inp` files.
-pub fn built_in_text(name: &str) -> Option<&'static str> {
-    built_in(name).map(|(_, text)| *text)
-}
-
 /// Whether `name` is a file's rather than a built-in molecule's.
 pub fn is_file(name: &str) -> bool {
     built_in(name).is_none()

@@ -1,4 +1,4 @@
-//! Tasks that make tasks: over places by `isles::glb`, and as plain loops.
+//! Tasks that make tasks as plain loops, beside which programs of applications are measured; and steals.
 //!
 //! The loop visits a tree as the application's bag does, with the same hash and the same stack of nodes with children
 //! left; it is written apart, so that what a bag adds shows. The invariant: each child checks its answer, against the
@@ -8,8 +8,7 @@ use super::ours::run;
 use super::{pin, say, seconds_of_whole};
 use crate::options::Effort;
 use isles::glb::{self, Bag, Balanced};
-use isles_nqueens::{QueensBag, QueensCount, sequential};
-use isles_uts::bag::TreeBag;
+use isles_nqueens::{QueensCount, sequential};
 use isles_uts::tree::{SAMPLES, SampleTree, SearchTree, TreeSize, child, root};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -24,25 +23,6 @@ fn sample(name: &str) -> &'static SampleTree {
 fn say_time(seconds: f64, tasks: u64) {
     say("seconds", seconds);
     say("rate", tasks as f64 / seconds / 1e6);
-}
-
-/// T1. Prints `seconds` and `rate`.
-pub fn t1(_effort: Effort) {
-    run(|| search("T1"));
-}
-
-/// T1L. Prints `seconds` and `rate`.
-pub fn t1l(_effort: Effort) {
-    run(|| search("T1L"));
-}
-
-async fn search(name: &'static str) -> isles::Result<()> {
-    let sample = sample(name);
-    let Balanced { result, balance } = glb::run(TreeBag::new(sample.rules)).await?;
-    assert_eq!(result, sample.size, "{name}");
-    say_time(balance.elapsed.as_secs_f64(), result.nodes);
-    say("idle", balance.idle());
-    Ok(())
 }
 
 /// T1 in a loop. Prints `seconds` and `rate`.
@@ -100,16 +80,6 @@ fn plain_walk(tree: &SearchTree) -> TreeSize {
             stack.pop();
         }
     }
-}
-
-/// 14 queens. Prints `seconds` and `rate`.
-pub fn queens(_effort: Effort) {
-    run(|| async {
-        let Balanced { result, balance } = glb::run(QueensBag::new(14)).await?;
-        check(result);
-        say_time(balance.elapsed.as_secs_f64(), result.placed);
-        Ok(())
-    });
 }
 
 /// 14 queens by a recursion. Prints `seconds` and `rate`.

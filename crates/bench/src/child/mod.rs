@@ -6,6 +6,7 @@
 //! of its figures; side 0 and side 1 never get the same core if the process may use two.
 
 mod balance;
+mod kernels;
 mod ours;
 mod raw;
 mod ring;
@@ -16,7 +17,7 @@ pub mod watched;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{applications, calls, channels, imsuite, members, places, transfers, wavefront};
+use ours::{betweenness, calls, channels, members, places, transfers, wavefront};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -48,14 +49,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-members-sizes", members::sizes),
     ("isles-start", places::start),
     ("isles-idle", places::idle),
-    ("isles-betweenness-power", applications::power),
-    ("isles-betweenness-hep-th", applications::hep_th),
-    ("isles-betweenness-power-often", applications::power_often),
-    ("isles-betweenness-hep-th-often", applications::hep_th_often),
-    ("isles-hf-benzene", applications::benzene),
-    ("isles-hf-aspirin", applications::aspirin),
-    ("isles-imsuite-minimal", imsuite::minimal),
-    ("isles-imsuite-reachable", imsuite::reachable),
+    ("isles-betweenness-power-often", betweenness::power_often),
+    ("isles-betweenness-hep-th-often", betweenness::hep_th_often),
+    ("isles-imsuite-minimal", kernels::minimal),
+    ("isles-imsuite-reachable", kernels::reachable),
     ("isles-flood", calls::flood),
     ("isles-flood-once", calls::flood_once),
     ("isles-flood-short", calls::flood_short),
@@ -65,9 +62,6 @@ const CHILDREN: &[(&str, Body)] = &[
     ("recorded-flood", watched::recorded_flood),
     ("traced-flood", watched::traced_flood),
     ("traced-short", watched::traced_short),
-    ("isles-uts-t1", balance::t1),
-    ("isles-uts-t1l", balance::t1l),
-    ("isles-queens-14", balance::queens),
     ("isles-steal", balance::steals),
     ("loop-uts-t1", balance::loop_t1),
     ("loop-uts-t1l", balance::loop_t1l),

@@ -9,7 +9,9 @@
 use super::{median, say};
 use crate::machine::cores;
 use crate::options::Effort;
-use crate::output::Output;
+use crate::output::{Output, SECONDS};
+use crate::program::built;
+use crate::suite::BC_POWER;
 use crate::work_folder::WorkFolder;
 use isles_bc::Scores;
 use isles_graph::{Graph, ReadOptions, Weights, open};
@@ -90,13 +92,12 @@ pub fn side_by_side(_effort: Effort) {
 
 /// The seconds of the main job at one place, in a process of its own.
 fn betweenness() -> f64 {
-    let program = std::env::current_exe().expect("the own program can be found");
-    let mut command = Command::new(program);
-    command.args(["child", "isles-betweenness-power", "1", "1"]);
-    command.env("ISLES_MACHINE", "processes").env("ISLES_PLACES", "1");
+    let task = BC_POWER;
+    let mut command =
+        Command::new(built(&task.package()).unwrap_or_else(|missing| panic!("{}", missing.why)));
+    command.args(task.words()).env("ISLES_MACHINE", "processes").env("ISLES_PLACES", "1");
     let output = Output::of(&mut command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
-    let seconds = output.figures.iter().find(|(name, _)| name == "seconds");
-    seconds.expect("the run says its seconds").1
+    output.figure(SECONDS).expect("the run says its seconds")
 }
 
 /// The application's kernel without any place, on power. Prints `seconds`.
@@ -116,8 +117,9 @@ fn sequential(name: &str) {
     for source in 0..graph.vertices() {
         scores.add_source(&graph, source);
     }
-    say("seconds", start.elapsed().as_secs_f64()); // the sum below keeps the work from being left out
-    say("score_sum", scores.values().sum());
+    say("seconds", start.elapsed().as_secs_f64());
+    assert_eq!(scores.sources(), graph.vertices(), "each source is added once");
+    std::hint::black_box(scores); // so that the work is not left out
 }
 
 /// The graph as the peers read it: undirected, every edge of length one.

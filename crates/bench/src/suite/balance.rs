@@ -4,9 +4,9 @@
 //! Both sides visit the same tree with the same hash; the loop keeps the same stack, and neither splits nor looks for
 //! messages.
 
-use super::{ONE_PLACE, TWO_PLACES, figure, ours};
+use super::{ONE_PLACE, TWO_PLACES, app, figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
-use crate::program::Program;
+use crate::program::{AppTask, Program};
 
 const LOOP: &str = "plain loop";
 const TWO_LOOPS: &str = "two plain loops at once, half of their time";
@@ -14,10 +14,14 @@ const TWO_LOOPS: &str = "two plain loops at once, half of their time";
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[T1, T1L, QUEENS, STEAL];
 
-const fn contenders(one: &'static str, plain: &'static str) -> [Contender; 3] {
+const T1_TASK: AppTask = AppTask { name: "uts", words: "--tree T1", counted: Some("nodes") };
+const T1L_TASK: AppTask = AppTask { words: "--tree T1L", ..T1_TASK };
+const QUEENS_TASK: AppTask = AppTask { name: "nqueens", words: "--n 14", counted: Some("placed") };
+
+const fn contenders(task: AppTask, plain: &'static str) -> [Contender; 3] {
     [
-        Contender { label: ONE_PLACE, program: ours(one, 1) },
-        Contender { label: TWO_PLACES, program: ours(one, 2) },
+        Contender { label: ONE_PLACE, program: app(task, 1) },
+        Contender { label: TWO_PLACES, program: app(task, 2) },
         Contender { label: LOOP, program: Program::Peer(plain) },
     ]
 }
@@ -26,7 +30,7 @@ const T1: Group = Group {
     name: "uts-t1",
     setting: "UTS, tree T1: 4,130,071 nodes",
     slow: false,
-    contenders: const { &contenders("isles-uts-t1", "loop-uts-t1") },
+    contenders: const { &contenders(T1_TASK, "loop-uts-t1") },
     rows: &[on_one("uts-t1-1", "nodes of UTS tree T1, 1 place"), on_two("uts-t1-2", "UTS tree T1, 2 places")],
 };
 
@@ -35,7 +39,7 @@ const T1L: Group = Group {
     setting: "UTS, tree T1L: 102,181,082 nodes",
     slow: false,
     contenders: const {
-        let [one, two, plain] = contenders("isles-uts-t1l", "loop-uts-t1l");
+        let [one, two, plain] = contenders(T1L_TASK, "loop-uts-t1l");
         &[one, two, plain, Contender { label: TWO_LOOPS, program: Program::Peer("loops-uts-t1l") }]
     },
     rows: &[
@@ -51,7 +55,7 @@ const QUEENS: Group = Group {
     name: "queens-14",
     setting: "14 queens: 365,596 boards, 27,358,552 queens placed",
     slow: false,
-    contenders: const { &contenders("isles-queens-14", "loop-queens-14") },
+    contenders: const { &contenders(QUEENS_TASK, "loop-queens-14") },
     rows: &[
         on_one("queens-14-1", "queens placed of 14, 1 place; the loop is a recursion"),
         on_two("queens-14-2", "all boards of 14 queens, 2 places"),

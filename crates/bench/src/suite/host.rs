@@ -4,8 +4,8 @@
 //! The invariant: like is compared with like; where a peer has two forms of a thing, both are peers. Who does the
 //! same is a peer and may decide; a bound, or another form of our own, stands beside.
 
-use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
-use super::{figure, mpich, of_better_mpi, on_two_places, open_mpi, ours};
+use super::{BC_HEP_TH, BC_POWER, CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
+use super::{app, figure, mpich, of_better_mpi, on_two_places, open_mpi, ours};
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::program::Program;
 
@@ -481,8 +481,8 @@ const POWER: Group = Group {
     setting: "betweenness of power, 4,941 vertices and 6,594 edges, unweighted; reading not timed",
     slow: false,
     contenders: &[
-        Contender { label: ONE_PLACE, program: ours("isles-betweenness-power", 1) },
-        Contender { label: TWO_PLACES, program: ours("isles-betweenness-power", 2) },
+        Contender { label: ONE_PLACE, program: app(BC_POWER, 1) },
+        Contender { label: TWO_PLACES, program: app(BC_POWER, 2) },
         Contender { label: SEQUENTIAL, program: Program::Peer("sequential-power") },
         Contender { label: NETWORKIT, program: Program::Betweenness { module: "networkit", graph: "power" } },
         Contender { label: IGRAPH, program: Program::Betweenness { module: "igraph", graph: "power" } },
@@ -498,8 +498,8 @@ const HEP_TH: Group = Group {
     setting: "betweenness of hep-th, 8,361 vertices and 15,751 edges, unweighted; reading not timed",
     slow: false,
     contenders: &[
-        Contender { label: ONE_PLACE, program: ours("isles-betweenness-hep-th", 1) },
-        Contender { label: TWO_PLACES, program: ours("isles-betweenness-hep-th", 2) },
+        Contender { label: ONE_PLACE, program: app(BC_HEP_TH, 1) },
+        Contender { label: TWO_PLACES, program: app(BC_HEP_TH, 2) },
         Contender { label: SEQUENTIAL, program: Program::Peer("sequential-hep-th") },
         Contender {
             label: NETWORKIT,

@@ -2,7 +2,7 @@
 //!
 //! Its own file because both sides are ours: the same bodies, which take along what they use, or all that is reachable.
 //! It holds no code but the table. Time is judged by its geometric mean over the kernels; bytes are by kernel, those of
-//! the distribution of the network included.
+//! the distribution of the network included, and the 0.4 KB with which the frame asks each place what it did.
 
 use super::{figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};

@@ -14,7 +14,7 @@ mod ui;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
-use crate::program::Program;
+use crate::program::{AppTask, Program};
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,16 @@ const fn of_better_mpi(limit: f64) -> Target {
 const fn ours(child: &'static str, places: u32) -> Program {
     Program::Isles { child, machine: "processes", places }
 }
+
+/// An application over processes.
+const fn app(task: AppTask, places: u32) -> Program {
+    Program::App { task, machine: "processes", places }
+}
+
+/// Betweenness of a graph of the collection, every edge of length one.
+pub const BC_POWER: AppTask =
+    AppTask { name: "bc", words: "--graph power --weights ignore --balance dynamic", counted: None };
+const BC_HEP_TH: AppTask = AppTask { words: "--graph hep-th --weights ignore --balance dynamic", ..BC_POWER };
 
 /// A row that compares two places with one.
 const fn on_two_places(name: &'static str, question: &'static str) -> Row {

@@ -4,12 +4,12 @@
 //! Invariants: ranks of one host are compared with as many places of the machine `processes`; ranks of several hosts,
 //! which are network namespaces of this one, with C over the same library on the same hosts.
 
-use super::{MPICH, OPEN_MPI, figure, ours};
+use super::{BC_HEP_TH, BC_POWER, MPICH, OPEN_MPI, app, figure, ours};
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::MpiLibrary::{self, Mpich, OpenMpi};
 use crate::mpi::Ranks;
 use crate::output::ELAPSED;
-use crate::program::Program;
+use crate::program::{AppTask, Program};
 
 const PROCESSES: &str = "isles, processes";
 const RANKS: &str = "isles, ranks";
@@ -398,8 +398,12 @@ const IDLE: Group = Group {
 };
 
 /// Betweenness centrality of ranks on several hosts, beside as many processes of one host.
-const fn whole_runs(child: &'static str, count: u32, hosts: u32) -> [Contender; 2] {
-    [on(OpenMpi, RANKS, child, count, hosts), Contender { label: PROCESSES, program: ours(child, count) }]
+const fn whole_runs(task: AppTask, count: u32, hosts: u32) -> [Contender; 2] {
+    let ranks = Ranks { count, hosts };
+    [
+        Contender { label: RANKS, program: Program::AppMpi { task, library: OpenMpi, ranks } },
+        Contender { label: PROCESSES, program: app(task, count) },
+    ]
 }
 
 const fn whole_run(name: &'static str, question: &'static str) -> [Row; 1] {
@@ -417,7 +421,7 @@ const POWER_2: Group = Group {
     name: "hosts-power-2",
     setting: "2 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
-    contenders: const { &whole_runs("isles-betweenness-power", 2, 2) },
+    contenders: const { &whole_runs(BC_POWER, 2, 2) },
     rows: const { &whole_run("hosts-bc-power-2", "betweenness centrality of power, 2 ranks on 2 hosts") },
 };
 
@@ -425,7 +429,7 @@ const POWER_4: Group = Group {
     name: "hosts-power-4",
     setting: "4 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
-    contenders: const { &whole_runs("isles-betweenness-power", 4, 2) },
+    contenders: const { &whole_runs(BC_POWER, 4, 2) },
     rows: const { &whole_run("hosts-bc-power-4", "betweenness centrality of power, 4 ranks on 2 hosts") },
 };
 
@@ -433,7 +437,7 @@ const POWER_6: Group = Group {
     name: "hosts-power-6",
     setting: "6 ranks on 3 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
-    contenders: const { &whole_runs("isles-betweenness-power", 6, 3) },
+    contenders: const { &whole_runs(BC_POWER, 6, 3) },
     rows: const { &whole_run("hosts-bc-power-6", "betweenness centrality of power, 6 ranks on 3 hosts") },
 };
 
@@ -441,7 +445,7 @@ const HEP_TH_2: Group = Group {
     name: "hosts-hep-th-2",
     setting: "2 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
-    contenders: const { &whole_runs("isles-betweenness-hep-th", 2, 2) },
+    contenders: const { &whole_runs(BC_HEP_TH, 2, 2) },
     rows: const { &whole_run("hosts-bc-hep-th-2", "betweenness centrality of hep-th, 2 ranks on 2 hosts") },
 };
 
@@ -449,7 +453,7 @@ const HEP_TH_4: Group = Group {
     name: "hosts-hep-th-4",
     setting: "4 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
-    contenders: const { &whole_runs("isles-betweenness-hep-th", 4, 2) },
+    contenders: const { &whole_runs(BC_HEP_TH, 4, 2) },
     rows: const { &whole_run("hosts-bc-hep-th-4", "betweenness centrality of hep-th, 4 ranks on 2 hosts") },
 };
 
@@ -457,7 +461,7 @@ const HEP_TH_6: Group = Group {
     name: "hosts-hep-th-6",
     setting: "6 ranks on 3 hosts (Open MPI), beside as many places of the machine processes",
     slow: false,
-    contenders: const { &whole_runs("isles-betweenness-hep-th", 6, 3) },
+    contenders: const { &whole_runs(BC_HEP_TH, 6, 3) },
     rows: const { &whole_run("hosts-bc-hep-th-6", "betweenness centrality of hep-th, 6 ranks on 3 hosts") },
 };
 

@@ -3,10 +3,9 @@
 //! A folder of its own because these, unlike the peers, run at several places. They use no internal.
 //! The invariant: place 0 measures; what it times has ended at all places when its clock is read.
 
-pub mod applications;
+pub mod betweenness;
 pub mod calls;
 pub mod channels;
-pub mod imsuite;
 pub mod members;
 pub mod places;
 pub mod transfers;

@@ -1,0 +1,64 @@
+//! The kernels of IMSuite one after the other, each in runs of the application's program, so that its bytes are known.
+//!
+//! Its own file because other programs of applications have one run. The invariant: each answer is verified by the
+//! application, and the networks and draws of both ways of shipping are the same.
+
+use super::{median, say};
+use crate::options::Effort;
+use crate::output::{BYTES, Output, SECONDS};
+use crate::program::built;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// The kernels, in the order of the suite.
+const KERNELS: [&str; 12] = ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
+
+/// How long a run may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// With minimal captures. Prints `mean_ms`, and `KERNEL_ms` and `KERNEL_kb` of each kernel.
+pub fn minimal(effort: Effort) {
+    all(effort, "minimal");
+}
+
+/// With all that is reachable. Prints the same.
+pub fn reachable(effort: Effort) {
+    all(effort, "reachable");
+}
+
+fn all(effort: Effort, ship: &str) {
+    let program = built("isles-imsuite").unwrap_or_else(|missing| panic!("{}", missing.why));
+    let mut logarithms = Vec::new();
+    for kernel in KERNELS {
+        let (mut seconds, mut bytes) = (Vec::new(), 0.0);
+        // A run that is longer than a batch varies less, and costs more.
+        while seconds.len() < effort.repetitions
+            && seconds.iter().all(|time| *time < effort.batch.as_secs_f64())
+        {
+            let (time, moved) =
+                measured(&program, kernel, ship).unwrap_or_else(|why| panic!("{kernel}: {why}"));
+            seconds.push(time);
+            bytes = moved;
+        }
+        let seconds = median(seconds);
+        logarithms.push(seconds.ln());
+        say(&format!("{kernel}_ms"), seconds * 1e3);
+        say(&format!("{kernel}_kb"), bytes / 1e3);
+    }
+    say("mean_ms", (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp() * 1e3);
+}
+
+/// The seconds of a run, and the bytes that it moved.
+fn measured(program: &Path, kernel: &str, ship: &str) -> Result<(f64, f64), String> {
+    let network = match kernel {
+        "HS" | "LCR" => "128,ring",
+        "VC" => "128,chain",
+        _ => "128,sparse-min",
+    };
+    let mut command = Command::new(program);
+    command.args(["--kernel", kernel, "--generate", network, "--ship", ship]);
+    command.args(["--json", "-", "--csv", "/dev/null"]);
+    let output = Output::of(&mut command, LIMIT)?;
+    Ok((output.figure(SECONDS)?, output.figure(BYTES)?))
+}

@@ -1,0 +1,57 @@
+//! Betweenness several times in one run, for who looks at it; dealt out as `isles run bc` deals it.
+//!
+//! Its own file because it is a whole program. The application's own program computes once, and has a chip's time where
+//! it runs on one. The kernel is the application's. The invariant: reading and distributing the graph are not timed;
+//! adding up is.
+
+use super::run;
+use crate::child::whole_runs::graph;
+use crate::child::{median, say};
+use crate::options::Effort;
+use isles::prelude::*;
+use isles_app::frame::{Balance, Dealer};
+use isles_bc::{Betweenness, Scores};
+use isles_graph::Graph;
+use std::time::Instant;
+
+/// Betweenness of power. Prints `seconds`, the median.
+pub fn power_often(effort: Effort) {
+    run(move || betweenness("power", effort.repetitions));
+}
+
+/// The same of hep-th.
+pub fn hep_th_often(effort: Effort) {
+    run(move || betweenness("hep-th", effort.repetitions));
+}
+
+async fn betweenness(name: &'static str, times: usize) -> isles::Result<()> {
+    let graph = Replicated::new(graph(name)).await?;
+    let mut seconds = Vec::new();
+    for _ in 0..times {
+        seconds.push(scores_of(&graph).await?);
+    }
+    say("seconds", median(seconds));
+    Ok(())
+}
+
+/// The seconds that the scores of all vertices take.
+async fn scores_of(graph: &Replicated<Graph>) -> isles::Result<f64> {
+    let scores = PlaceLocal::new(Scores::zero).await?;
+    let sources = Dealer::plain::<Betweenness>().units(graph.vertices(), Balance::Dynamic).await?;
+    let start = Instant::now();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let mut sources = sources.here();
+                while let Some(source) = sources.take().await? {
+                    scores.lock().add_source(graph, source);
+                }
+            });
+        }
+    })
+    .await?;
+    let total = scores.reduce(Scores::merge).await?;
+    let seconds = start.elapsed().as_secs_f64();
+    assert_eq!(total.sources(), graph.vertices(), "each source is added once");
+    Ok(seconds)
+}
