@@ -5,8 +5,9 @@
 //! together no more than the capacity, but for values that were put back and slots of a rendezvous; nobody waits to
 //! receive while the buffer holds something; an operation that waits is told its end once, or is cancelled.
 
+use super::windows::{Receivers, Windows};
 use crate::PlaceId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// An operation that waits: a number of its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,42 +92,6 @@ impl<V> Sending<V> {
     }
 }
 
-/// The slots of one place.
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    /// Slots that it has, or has used for values that are under way.
-    out: u32,
-    /// Slots that are kept for it, because values that used them have been received.
-    kept: u32,
-    /// Values of it in the buffer, whose slots will be kept for it.
-    buffered: u32,
-    /// It was asked to return them.
-    is_recalled: bool,
-    /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
-    /// was asked last. A receiver that takes them says nothing, so they are as many as a long run has values.
-    lent: u64,
-    /// It was asked to say when all that had gone there before are taken or put back: these.
-    settling: Option<u64>,
-}
-
-impl Window {
-    fn size(self) -> u32 {
-        self.out + self.kept + self.buffered
-    }
-
-    /// A value comes back: whether any was there. Those from before the question go first, though it may be a later
-    /// one: together they are never fewer than what can come back.
-    fn take_back(&mut self) -> bool {
-        let count = match &mut self.settling {
-            Some(before) if *before > 0 => before,
-            _ => &mut self.lent,
-        };
-        let is_there = *count > 0;
-        *count -= u64::from(is_there);
-        is_there
-    }
-}
-
 /// The state of a channel at its home.
 #[derive(Clone, Debug)]
 pub struct ChannelHome<V> {
@@ -135,10 +100,8 @@ pub struct ChannelHome<V> {
     /// Each value with the place for which its slot is kept, if there is one.
     buffer: VecDeque<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
-    receiving: VecDeque<OperationId>,
-    windows: BTreeMap<PlaceId, Window>,
-    /// Slots that are out or kept, of all places.
-    reserved: u32,
+    receiving: Receivers,
+    windows: Windows,
     is_closed: bool,
     /// There are no receivers any more.
     is_abandoned: bool,
@@ -152,9 +115,8 @@ impl<V> ChannelHome<V> {
             capacity,
             buffer: VecDeque::new(),
             sending: VecDeque::new(),
-            receiving: VecDeque::new(),
-            windows: BTreeMap::new(),
-            reserved: 0,
+            receiving: Receivers::default(),
+            windows: Windows::new(here),
             is_closed: false,
             is_abandoned: false,
         }
@@ -182,12 +144,12 @@ impl<V> ChannelHome<V> {
 
     /// Whether a value can go into the buffer.
     fn has_room(&self) -> bool {
-        self.buffer.len() + (self.reserved as usize) < self.capacity as usize
+        self.buffer.len() + self.windows.reserved() < self.capacity as usize
     }
 
     /// Whether a receiver waits for whom no slot was given.
     fn has_receiver(&self) -> bool {
-        let claimed = if self.capacity == 0 { self.reserved as usize } else { 0 };
+        let claimed = if self.capacity == 0 { self.windows.reserved() } else { 0 };
         self.receiving.len() > claimed
     }
 
@@ -229,7 +191,7 @@ impl<V> ChannelHome<V> {
             self.deliver_first(value, steps);
             return Offered::Accepted(self.give_more(id.place));
         }
-        if self.sending.is_empty() && (self.has_room() || self.take_idle() > 0) {
+        if self.sending.is_empty() && (self.has_room() || self.windows.take_idle() > 0) {
             self.buffer.push_back((value, None));
             return Offered::Accepted(self.give_more(id.place));
         }
@@ -246,8 +208,9 @@ impl<V> ChannelHome<V> {
         if self.is_closed {
             return Offered::Refused(());
         }
-        if self.sending.is_empty() && (self.has_slot() || (self.capacity > 0 && self.take_idle() > 0)) {
-            self.reserve(id.place, 1);
+        if self.sending.is_empty() && (self.has_slot() || (self.capacity > 0 && self.windows.take_idle() > 0))
+        {
+            self.windows.reserve(id.place, 1);
             return Offered::Accepted(1);
         }
         self.recall(steps);
@@ -273,14 +236,12 @@ impl<V> ChannelHome<V> {
         value: V,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, SlotViolation> {
-        let window = self.windows.get_mut(&place).filter(|window| window.out > 0).ok_or(SlotViolation)?;
-        window.out -= 1;
-        self.reserved -= 1;
+        self.windows.use_slot(place)?;
         if self.is_abandoned {
             return Ok(Some(value));
         }
         if self.receiving.is_empty() {
-            window.buffered += 1;
+            self.windows.note_buffered(place);
             self.buffer.push_back((value, Some(place)));
         } else {
             self.deliver_first(value, steps);
@@ -296,7 +257,7 @@ impl<V> ChannelHome<V> {
         if let Some((value, from)) = self.buffer.pop_front() {
             // A task of this place has it at once.
             if id.place != self.here {
-                self.lend(id.place);
+                self.windows.lend(id.place);
             }
             self.was_received(from, steps);
             return Wanted::Value(value);
@@ -306,7 +267,7 @@ impl<V> ChannelHome<V> {
             && let Some(Sending::Offer(sender, value)) = self.sending.pop_front()
         {
             if id.place != self.here {
-                self.lend(id.place);
+                self.windows.lend(id.place);
             }
             steps.push(ChannelStep::Accept(sender, 0));
             return Wanted::Value(value);
@@ -317,7 +278,7 @@ impl<V> ChannelHome<V> {
         if !waits {
             return Wanted::Empty;
         }
-        self.receiving.push_back(id);
+        self.receiving.push(id);
         self.admit(steps);
         self.end_if_over(steps);
         Wanted::Waits
@@ -334,7 +295,7 @@ impl<V> ChannelHome<V> {
         value: V,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, PutBackViolation> {
-        let was_there = self.windows.get_mut(&place).is_some_and(Window::take_back);
+        let was_there = self.windows.take_back(place);
         if !was_there && place != self.here {
             return Err(PutBackViolation);
         }
@@ -352,28 +313,14 @@ impl<V> ChannelHome<V> {
 
     /// A value that went to a waiting operation of this place has been taken.
     pub fn taken(&mut self, steps: &mut Vec<ChannelStep<V>>) {
-        self.forget_lent();
+        self.windows.forget_lent();
         self.end_if_over(steps);
     }
 
     /// Each value that had gone to `place` when it was asked has been taken or put back.
     pub fn settled(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
-        if let Some(window) = self.windows.get_mut(&place) {
-            window.settling = None;
-        }
+        self.windows.settled(place);
         self.end_if_over(steps);
-    }
-
-    /// A value that went to an operation of this place cannot come back any more.
-    fn forget_lent(&mut self) {
-        if let Some(window) = self.windows.get_mut(&self.here) {
-            window.lent = window.lent.saturating_sub(1);
-        }
-    }
-
-    /// Notes that a value goes where it may come back from.
-    fn lend(&mut self, place: PlaceId) {
-        self.windows.entry(place).or_default().lent += 1;
     }
 
     /// Nobody waits for this operation any more: whether it still waited, and its value if it was an offer.
@@ -386,8 +333,7 @@ impl<V> ChannelHome<V> {
                 Sending::Ask(_) => None,
             });
         }
-        let found = self.receiving.iter().position(|other| *other == id)?;
-        self.receiving.remove(found).map(|_| None)
+        self.receiving.remove(id).then_some(None)
     }
 
     /// A place returns slots that it has not used.
@@ -400,11 +346,7 @@ impl<V> ChannelHome<V> {
         slots: u32,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<(), SlotViolation> {
-        let window =
-            self.windows.get_mut(&place).filter(|window| window.out >= slots).ok_or(SlotViolation)?;
-        window.out -= slots;
-        window.is_recalled = false;
-        self.reserved -= slots;
+        self.windows.return_slots(place, slots)?;
         self.admit(steps);
         self.end_if_over(steps);
         Ok(())
@@ -421,13 +363,8 @@ impl<V> ChannelHome<V> {
                 Sending::Ask(id) => ChannelStep::Refuse(id, None),
             });
         }
-        self.take_idle();
-        let here = self.here;
-        let others = self.windows.iter_mut().filter(|(place, window)| window.out > 0 && **place != here);
-        for (place, window) in others {
-            window.is_recalled = true;
-            steps.push(ChannelStep::Close(*place));
-        }
+        self.windows.take_idle();
+        steps.extend(self.windows.recall_all().into_iter().map(ChannelStep::Close));
         self.end_if_over(steps);
     }
 
@@ -446,10 +383,8 @@ impl<V> ChannelHome<V> {
             std::mem::take(&mut self.sending).into_iter().partition(|sending| sending.id().place == place);
         let dead: VecDeque<Sending<V>> = dead;
         self.sending = living;
-        self.receiving.retain(|id| id.place != place);
-        if let Some(window) = self.windows.remove(&place) {
-            self.reserved -= window.out + window.kept;
-        }
+        self.receiving.remove_place(place);
+        self.windows.remove(place);
         self.admit(steps);
         self.end_if_over(steps);
         let value = |sending| match sending {
@@ -461,18 +396,16 @@ impl<V> ChannelHome<V> {
 
     /// The longest waiting receiver gets `value`.
     fn deliver_first(&mut self, value: V, steps: &mut Vec<ChannelStep<V>>) {
-        if let Some(id) = self.receiving.pop_front() {
-            self.lend(id.place);
+        if let Some(id) = self.receiving.pop() {
+            self.windows.lend(id.place);
             steps.push(ChannelStep::Deliver(id, value));
         }
     }
 
     /// A value has left the buffer, whose slot was kept for `from`.
     fn was_received(&mut self, from: Option<PlaceId>, steps: &mut Vec<ChannelStep<V>>) {
-        if let Some(place) = from
-            && let Some(window) = self.windows.get_mut(&place)
-        {
-            window.buffered = window.buffered.saturating_sub(1);
+        if let Some(place) = from {
+            self.windows.note_received(place);
             self.keep(place, steps);
         }
         self.admit(steps);
@@ -483,27 +416,9 @@ impl<V> ChannelHome<V> {
         if !self.sending.is_empty() || self.is_closed || !self.has_room() || place == self.here {
             return;
         }
-        let Some(window) = self.windows.get_mut(&place).filter(|window| !window.is_recalled) else { return };
-        window.kept += 1;
-        self.reserved += 1;
-        if 2 * window.kept >= window.size() {
-            let slots = std::mem::take(&mut window.kept);
-            window.out += slots;
+        if let Some(slots) = self.windows.keep(place) {
             steps.push(ChannelStep::Announce(place, slots));
         }
-    }
-
-    /// Takes all kept slots from their places, because they are needed, or because there are to be none; how many.
-    fn take_idle(&mut self) -> u32 {
-        let kept: u32 = self.windows.values_mut().map(|window| std::mem::take(&mut window.kept)).sum();
-        self.reserved -= kept;
-        kept
-    }
-
-    /// Gives `place` so many slots.
-    fn reserve(&mut self, place: PlaceId, slots: u32) {
-        self.windows.entry(place).or_default().out += slots;
-        self.reserved += slots;
     }
 
     /// Slots that a place gets beside the answer to an offer: half of what is free.
@@ -511,30 +426,25 @@ impl<V> ChannelHome<V> {
         if place == self.here || !self.sending.is_empty() {
             return 0;
         }
-        let free = (self.capacity as usize).saturating_sub(self.buffer.len() + self.reserved as usize);
+        let free = (self.capacity as usize).saturating_sub(self.buffer.len() + self.windows.reserved());
         let slots = free.div_ceil(2) as u32;
         if slots > 0 {
-            self.reserve(place, slots);
+            self.windows.reserve(place, slots);
         }
         slots
     }
 
     /// Someone must wait: asks for slots that are out. Here nobody keeps one.
     fn recall(&mut self, steps: &mut Vec<ChannelStep<V>>) {
-        let here = self.here;
-        for (place, window) in self.windows.iter_mut().filter(|(place, _)| **place != here) {
-            if window.out > 0 && !std::mem::replace(&mut window.is_recalled, true) {
-                steps.push(ChannelStep::Recall(*place));
-            }
-        }
+        steps.extend(self.windows.recall().into_iter().map(ChannelStep::Recall));
     }
 
     /// Serves those who wait to send, as far as there is room or a receiver.
     fn admit(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         while let Some(first) = self.sending.front() {
             let is_possible = match first {
-                Sending::Offer(..) => self.has_receiver() || self.has_room() || self.take_idle() > 0,
-                Sending::Ask(_) => self.has_slot() || (self.capacity > 0 && self.take_idle() > 0),
+                Sending::Offer(..) => self.has_receiver() || self.has_room() || self.windows.take_idle() > 0,
+                Sending::Ask(_) => self.has_slot() || (self.capacity > 0 && self.windows.take_idle() > 0),
             };
             if !is_possible {
                 return self.recall(steps);
@@ -549,7 +459,7 @@ impl<V> ChannelHome<V> {
                     steps.push(ChannelStep::Accept(id, 0));
                 }
                 Some(Sending::Ask(id)) => {
-                    self.reserve(id.place, 1);
+                    self.windows.reserve(id.place, 1);
                     steps.push(ChannelStep::Grant(id));
                 }
                 None => return,
@@ -559,24 +469,18 @@ impl<V> ChannelHome<V> {
 
     /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
     fn is_over(&self) -> bool {
-        let is_quiet = |window: &Window| window.out == 0 && window.lent == 0 && window.settling.is_none();
-        self.is_closed && self.buffer.is_empty() && self.windows.values().all(is_quiet)
+        self.is_closed && self.buffer.is_empty() && self.windows.are_quiet()
     }
 
     /// Tells those who wait to receive that there is nothing to wait for, if that is so; asks where it is not known.
     fn end_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.is_closed && self.buffer.is_empty() && !self.receiving.is_empty() {
-            let here = self.here;
-            let open = |(place, window): &(&PlaceId, &mut Window)| {
-                **place != here && window.lent > 0 && window.settling.is_none()
-            };
-            for (place, window) in self.windows.iter_mut().filter(open) {
-                (window.lent, window.settling) = (0, Some(window.lent));
-                steps.push(ChannelStep::Settle(*place));
-            }
+            steps.extend(self.windows.settle().into_iter().map(ChannelStep::Settle));
         }
         if self.is_over() {
-            steps.extend(self.receiving.drain(..).map(ChannelStep::End));
+            while let Some(id) = self.receiving.pop() {
+                steps.push(ChannelStep::End(id));
+            }
         }
     }
 }

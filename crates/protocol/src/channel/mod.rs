@@ -7,6 +7,7 @@
 mod home;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 pub use home::{ChannelHome, ChannelStep, Offered, OperationId, PutBackViolation, SlotViolation, Wanted};
 

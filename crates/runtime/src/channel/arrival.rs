@@ -2,7 +2,8 @@
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
-use super::end::{Answer, End};
+use super::control_block::Answer;
+use super::end::End;
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
 use crate::local::Local;
@@ -31,7 +32,7 @@ impl<T: CanSend> End<T> {
         home: &RefCell<ChannelHome<T>>,
     ) -> Result<(), Refused> {
         if let Head::Offer(_) | Head::Item | Head::Ask(..) | Head::Want(..) | Head::PutBack = head {
-            self.charge(local);
+            self.control.charge(local);
         }
         let mut steps = Vec::new();
         let id = |number| OperationId { place: source, number };
@@ -83,7 +84,7 @@ impl<T: CanSend> End<T> {
         };
         if let Some(answer) = answer {
             // A dead place needs no answer.
-            let _ = self.tell(local, source, &answer, None);
+            let _ = self.control.tell(local, source, &answer);
         }
         self.carry_out(local, steps);
         Ok(())
@@ -115,7 +116,7 @@ impl<T: CanSend> End<T> {
             Err(fault) => {
                 notice(format_args!(
                     "isles: {}: a value of {source} for a channel is lost: {fault}",
-                    self.here
+                    self.control.here
                 ));
                 home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
@@ -132,42 +133,14 @@ impl<T: CanSend> End<T> {
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused> {
         let (number, answer) = match head {
-            Head::Accepted(number, slots) => {
-                let back = self.slots.borrow_mut().grant(slots);
-                self.return_slots(local, back);
-                (number, Answer::Accepted)
-            }
-            Head::Refused(number) => (number, Answer::Refused(None)),
-            Head::Full(number) => (number, Answer::Full),
-            Head::Granted(number) => (number, Answer::Granted),
             Head::Value(number) => match reader.take_value::<T>() {
                 Ok(value) => (number, Answer::Value(value)),
                 Err(fault) => (number, Answer::Faulty(fault.to_string())),
             },
-            Head::Ended(number) => (number, Answer::Ended),
-            Head::Empty(number) => (number, Answer::Empty),
-            Head::Cancelled(number) => (number, Answer::Cancelled(None)),
-            Head::Faulty(number, text) => (number, Answer::Faulty(text)),
-            Head::Counted(number, count) => (number, Answer::Counted(count)),
-            Head::Slots(slots) => {
-                let back = self.slots.borrow_mut().grant(slots);
-                self.return_slots(local, back);
-                return Ok(());
-            }
-            Head::Settle => {
-                self.is_settling.set(true);
-                self.say_if_settled(local);
-                return Ok(());
-            }
-            Head::Recall | Head::Closed => {
-                let mut pool = self.slots.borrow_mut();
-                let slots = if head == Head::Recall { pool.recall() } else { pool.close() };
-                drop(pool);
-                // Told also if there are none: the home waits for the answer.
-                let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
-                return Ok(());
-            }
-            _ => return Err(Refused::NotItsHome),
+            head => match self.control.receive_from_home(local, head)? {
+                Some((number, answer)) => (number, answer.join(None)),
+                None => return Ok(()),
+            },
         };
         self.answer(local, number, answer);
         Ok(())
@@ -187,7 +160,7 @@ fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
 /// Receives a message about a channel.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
-    let end = local.services.channels.borrow().ends.get(&id).cloned();
+    let end = local.services.channels.borrow().get(id);
     match end {
         Some(end) => end.receive(local, source, head, reader),
         None => {

@@ -4,198 +4,64 @@
 //! message, in an answer that nobody has taken yet, or with its task. Invariant: nothing is borrowed while a message is
 //! sent, a value is dropped, or a task is woken.
 
+use super::control_block::{Answer, AnyEnd, ControlBlock, access};
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
-use crate::error::Error;
 use crate::local::output_queue::OutputQueue;
-use crate::local::{Clock, Inquiry, Local, Service, Unsent};
-use crate::message::{Handler, Refused};
-use crate::part::table::NumberHasherBuilder;
+use crate::local::{Clock, Local};
+use crate::message::Refused;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, SlotPool, Wanted};
-use isles_transport::{Class, Work};
+use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, Wanted};
 use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
-use std::time::Duration;
-
-/// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
-/// a cache as far as that holds the whole buffer.
-fn access(value_bytes: usize, capacity: u32) -> Work {
-    /// The two ends of the buffer, and the two queues of those who wait: a line each.
-    const LINES: u64 = 4;
-    const LINE_BYTES: u64 = 32;
-    let value = value_bytes.max(1) as u64;
-    let buffer = value.saturating_mul(u64::from(capacity.max(1)));
-    let lines = value.div_ceil(LINE_BYTES);
-    Work::new().integers(2 * LINES + lines).scattered(LINES, LINES * LINE_BYTES).scattered(lines, buffer)
-}
-
-/// The channels of one place.
-#[derive(Default)]
-pub(crate) struct ChannelTable {
-    serial: u32,
-    pub(super) ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
-    /// Which branch the next `select!` looks at first.
-    select_turn: u32,
-}
-
-impl ChannelTable {
-    /// Returns the turn of a `select!`, each time the next one.
-    pub(super) fn next_turn(&mut self) -> u32 {
-        let next = self.select_turn.wrapping_add(1);
-        std::mem::replace(&mut self.select_turn, next)
-    }
-}
-
-impl Service for RefCell<ChannelTable> {
-    fn new(_here: PlaceId, _places: u32) -> Self {
-        RefCell::default()
-    }
-
-    fn place_died(&self, local: &Local, place: PlaceId) {
-        let ends: Vec<Rc<dyn AnyEnd>> = self.borrow().ends.values().cloned().collect();
-        ends.into_iter().for_each(|end| end.place_died(local, place));
-    }
-
-    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
-        let mut lines: Vec<String> = self.borrow().ends.values().flat_map(|end| end.explain()).collect();
-        lines.sort();
-        lines
-    }
-
-    fn next_due(&self) -> Option<Duration> {
-        None
-    }
-
-    fn run_due(&self, _local: &Local) -> bool {
-        false
-    }
-}
-
-/// An [`End`] of any type.
-pub(super) trait AnyEnd {
-    /// A message about this channel.
-    fn receive(
-        self: Rc<Self>,
-        local: &Local,
-        source: PlaceId,
-        head: Head,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Refused>;
-
-    /// A place is dead, and all that it sent has arrived.
-    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
-
-    fn explain(&self) -> Vec<String>;
-
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
-}
-
-/// What became of an operation.
-#[derive(Debug)]
-pub(super) enum Answer<T> {
-    Accepted,
-    /// The channel is closed; with the value, if the home had it.
-    Refused(Option<T>),
-    Full,
-    Granted,
-    Value(T),
-    Ended,
-    Empty,
-    /// It was given up while it waited; with the value, if the home had it.
-    Cancelled(Option<T>),
-    Counted(u64),
-    Faulty(String),
-    /// The home is dead.
-    Dead,
-}
-
-/// An operation that waits here.
-enum Wait<T> {
-    Pending {
-        waker: Option<Waker>,
-        what: &'static str,
-        caller: &'static Location<'static>,
-    },
-    Answered(Answer<T>),
-    /// Nobody waits any more; the answer will say what is to be put back.
-    GivenUp,
-}
+use std::task::{Poll, Waker, ready};
 
 /// A channel at one place.
 pub(crate) struct End<T> {
-    pub(super) id: ChannelId,
-    pub(super) here: PlaceId,
-    capacity: u32,
+    pub(super) control: ControlBlock,
     /// The buffer, if this is the home.
     pub(super) home: Option<RefCell<ChannelHome<T>>>,
-    /// At a home on a modelled chip: what one operation costs there.
-    access: Option<Work>,
-    /// Elsewhere: what may be sent without asking.
-    pub(super) slots: RefCell<SlotPool>,
-    waits: RefCell<HashMap<u64, Wait<T>, NumberHasherBuilder>>,
-    /// Values among the answers there.
-    untaken: Cell<u32>,
-    /// Elsewhere: the home is to be told when there are none.
-    pub(super) is_settling: Cell<bool>,
-    next: Cell<u64>,
+    /// The values of answers that nobody has asked for yet, by operation; mostly asked for in the order in which they
+    /// came.
+    values: RefCell<VecDeque<(u64, T)>>,
     steps: OutputQueue<ChannelStep<T>>,
-    /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
-    handles: Cell<u32>,
 }
 
 impl<T: CanSend> End<T> {
     /// A new channel whose home is here, counted by two kinds of handles.
     pub(super) fn make(local: &Local, capacity: u32) -> Rc<End<T>> {
-        let mut channels = local.services.channels.borrow_mut();
-        let id = ChannelId { home: local.here(), serial: channels.serial };
-        channels.serial += 1;
+        let id = local.services.channels.borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
-        let mut end = End::new(id, local.here(), capacity, Some(RefCell::new(home)));
-        end.access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
-        end.handles.set(2);
-        let end = Rc::new(end);
-        channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+        let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
+        let control = ControlBlock::new(id, local.here(), capacity, access);
+        let end = End::new(control, Some(RefCell::new(home)));
+        local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
         local.tally.count_message(|counts| counts.channels_made += 1);
         end
     }
 
     /// The channel of this name here, for a handle that has arrived; none if it is not that of a `T`, or gone.
     pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<End<T>>> {
-        let mut channels = local.services.channels.borrow_mut();
-        let known = match channels.ends.get(&id) {
-            Some(end) => Rc::clone(end).into_any().downcast::<End<T>>().ok()?,
+        let known = local.services.channels.borrow().get(id);
+        let end = match known {
+            Some(end) => end.into_any().downcast::<End<T>>().ok()?,
             None if id.home == local.here() || id.home.0 >= local.places() => return None,
             None => {
-                let end = Rc::new(End::new(id, local.here(), capacity, None));
-                channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+                let end = End::new(ControlBlock::new(id, local.here(), capacity, None), None);
+                local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
                 end
             }
         };
-        known.retain();
-        Some(known)
+        end.control.retain();
+        Some(end)
     }
 
-    fn new(id: ChannelId, here: PlaceId, capacity: u32, home: Option<RefCell<ChannelHome<T>>>) -> End<T> {
-        End {
-            id,
-            here,
-            capacity,
-            home,
-            access: None,
-            slots: RefCell::default(),
-            waits: RefCell::default(),
-            untaken: Cell::new(0),
-            is_settling: Cell::new(false),
-            next: Cell::new(0),
-            steps: OutputQueue::default(),
-            handles: Cell::new(0),
-        }
+    fn new(control: ControlBlock, home: Option<RefCell<ChannelHome<T>>>) -> Rc<End<T>> {
+        Rc::new(End { control, home, values: RefCell::default(), steps: OutputQueue::default() })
     }
 
     /// Begins to send. With `asks`, the value stays with the task until there is a slot for it. Ready if it is over;
@@ -220,15 +86,15 @@ impl<T: CanSend> End<T> {
         (asks, waits): (bool, bool),
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
-        self.charge(local);
+        self.control.charge(local);
         if let Some(offered) = value.take_if(|_| !asks) {
             match home.borrow_mut().offer_at_once(offered) {
                 Ok(()) => return Ok(Answer::Accepted),
                 Err(back) => *value = Some(back),
             }
         }
-        let (number, mut steps) = (self.new_number(), Vec::new());
-        let id = OperationId { place: self.here, number };
+        let (number, mut steps) = (self.control.new_number(), Vec::new());
+        let id = OperationId { place: self.control.here, number };
         let outcome = if asks {
             let asked = home.borrow_mut().ask(id, waits, &mut steps);
             match asked {
@@ -251,7 +117,7 @@ impl<T: CanSend> End<T> {
             }
         };
         if outcome.is_err() {
-            self.wait(number, "room in", caller);
+            self.control.wait(number, "room in", caller);
         }
         self.carry_out(local, steps);
         outcome
@@ -264,29 +130,21 @@ impl<T: CanSend> End<T> {
         (asks, waits): (bool, bool),
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
-        if local.is_dead(self.id.home) {
-            return Ok(Answer::Dead);
+        match self.control.take_slot(local) {
+            Ok(true) => return Ok(self.send_item(local, value)),
+            Ok(false) => {}
+            Err(answer) => return Ok(answer.join(None)),
         }
-        if self.slots.borrow().is_closed() {
-            return Ok(Answer::Refused(None));
-        }
-        let has_slot = self.slots.borrow_mut().take();
-        if has_slot {
-            return Ok(self.send_item(local, value));
-        }
-        let number = self.new_number();
-        self.wait(number, "room in", caller);
-        let sent = match (&*value, asks || !waits) {
-            (Some(value), false) => self.tell(local, self.id.home, &Head::Offer(number), Some(value)),
-            _ => self.tell(local, self.id.home, &Head::Ask(number, waits), None),
-        };
-        match sent {
-            Ok(()) => Err(number),
-            Err(answer) => {
-                self.waits.borrow_mut().remove(&number);
-                Ok(answer)
+        let number = self.control.new_number();
+        let answer = match (&*value, asks || !waits) {
+            (Some(value), false) => {
+                self.control.wait(number, "room in", caller);
+                let sent = self.tell(local, self.control.id.home, &Head::Offer(number), value);
+                self.control.waits_if_sent(number, sent)
             }
-        }
+            _ => self.control.ask(local, (number, "room in", caller), &Head::Ask(number, waits)),
+        };
+        answer.map(|answer| answer.join(None))
     }
 
     /// Sends the value for which there is a slot.
@@ -294,9 +152,9 @@ impl<T: CanSend> End<T> {
         Local::with(|local| {
             let Some(home) = &self.home else { return self.send_item(local, value) };
             let Some(taken) = value.take() else { return Answer::Refused(None) };
-            self.charge(local);
+            self.control.charge(local);
             let mut steps = Vec::new();
-            let back = home.borrow_mut().item(self.here, taken, &mut steps);
+            let back = home.borrow_mut().item(self.control.here, taken, &mut steps);
             self.carry_out(local, steps);
             match back {
                 Ok(None) => Answer::Accepted,
@@ -308,15 +166,15 @@ impl<T: CanSend> End<T> {
 
     fn send_item(&self, local: &Local, value: &mut Option<T>) -> Answer<T> {
         let Some(item) = value.as_ref() else { return Answer::Refused(None) };
-        match self.tell(local, self.id.home, &Head::Item, Some(item)) {
+        match self.tell(local, self.control.id.home, &Head::Item, item) {
             Ok(()) => {
                 *value = None;
                 Answer::Accepted
             }
             Err(answer) => {
                 // Nothing was sent: the slot is still there.
-                self.return_slots(local, 1);
-                answer
+                self.control.return_slots(local, 1);
+                answer.join(None)
             }
         }
     }
@@ -328,22 +186,24 @@ impl<T: CanSend> End<T> {
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
         if let Some(value) = self.home.as_ref().and_then(|home| home.borrow_mut().want_at_once()) {
-            if self.access.is_some() {
-                Local::with(|local| self.charge(local));
+            if self.control.access.is_some() {
+                Local::with(|local| self.control.charge(local));
             }
             return Ok(Answer::Value(value));
         }
         Local::with(|local| {
-            let number = self.new_number();
+            let number = self.control.new_number();
             let Some(home) = &self.home else {
-                return self.ask_there(local, (number, "a value of", caller), &Head::Want(number, waits));
+                let asked =
+                    self.control.ask(local, (number, "a value of", caller), &Head::Want(number, waits));
+                return asked.map(|answer| answer.join(None));
             };
-            self.charge(local);
+            self.control.charge(local);
             let mut steps = Vec::new();
-            let id = OperationId { place: self.here, number };
+            let id = OperationId { place: self.control.here, number };
             let wanted = home.borrow_mut().want(id, waits, &mut steps);
             if matches!(wanted, Wanted::Waits) {
-                self.wait(number, "a value of", caller);
+                self.control.wait(number, "a value of", caller);
             }
             self.carry_out(local, steps);
             match wanted {
@@ -360,38 +220,16 @@ impl<T: CanSend> End<T> {
         if let Some(home) = &self.home {
             return Ok(Answer::Counted(home.borrow().len() as u64));
         }
-        let number = self.new_number();
-        Local::with(|local| self.ask_there(local, (number, "the length of", caller), &Head::Count(number)))
-    }
-
-    fn ask_there(
-        &self,
-        local: &Local,
-        (number, what, caller): (u64, &'static str, &'static Location<'static>),
-        head: &Head,
-    ) -> Result<Answer<T>, u64> {
-        if local.is_dead(self.id.home) {
-            return Ok(Answer::Dead);
-        }
-        self.wait(number, what, caller);
-        match self.tell(local, self.id.home, head, None) {
-            Ok(()) => Err(number),
-            Err(answer) => {
-                self.waits.borrow_mut().remove(&number);
-                Ok(answer)
-            }
-        }
+        let number = self.control.new_number();
+        let what = (number, "the length of", caller);
+        let asked = Local::with(|local| self.control.ask(local, what, &Head::Count(number)));
+        asked.map(|answer| answer.join(None))
     }
 
     /// Nothing shall be sent any more, says a task here.
     pub(super) fn close(self: &Rc<Self>) {
         Local::try_with(|local| {
-            let Some(home) = &self.home else {
-                let unused = self.slots.borrow_mut().close();
-                // A dead home has no channel that could be closed.
-                let _ = self.tell(local, self.id.home, &Head::Close, None);
-                return self.return_slots(local, unused);
-            };
+            let Some(home) = &self.home else { return self.control.close_from_afar(local) };
             let mut steps = Vec::new();
             home.borrow_mut().close(&mut steps);
             self.carry_out(local, steps);
@@ -408,24 +246,14 @@ impl<T: CanSend> End<T> {
                 if is_receiver { left = home.abandon(&mut steps) } else { home.close(&mut steps) }
             }
             self.carry_out(local, steps);
-            self.handles.set(self.handles.get() - 1);
-            let freed =
-                (self.handles.get() == 0).then(|| local.services.channels.borrow_mut().ends.remove(&self.id));
-            (left, freed)
+            (left, self.control.release_kind(local))
         });
         drop(abandoned);
     }
 
-    pub(super) fn return_slots(&self, local: &Local, slots: u32) {
-        if slots > 0 {
-            // A dead home needs none.
-            let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
-        }
-    }
-
     /// A value that was among the answers is not there any more; `is_taken` by its task, or to be put back.
     fn settle_one(self: &Rc<Self>, local: &Local, is_taken: bool) {
-        self.untaken.set(self.untaken.get() - 1);
+        self.control.untaken.set(self.control.untaken.get() - 1);
         if let (Some(home), true) = (&self.home, is_taken) {
             let mut steps = Vec::new();
             home.borrow_mut().taken(&mut steps);
@@ -433,44 +261,22 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// Tells the home, if it wants to know, that no value is left here.
-    pub(super) fn say_if_settled(&self, local: &Local) {
-        if self.untaken.get() == 0 && self.is_settling.take() {
-            // A dead home need not know.
-            let _ = self.tell(local, self.id.home, &Head::Settled, None);
-        }
-    }
-
     fn put_back(self: &Rc<Self>, local: &Local, value: T) {
         let Some(home) = &self.home else {
             // A dead home has no buffer to put it into.
-            let _ = self.tell(local, self.id.home, &Head::PutBack, Some(&value));
+            let _ = self.tell(local, self.control.id.home, &Head::PutBack, &value);
             return;
         };
         let mut steps = Vec::new();
-        let nobody = home.borrow_mut().put_back(self.here, value, &mut steps);
+        let nobody = home.borrow_mut().put_back(self.control.here, value, &mut steps);
         self.carry_out(local, steps);
         // A value of this place is always taken back.
         drop(nobody);
     }
 
-    /// Sends a message; what becomes of the operation if that is not possible.
-    pub(super) fn tell(
-        &self,
-        local: &Local,
-        to: PlaceId,
-        head: &Head,
-        value: Option<&T>,
-    ) -> Result<(), Answer<T>> {
-        let sent = local.send(to, Class::Data, Handler::Channel.id(), |writer| {
-            writer.put_serde(&(self.id, head))?;
-            value.map_or(Ok(()), |value| writer.put_value(value))
-        });
-        match sent {
-            Ok(_) => Ok(()),
-            Err(Unsent::DeadPlace(_)) => Err(Answer::Dead),
-            Err(unsent) => Err(Answer::Faulty(Error::from(unsent).text().to_owned())),
-        }
+    /// As [`ControlBlock::tell`], with a value.
+    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer<()>> {
+        self.control.tell_with(local, to, head, &|writer| writer.put_value(value))
     }
 
     pub(super) fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {
@@ -486,111 +292,77 @@ impl<T: CanSend> End<T> {
             ChannelStep::Grant(id) => (id, Answer::Granted, Head::Granted(id.number)),
             // What a dead place is to be told is told to nobody.
             ChannelStep::Announce(to, slots) => {
-                return drop(self.tell(local, to, &Head::Slots(slots), None));
+                return drop(self.control.tell(local, to, &Head::Slots(slots)));
             }
-            ChannelStep::Recall(to) => return drop(self.tell(local, to, &Head::Recall, None)),
-            ChannelStep::Close(to) => return drop(self.tell(local, to, &Head::Closed, None)),
-            ChannelStep::Settle(to) => return drop(self.tell(local, to, &Head::Settle, None)),
+            ChannelStep::Recall(to) => return drop(self.control.tell(local, to, &Head::Recall)),
+            ChannelStep::Close(to) => return drop(self.control.tell(local, to, &Head::Closed)),
+            ChannelStep::Settle(to) => return drop(self.control.tell(local, to, &Head::Settle)),
         };
-        if id.place == self.here {
+        if id.place == self.control.here {
             self.answer(local, id.number, answer);
         } else {
             // As above.
-            let _ = self.tell(local, id.place, &head, None);
+            let _ = self.control.tell(local, id.place, &head);
         }
     }
 
     pub(super) fn deliver(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
-        if id.place == self.here {
+        if id.place == self.control.here {
             return self.answer(local, id.number, Answer::Value(value));
         }
-        if let Err(Answer::Faulty(text)) = self.tell(local, id.place, &Head::Value(id.number), Some(&value)) {
+        if let Err(Answer::Faulty(text)) = self.tell(local, id.place, &Head::Value(id.number), &value) {
             // As above.
-            let _ = self.tell(local, id.place, &Head::Faulty(id.number, text), None);
+            let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, text));
         }
-    }
-
-    /// Lets the home pay for one operation.
-    #[inline]
-    pub(super) fn charge(&self, local: &Local) {
-        if let (Some(access), Some(observer)) = (&self.access, local.endpoint().observer()) {
-            observer.work(access);
-        }
-    }
-
-    fn new_number(&self) -> u64 {
-        let number = self.next.get();
-        self.next.set(number + 1);
-        number
-    }
-
-    fn wait(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
-        self.waits.borrow_mut().insert(number, Wait::Pending { waker: None, what, caller });
     }
 
     /// What became of an operation, if that is known; else notes whom to wake.
     pub(super) fn poll(self: &Rc<Self>, number: u64, waker: &Waker) -> Poll<Answer<T>> {
-        let mut waits = self.waits.borrow_mut();
-        match waits.get_mut(&number) {
-            Some(Wait::Pending { waker: known, .. }) => {
-                let old = known.replace(waker.clone());
-                drop(waits);
-                drop(old);
-                Poll::Pending
-            }
-            _ => {
-                let wait = waits.remove(&number);
-                drop(waits);
-                let Some(Wait::Answered(answer)) = wait else { return Poll::Ready(Answer::Ended) };
-                if let Answer::Value(_) = answer {
-                    Local::with(|local| {
-                        self.settle_one(local, true);
-                        self.say_if_settled(local);
-                    });
-                }
-                Poll::Ready(answer)
-            }
+        let answer = ready!(self.control.poll(number, waker));
+        let value = if answer.has_value() { self.take_value(number) } else { None };
+        if let Answer::Value(()) = answer {
+            Local::with(|local| {
+                self.settle_one(local, true);
+                self.control.say_if_settled(local);
+            });
         }
+        Poll::Ready(answer.join(value))
+    }
+
+    /// The value of an answer that is asked for, or given up.
+    fn take_value(&self, number: u64) -> Option<T> {
+        let mut values = self.values.borrow_mut();
+        let found = values.iter().position(|(of, _)| *of == number)?;
+        values.remove(found).map(|(_, value)| value)
     }
 
     /// The answer to an operation of this place has come.
     pub(super) fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer<T>) {
-        let mut waits = self.waits.borrow_mut();
-        match waits.get_mut(&number) {
-            Some(wait @ Wait::Pending { .. }) => {
-                if let Answer::Value(_) = answer {
-                    self.untaken.set(self.untaken.get() + 1);
+        let (answer, value) = answer.split();
+        match self.control.note_answer(number, answer) {
+            Ok(waker) => {
+                if let Some(value) = value {
+                    self.values.borrow_mut().push_back((number, value));
                 }
-                let pending = std::mem::replace(wait, Wait::Answered(answer));
-                drop(waits);
-                if let Wait::Pending { waker: Some(waker), .. } = pending {
+                if let Some(waker) = waker {
                     waker.wake();
                 }
             }
-            Some(Wait::GivenUp) => {
-                waits.remove(&number);
-                drop(waits);
-                self.undo(local, answer);
-            }
-            // An answer that is there already stands; a second one is no sound home's.
-            Some(Wait::Answered(_)) | None => {
-                drop(waits);
-                self.undo(local, answer);
-            }
+            Err(answer) => self.undo(local, answer.join(value)),
         }
-        self.forget_if_unused(local);
+        self.control.forget_if_unused(local);
     }
 
     /// Puts back what an answer brings for which nobody waits.
     fn undo(self: &Rc<Self>, local: &Local, answer: Answer<T>) {
         match answer {
             Answer::Value(value) => self.put_back(local, value),
-            Answer::Granted if self.home.is_none() => self.return_slots(local, 1),
+            Answer::Granted if self.home.is_none() => self.control.return_slots(local, 1),
             Answer::Granted => {
                 let mut steps = Vec::new();
                 if let Some(home) = &self.home {
                     // It was given to this place.
-                    let _ = home.borrow_mut().return_slots(self.here, 1, &mut steps);
+                    let _ = home.borrow_mut().return_slots(self.control.here, 1, &mut steps);
                 }
                 self.carry_out(local, steps);
             }
@@ -601,89 +373,43 @@ impl<T: CanSend> End<T> {
     /// Ends an operation before it is over. Without `is_awaited` nobody will ask for the answer; else it comes soon.
     pub(super) fn cancel(self: &Rc<Self>, number: u64, is_awaited: bool) {
         Local::try_with(|local| {
-            let mut waits = self.waits.borrow_mut();
-            let is_pending = matches!(waits.get(&number), Some(Wait::Pending { .. }));
-            let before = match (is_pending, is_awaited) {
-                (true, true) | (false, true) => None,
-                (true, false) => waits.insert(number, Wait::GivenUp),
-                (false, false) => waits.remove(&number),
-            };
-            drop(waits);
-            if let Some(Wait::Answered(answer)) = before {
-                if let Answer::Value(_) = answer {
+            let (is_pending, answer) = self.control.give_up(number, is_awaited);
+            if let Some(answer) = answer {
+                let value = if answer.has_value() { self.take_value(number) } else { None };
+                if let Answer::Value(()) = answer {
                     self.settle_one(local, false);
                 }
-                self.undo(local, answer);
-                self.say_if_settled(local);
+                self.undo(local, answer.join(value));
+                self.control.say_if_settled(local);
             }
             if is_pending {
                 self.cancel_at_home(local, number);
             }
-            self.forget_if_unused(local);
+            self.control.forget_if_unused(local);
         });
     }
 
     fn cancel_at_home(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
-            let _ = self.tell(local, self.id.home, &Head::Cancel(number), None);
+            let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
             return;
         };
         let mut steps = Vec::new();
-        let cancelled = home.borrow_mut().cancel(OperationId { place: self.here, number }, &mut steps);
+        let cancelled =
+            home.borrow_mut().cancel(OperationId { place: self.control.here, number }, &mut steps);
         self.carry_out(local, steps);
         if let Some(value) = cancelled {
             self.answer(local, number, Answer::Cancelled(value));
         }
     }
-
-    /// One handle more here.
-    pub(super) fn retain(&self) {
-        if self.home.is_none() {
-            self.handles.set(self.handles.get() + 1);
-        }
-    }
-
-    /// What is left of the channel here goes when no handle and no operation is left.
-    fn forget_if_unused(&self, local: &Local) {
-        if self.home.is_none() && self.handles.get() == 0 && self.waits.borrow().is_empty() {
-            // First, because to return slots may deliver a message that brings more.
-            let end = local.services.channels.borrow_mut().ends.remove(&self.id);
-            let unused = self.slots.borrow_mut().recall();
-            self.return_slots(local, unused);
-            drop(end);
-        }
-    }
-}
-
-impl<T> End<T> {
-    /// How many values the channel holds at most.
-    pub(super) fn capacity(&self) -> u32 {
-        self.capacity
-    }
-
-    /// The place of the buffer.
-    pub(super) fn home(&self) -> PlaceId {
-        self.id.home
-    }
-
-    /// The name of the channel.
-    pub(super) fn id(&self) -> ChannelId {
-        self.id
-    }
-}
-
-impl<T: CanSend> End<T> {
-    /// One handle less here.
-    pub(super) fn release(&self) {
-        if self.home.is_none() {
-            self.handles.set(self.handles.get().saturating_sub(1));
-            Local::try_with(|local| self.forget_if_unused(local));
-        }
-    }
 }
 
 impl<T: CanSend> AnyEnd for End<T> {
+    fn control(&self) -> &ControlBlock {
+        &self.control
+    }
+
     fn receive(
         self: Rc<Self>,
         local: &Local,
@@ -693,7 +419,7 @@ impl<T: CanSend> AnyEnd for End<T> {
     ) -> Result<(), Refused> {
         match &self.home {
             Some(home) => self.receive_at_home(local, source, head, reader, home),
-            None if source == self.id.home => self.receive_from_home(local, head, reader),
+            None if source == self.control.id.home => self.receive_from_home(local, head, reader),
             None => Err(Refused::NotItsHome),
         }
     }
@@ -705,24 +431,9 @@ impl<T: CanSend> AnyEnd for End<T> {
             self.carry_out(local, steps);
             return drop(left);
         }
-        if place == self.id.home {
-            let mut numbers: Vec<u64> = self.waits.borrow().keys().copied().collect();
-            numbers.sort_unstable();
-            numbers.into_iter().for_each(|number| self.die(local, number));
+        if place == self.control.id.home {
+            self.control.numbers().into_iter().for_each(|number| self.die(local, number));
         }
-    }
-
-    fn explain(&self) -> Vec<String> {
-        let line = |wait: &Wait<T>| match wait {
-            Wait::Pending { what, caller, .. } => {
-                Some(format!("{what} a channel of {}, at {caller}", self.id.home))
-            }
-            _ => None,
-        };
-        let waits = self.waits.borrow();
-        let mut waiting: Vec<_> = waits.iter().collect();
-        waiting.sort_unstable_by_key(|(number, _)| **number);
-        waiting.into_iter().filter_map(|(_, wait)| line(wait)).collect()
     }
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
@@ -733,8 +444,7 @@ impl<T: CanSend> AnyEnd for End<T> {
 impl<T: CanSend> End<T> {
     /// The home of a waiting operation is dead.
     fn die(self: &Rc<Self>, local: &Local, number: u64) {
-        let is_answered = matches!(self.waits.borrow().get(&number), Some(Wait::Answered(_)));
-        if !is_answered {
+        if !self.control.is_answered(number) {
             self.answer(local, number, Answer::Dead);
         }
     }

@@ -1,10 +1,12 @@
 //! Channels: values that go from tasks to tasks at any places.
 //!
 //! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `end` is a channel at one
-//! place, `operation` what tasks wait for; this file holds the handles. Invariant: a handle of a channel is counted,
-//! senders and receivers apart, so that the last of a kind, gone anywhere, closes the channel.
+//! place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds the
+//! handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind, gone
+//! anywhere, closes the channel.
 
 mod arrival;
+mod control_block;
 mod end;
 mod error;
 mod message;
@@ -12,7 +14,7 @@ mod operation;
 pub mod select;
 
 pub(crate) use arrival::receive;
-pub(crate) use end::ChannelTable;
+pub(crate) use control_block::ChannelTable;
 pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 
@@ -118,20 +120,20 @@ struct Handles<T: CanSend> {
 
 impl<T: CanSend> Clone for Handles<T> {
     fn clone(&self) -> Self {
-        self.end.retain();
+        self.end.control.retain();
         Handles { end: Rc::clone(&self.end), share: self.share.clone() }
     }
 }
 
 impl<T: CanSend> Drop for Handles<T> {
     fn drop(&mut self) {
-        self.end.release();
+        self.end.control.release();
     }
 }
 
 impl<T: CanSend> Serialize for Handles<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        (&self.share, self.end.id(), self.end.capacity()).serialize(serializer)
+        (&self.share, self.end.control.id, self.end.control.capacity).serialize(serializer)
     }
 }
 
@@ -213,7 +215,7 @@ impl<T: CanSend> Sender<T> {
 
     /// How many values the channel holds at most.
     pub fn capacity(&self) -> usize {
-        self.0.end.capacity() as usize
+        self.0.end.control.capacity as usize
     }
 
     /// How many values it holds now. From another place than that of the buffer this asks there.
@@ -268,7 +270,7 @@ impl<T: CanSend> Receiver<T> {
 
     /// How many values the channel holds at most.
     pub fn capacity(&self) -> usize {
-        self.0.end.capacity() as usize
+        self.0.end.control.capacity as usize
     }
 
     /// How many values it holds now, as [`Sender::len`].
@@ -317,12 +319,12 @@ impl<T: CanSend> Stream for Values<'_, T> {
 
 impl<T: CanSend> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("home", &self.0.end.home()).finish_non_exhaustive()
+        f.debug_struct("Sender").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
     }
 }
 
 impl<T: CanSend> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("home", &self.0.end.home()).finish_non_exhaustive()
+        f.debug_struct("Receiver").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
     }
 }

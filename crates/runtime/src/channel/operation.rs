@@ -3,7 +3,8 @@
 //! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
 //! that is dropped before its end is cancelled, and what its answer brings is put back.
 
-use super::end::{Answer, End};
+use super::control_block::Answer;
+use super::end::End;
 use super::error::{RecvError, SendError, SendErrorKind};
 use crate::call::span;
 use crate::call::span::OpenSpan;
@@ -61,7 +62,7 @@ impl<T: CanSend> Operation<T> {
                     Local::with(|local| {
                         local.tally.count_message(|counts| counts.channel_waits += 1);
                         let source = || Some(Source::of_caller(self.caller));
-                        self.span = local.span(self.name, Some(self.end.home()), source);
+                        self.span = local.span(self.name, Some(self.end.control.id.home), source);
                     });
                 }
             }
@@ -74,7 +75,7 @@ impl<T: CanSend> Operation<T> {
     }
 
     fn home(&self) -> PlaceId {
-        self.end.home()
+        self.end.control.id.home
     }
 }
 

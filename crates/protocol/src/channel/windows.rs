@@ -1,0 +1,235 @@
+//! What the home of a channel knows of places and of those who wait to receive; it touches no value.
+//!
+//! Apart from the buffer, so that it is compiled once and not for each type of values. Invariant: the reserved slots
+//! are those that are out or kept, of all places together.
+
+use super::home::{OperationId, SlotViolation};
+use crate::PlaceId;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The slots of one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    /// Slots that it has, or has used for values that are under way.
+    out: u32,
+    /// Slots that are kept for it, because values that used them have been received.
+    kept: u32,
+    /// Values of it in the buffer, whose slots will be kept for it.
+    buffered: u32,
+    /// It was asked to return them.
+    is_recalled: bool,
+    /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
+    /// was asked last. A receiver that takes them says nothing, so they are as many as a long run has values.
+    lent: u64,
+    /// It was asked to say when all that had gone there before are taken or put back: these.
+    settling: Option<u64>,
+}
+
+impl Window {
+    fn size(self) -> u32 {
+        self.out + self.kept + self.buffered
+    }
+
+    /// A value comes back: whether any was there. Those from before the question go first, though it may be a later
+    /// one: together they are never fewer than what can come back.
+    fn take_back(&mut self) -> bool {
+        let count = match &mut self.settling {
+            Some(before) if *before > 0 => before,
+            _ => &mut self.lent,
+        };
+        let is_there = *count > 0;
+        *count -= u64::from(is_there);
+        is_there
+    }
+}
+
+/// The slots of all places.
+#[derive(Clone, Debug)]
+pub(super) struct Windows {
+    here: PlaceId,
+    places: BTreeMap<PlaceId, Window>,
+    /// Slots that are out or kept, of all places.
+    reserved: u32,
+}
+
+impl Windows {
+    pub(super) fn new(here: PlaceId) -> Windows {
+        Windows { here, places: BTreeMap::new(), reserved: 0 }
+    }
+
+    /// Slots that are out or kept, of all places.
+    #[inline]
+    pub(super) fn reserved(&self) -> usize {
+        self.reserved as usize
+    }
+
+    /// Gives `place` so many slots.
+    pub(super) fn reserve(&mut self, place: PlaceId, slots: u32) {
+        self.places.entry(place).or_default().out += slots;
+        self.reserved += slots;
+    }
+
+    /// A value for which `place` had a slot has come.
+    ///
+    /// # Errors
+    /// It had none.
+    pub(super) fn use_slot(&mut self, place: PlaceId) -> Result<(), SlotViolation> {
+        self.with_slots(place, 1).map(|window| window.out -= 1)?;
+        self.reserved -= 1;
+        Ok(())
+    }
+
+    /// `place` returns slots that it has not used.
+    ///
+    /// # Errors
+    /// It does not have so many.
+    pub(super) fn return_slots(&mut self, place: PlaceId, slots: u32) -> Result<(), SlotViolation> {
+        let window = self.with_slots(place, slots)?;
+        window.out -= slots;
+        window.is_recalled = false;
+        self.reserved -= slots;
+        Ok(())
+    }
+
+    /// The window of a place that has as many slots out.
+    fn with_slots(&mut self, place: PlaceId, slots: u32) -> Result<&mut Window, SlotViolation> {
+        self.places.get_mut(&place).filter(|window| window.out >= slots).ok_or(SlotViolation)
+    }
+
+    /// A value for which `place` had a slot goes into the buffer.
+    pub(super) fn note_buffered(&mut self, place: PlaceId) {
+        self.places.entry(place).or_default().buffered += 1;
+    }
+
+    /// A value of `place` has left the buffer.
+    pub(super) fn note_received(&mut self, place: PlaceId) {
+        if let Some(window) = self.places.get_mut(&place) {
+            window.buffered = window.buffered.saturating_sub(1);
+        }
+    }
+
+    /// Keeps a slot for `place`; as many as are announced to it, when what is kept is half of all.
+    pub(super) fn keep(&mut self, place: PlaceId) -> Option<u32> {
+        let window = self.places.get_mut(&place).filter(|window| !window.is_recalled)?;
+        window.kept += 1;
+        self.reserved += 1;
+        if 2 * window.kept < window.size() {
+            return None;
+        }
+        let slots = std::mem::take(&mut window.kept);
+        window.out += slots;
+        Some(slots)
+    }
+
+    /// Takes all kept slots from their places, because they are needed, or because there are to be none; how many.
+    pub(super) fn take_idle(&mut self) -> u32 {
+        let kept: u32 = self.places.values_mut().map(|window| std::mem::take(&mut window.kept)).sum();
+        self.reserved -= kept;
+        kept
+    }
+
+    /// The other places that have slots and were not asked for them; now they are.
+    pub(super) fn recall(&mut self) -> Vec<PlaceId> {
+        let here = self.here;
+        let others = self.places.iter_mut().filter(|(place, window)| **place != here && window.out > 0);
+        let ask = |(place, window): (&PlaceId, &mut Window)| {
+            (!std::mem::replace(&mut window.is_recalled, true)).then_some(*place)
+        };
+        others.filter_map(ask).collect()
+    }
+
+    /// The other places that have slots; they are asked for them, again if they were.
+    pub(super) fn recall_all(&mut self) -> Vec<PlaceId> {
+        let here = self.here;
+        let others = self.places.iter_mut().filter(|(place, window)| **place != here && window.out > 0);
+        let recall = |(place, window): (&PlaceId, &mut Window)| {
+            window.is_recalled = true;
+            *place
+        };
+        others.map(recall).collect()
+    }
+
+    /// Notes that a value goes where it may come back from.
+    pub(super) fn lend(&mut self, place: PlaceId) {
+        self.places.entry(place).or_default().lent += 1;
+    }
+
+    /// A value comes back from `place`: whether any was there.
+    pub(super) fn take_back(&mut self, place: PlaceId) -> bool {
+        self.places.get_mut(&place).is_some_and(Window::take_back)
+    }
+
+    /// A value that went to an operation of this place cannot come back any more.
+    pub(super) fn forget_lent(&mut self) {
+        if let Some(window) = self.places.get_mut(&self.here) {
+            window.lent = window.lent.saturating_sub(1);
+        }
+    }
+
+    /// The other places from which values may come back and which were not asked; now they are.
+    pub(super) fn settle(&mut self) -> Vec<PlaceId> {
+        let here = self.here;
+        let open = |(place, window): &(&PlaceId, &mut Window)| {
+            **place != here && window.lent > 0 && window.settling.is_none()
+        };
+        let settle = |(place, window): (&PlaceId, &mut Window)| {
+            (window.lent, window.settling) = (0, Some(window.lent));
+            *place
+        };
+        self.places.iter_mut().filter(open).map(settle).collect()
+    }
+
+    /// Each value that had gone to `place` when it was asked has been taken or put back.
+    pub(super) fn settled(&mut self, place: PlaceId) {
+        if let Some(window) = self.places.get_mut(&place) {
+            window.settling = None;
+        }
+    }
+
+    /// Whether no value is under way, in either direction.
+    pub(super) fn are_quiet(&self) -> bool {
+        let is_quiet = |window: &Window| window.out == 0 && window.lent == 0 && window.settling.is_none();
+        self.places.values().all(is_quiet)
+    }
+
+    /// Forgets a place that is dead.
+    pub(super) fn remove(&mut self, place: PlaceId) {
+        if let Some(window) = self.places.remove(&place) {
+            self.reserved -= window.out + window.kept;
+        }
+    }
+}
+
+/// Those who wait to receive, the longest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Receivers(VecDeque<OperationId>);
+
+impl Receivers {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn push(&mut self, id: OperationId) {
+        self.0.push_back(id);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<OperationId> {
+        self.0.pop_front()
+    }
+
+    /// Forgets one: whether it was there.
+    pub(super) fn remove(&mut self, id: OperationId) -> bool {
+        let found = self.0.iter().position(|other| *other == id);
+        found.and_then(|found| self.0.remove(found)).is_some()
+    }
+
+    pub(super) fn remove_place(&mut self, place: PlaceId) {
+        self.0.retain(|id| id.place != place);
+    }
+}
