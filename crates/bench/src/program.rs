@@ -355,8 +355,8 @@ fn python_with(folder: &WorkFolder, module: &'static str) -> Result<Command, Mis
 fn hartree_fock(folder: &WorkFolder, molecule: &str, basis: &str) -> Result<Command, Missing> {
     let mut command = python_with(folder, "pyscf")?;
     let text = match molecule {
-        "benzene" => include_str!("../../../data/molecules/benzene.inp"),
-        "aspirin" => include_str!("../../../data/molecules/aspirin.inp"),
+        "benzene" => include_str!("../../../apps/hf/data/molecules/benzene.inp"),
+        "aspirin" => include_str!("../../../apps/hf/data/molecules/aspirin.inp"),
         other => return Err(Missing::new(format!("there is no molecule {other}"), "name one that there is")),
     };
     let atoms = folder.lay(&format!("{molecule}.inp"), text)?;
