@@ -23,7 +23,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is printed at the end of a run, to standard error; [`Report::ALL`] has the names.
+/// What is printed at the end of a run, to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// Calls and bytes by call site.
