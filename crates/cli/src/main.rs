@@ -114,9 +114,12 @@ fn command() -> Command {
 }
 
 fn main() -> ExitCode {
-    isles::serve_if_joined();
-    let whole = command();
-    let matches = match usage::matches(&whole, words::for_clap(&whole, std::env::args_os().collect())) {
+    let (whole, words) = (command(), std::env::args_os().collect::<Vec<_>>());
+    // A program that this one becomes is a place, or a rank of MPI, itself.
+    if !words::are_passed_on(&whole, &words) {
+        isles::serve_if_joined();
+    }
+    let matches = match usage::matches(&whole, words::for_clap(&whole, words)) {
         Ok(matches) => matches,
         Err(code) => return code,
     };

@@ -14,13 +14,23 @@ pub const PASSED_ON: [&str; 4] = ["run", "calibrate", "power", "repro"];
 /// What `isles sweep` does not know itself is for the application, and goes behind `--`. Help for a command of another
 /// program is asked of that: `isles help run bc` becomes `isles run bc --help`.
 pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
-    let verb = words.iter().skip(1).position(|word| whole.find_subcommand(word).is_some() || word == "help");
-    let Some(verb) = verb.map(|at| at + 1) else { return words };
+    let Some(verb) = verb(whole, &words) else { return words };
     match words[verb].to_str() {
         Some("sweep") => application_last(whole, words, verb),
         Some("help") => help_of_another(words, verb),
         _ => words,
     }
+}
+
+/// Whether another program reads what stands behind the verb of `words`.
+pub fn are_passed_on(whole: &Command, words: &[OsString]) -> bool {
+    verb(whole, words).and_then(|at| words[at].to_str()).is_some_and(|verb| PASSED_ON.contains(&verb))
+}
+
+/// Where the verb stands among `words`.
+fn verb(whole: &Command, words: &[OsString]) -> Option<usize> {
+    let is_verb = |word: &OsString| whole.find_subcommand(word).is_some() || word == "help";
+    words.iter().skip(1).position(is_verb).map(|at| at + 1)
 }
 
 fn help_of_another(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
@@ -87,6 +97,22 @@ mod tests {
         for line in ["isles sweep --app bc --help", "isles run bc --graph karate", "isles", "isles --version"]
         {
             assert_eq!(sorted(line), line);
+        }
+    }
+
+    #[test]
+    fn only_words_behind_a_verb_of_another_program_are_passed_on() {
+        let are_passed_on = |line: &str| {
+            let words: Vec<_> = line.split(' ').map(Into::into).collect();
+            super::are_passed_on(&crate::command(), &words)
+        };
+        for line in ["isles run bc", "isles --color never run bc", "isles repro --list", "isles calibrate"] {
+            assert!(are_passed_on(line), "{line}");
+        }
+        for line in
+            ["isles", "isles launch -- run", "isles sweep --app bc", "isles help run bc", "isles list"]
+        {
+            assert!(!are_passed_on(line), "{line}");
         }
     }
 
