@@ -75,7 +75,7 @@ impl Drop for MpiBlock {
 enum Postponed {
     Message(HandlerId, AlignedBytes),
     /// With the bytes of its record.
-    Block(HandlerId, BlockBytes, Option<OpenRequest>, usize),
+    Block(HandlerId, OpenRequest<BlockBytes>, usize),
 }
 
 /// What is known of a place with which there was talk.
@@ -90,13 +90,6 @@ struct RemotePlace {
     last_sent: Option<Instant>,
     bucket: TokenBucket,
     next_tag: u32,
-}
-
-/// What the library sends.
-#[expect(dead_code, reason = "it is the library that reads it")]
-enum SentBytes {
-    Frame(Vec<u8>),
-    Block(BlockBytes),
 }
 
 #[derive(Default)]
@@ -117,8 +110,9 @@ pub struct MpiEndpoint {
     peers: RefCell<Vec<Option<Box<RemotePlace>>>>,
     /// The places to which something is to be sent, each once.
     dirty: RefCell<Vec<PlaceId>>,
-    /// What the library sends now, and needs the memory of.
-    sending: RefCell<Vec<(Option<OpenRequest>, SentBytes)>>,
+    /// What the library sends now.
+    sent_frames: RefCell<Vec<OpenRequest<Vec<u8>>>>,
+    sent_blocks: RefCell<Vec<OpenRequest<BlockBytes>>>,
     /// The places and classes that wait for a block.
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
@@ -148,7 +142,8 @@ impl MpiEndpoint {
             bell,
             peers: RefCell::new(peers),
             dirty: RefCell::default(),
-            sending: RefCell::default(),
+            sent_frames: RefCell::default(),
+            sent_blocks: RefCell::default(),
             stalled: RefCell::default(),
             blocks: Rc::default(),
             dropped: Rc::default(),
@@ -242,8 +237,8 @@ impl MpiEndpoint {
     fn send_frame(&self, place: PlaceId, peer: &mut RemotePlace, class: Class) {
         let returned = peer.credit.take_owed();
         let bytes = peer.frames[tag_of(class) as usize].finish(returned);
-        let request = self.library.send_frame(&bytes, place.0, tag_of(class));
-        self.keep(Some(request), SentBytes::Frame(bytes));
+        let request = self.library.send_frame(bytes, place.0, tag_of(class));
+        self.keep(request, &self.sent_frames);
         let now = Instant::now();
         let silence = peer.last_sent.replace(now).map_or(Duration::MAX, |last| now - last);
         if let Some(bell) = &self.bell {
@@ -251,9 +246,10 @@ impl MpiEndpoint {
         }
     }
 
-    fn keep(&self, mut request: Option<OpenRequest>, payload: SentBytes) {
+    /// Keeps a request among others unless it is done.
+    fn keep<B>(&self, mut request: OpenRequest<B>, others: &RefCell<Vec<OpenRequest<B>>>) {
         if !self.library.is_done(&mut request) {
-            self.sending.borrow_mut().push((request, payload));
+            others.borrow_mut().push(request);
         }
     }
 
@@ -276,7 +272,8 @@ impl MpiEndpoint {
                 self.send_frame(place, &mut peer, Class::Control);
             }
         }
-        self.sending.borrow_mut().retain_mut(|(request, _)| !self.library.is_done(request));
+        self.sent_frames.borrow_mut().retain_mut(|request| !self.library.is_done(request));
+        self.sent_blocks.borrow_mut().retain_mut(|request| !self.library.is_done(request));
     }
 
     /// Takes in a frame; how many messages were handed on.
@@ -332,7 +329,7 @@ impl MpiEndpoint {
                 memory.bytes_mut().copy_from_slice(content);
                 let bytes = record_bytes(content.len());
                 if is_behind {
-                    let block = Postponed::Block(handler, memory, None, bytes);
+                    let block = Postponed::Block(handler, OpenRequest::done(memory), bytes);
                     peer.waiting[tag_of(class) as usize].push_back(block);
                     return 0;
                 }
@@ -348,9 +345,8 @@ impl MpiEndpoint {
                     self.condemn(source);
                     return 0;
                 };
-                let mut memory = self.blocks.take(len);
-                let request = self.library.receive_block(memory.bytes_mut(), source.0, tag);
-                let block = Postponed::Block(handler, memory, Some(request), BLOCK_RECORD_BYTES);
+                let request = self.library.receive_block(self.blocks.take(len), source.0, tag);
+                let block = Postponed::Block(handler, request, BLOCK_RECORD_BYTES);
                 peer.waiting[tag_of(class) as usize].push_back(block);
             }
         }
@@ -390,7 +386,8 @@ impl MpiEndpoint {
                         count += 1;
                         continue;
                     }
-                    Postponed::Block(handler, memory, _, bytes) => {
+                    Postponed::Block(handler, request, bytes) => {
+                        let memory = request.into_bytes().expect("`next_waiting` returns what is here");
                         (handler, self.block_of(source, memory), bytes)
                     }
                 };
@@ -409,7 +406,7 @@ impl MpiEndpoint {
     fn next_waiting(&self, source: PlaceId, class: Class) -> Option<Postponed> {
         let mut peer = self.peer(source);
         let waiting = &mut peer.waiting[tag_of(class) as usize];
-        if let Postponed::Block(_, _, request, _) = waiting.front_mut()?
+        if let Postponed::Block(_, request, _) = waiting.front_mut()?
             && !self.library.is_done(request)
         {
             return None;
@@ -430,7 +427,7 @@ impl MpiEndpoint {
     fn has_stalled(&self) -> bool {
         self.stalled.borrow().iter().any(|(source, class)| {
             match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {
-                Some(Postponed::Block(_, _, request, _)) => self.library.is_done(request),
+                Some(Postponed::Block(_, request, _)) => self.library.is_done(request),
                 Some(Postponed::Message(..)) => true,
                 None => false,
             }
@@ -439,7 +436,9 @@ impl MpiEndpoint {
 
     /// Whether the library has something to do that it does only while it is called.
     fn is_moving(&self) -> bool {
-        !self.sending.borrow().is_empty() || !self.stalled.borrow().is_empty()
+        !self.sent_frames.borrow().is_empty()
+            || !self.sent_blocks.borrow().is_empty()
+            || !self.stalled.borrow().is_empty()
     }
 
     /// Whether all others have said that they send nothing more, as far as they do.
@@ -458,7 +457,7 @@ impl MpiEndpoint {
             }
             self.progress(Inbound::All, &mut |arrival| drop(arrival));
             if barrier.is_none() && !self.is_moving() && self.have_others_left() {
-                barrier = Some(Some(self.library.begin_barrier()));
+                barrier = Some(self.library.begin_barrier());
             }
             if barrier.as_mut().is_some_and(|barrier| self.library.is_done(barrier)) {
                 return;
@@ -572,8 +571,8 @@ impl Endpoint for MpiEndpoint {
         peer.credit.send_block(len as u64);
         peer.frames[tag_of(class) as usize].add_block(handler, len as u64, tag);
         self.send_frame(to, &mut peer, class);
-        let request = self.library.send_block(memory.bytes(), to.0, tag);
-        self.keep(Some(request), SentBytes::Block(memory));
+        let request = self.library.send_block(memory, to.0, tag);
+        self.keep(request, &self.sent_blocks);
         Ok(())
     }
 
@@ -584,17 +583,15 @@ impl Endpoint for MpiEndpoint {
         let tag = (inbound == Inbound::Control).then_some(tag_of(Class::Control));
         let mut looks = if self.was_away() { 2 } else { 1 };
         for _ in 0..FRAMES_MAX {
-            let Some(matched) = self.library.match_frame(tag) else {
+            let Some(frame) = self.library.take_frame(tag) else {
                 looks -= 1;
                 if looks == 0 {
                     break;
                 }
                 continue;
             };
-            let mut bytes = AlignedBytes::new(matched.len);
-            self.library.take_frame(bytes.bytes_mut());
-            let class = if matched.tag == tag_of(Class::Control) { Class::Control } else { Class::Data };
-            count += self.take_in(PlaceId(matched.from), class, bytes.bytes(), deliver);
+            let class = if frame.tag == tag_of(Class::Control) { Class::Control } else { Class::Data };
+            count += self.take_in(PlaceId(frame.from), class, frame.bytes.bytes(), deliver);
         }
         self.flush();
         self.looked.set(self.start.elapsed());

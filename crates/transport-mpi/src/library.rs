@@ -1,10 +1,11 @@
 //! The MPI library, as the shim binds it.
 //!
 //! The only file with unsafe code of this crate. Errors of the library are not for the program: MPI does not say what
-//! still works after one, so the run ends with a line, everywhere. Invariant: buffers of open requests are kept by who
-//! began them, until [`Library::is_done`] says that they are done.
+//! still works after one, so the run ends with a line, everywhere. Invariant: an open request owns
+//! its bytes, so that no safe function hands memory to the library and relies on its caller.
 
-use isles_transport::notice;
+use crate::block::BlockBytes;
+use isles_transport::{AlignedBytes, notice};
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
@@ -58,16 +59,47 @@ impl fmt::Display for MpiError {
 
 impl std::error::Error for MpiError {}
 
-/// An open request of the library.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OpenRequest(c_int);
+/// A request of the library, and the bytes that it sends or receives, on the heap.
+///
+/// It owns the bytes until it is done, so nobody reads or frees them meanwhile. Dropped before, it leaves them to the
+/// library for ever.
+#[derive(Debug)]
+pub(crate) struct OpenRequest<B> {
+    /// In the table of the shim, while the request is open.
+    slot: Option<c_int>,
+    /// Until they are taken.
+    bytes: Option<B>,
+}
 
-/// A frame that was taken out of the library's queue, and is to be read next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Matched {
+impl<B> OpenRequest<B> {
+    fn new(slot: c_int, bytes: B) -> Self {
+        OpenRequest { slot: Some(slot), bytes: Some(bytes) }
+    }
+
+    /// A request that is done: nothing had to be moved.
+    pub(crate) fn done(bytes: B) -> Self {
+        OpenRequest { slot: None, bytes: Some(bytes) }
+    }
+
+    /// The bytes, if the request is done.
+    pub(crate) fn into_bytes(mut self) -> Option<B> {
+        if self.slot.is_none() { self.bytes.take() } else { None }
+    }
+}
+
+impl<B> Drop for OpenRequest<B> {
+    fn drop(&mut self) {
+        if self.slot.is_some() {
+            std::mem::forget(self.bytes.take());
+        }
+    }
+}
+
+/// A frame that has arrived.
+pub(crate) struct ReceivedFrame {
     pub(crate) from: u32,
     pub(crate) tag: u32,
-    pub(crate) len: usize,
+    pub(crate) bytes: AlignedBytes,
 }
 
 /// The library, begun; it belongs to one thread.
@@ -165,52 +197,83 @@ impl Library {
     /// Sends bytes to another rank, which receives as many, and waits until they are on their way; where nothing else
     /// is under way: before or after a run.
     pub fn send(&self, bytes: &[u8], to: u32) {
-        let request = self.send_block(bytes, to, APART);
-        self.complete(request);
+        // NEED: the library is C.
+        // SOUND: the bytes are borrowed until the request is done.
+        let slot = unsafe { self.begin_to_send_block(bytes, to, APART) };
+        self.complete(slot);
     }
 
     /// Waits for the bytes that another rank sends by [`Library::send`]; they are as many as `bytes`.
     pub fn receive(&self, bytes: &mut [u8], from: u32) {
-        let request = self.receive_block(bytes, from, APART);
-        self.complete(request);
+        // NEED: the library is C.
+        // SOUND: the bytes are borrowed until the request is done.
+        let slot = unsafe { self.begin_to_receive_block(bytes, from, APART) };
+        self.complete(slot);
     }
 
-    fn complete(&self, request: OpenRequest) {
-        let mut request = Some(request);
+    fn complete(&self, slot: c_int) {
+        let mut request = OpenRequest::new(slot, ());
         while !self.is_done(&mut request) {
             std::thread::yield_now();
         }
     }
 
-    /// Begins to send a frame. `bytes` must stay until the request is done.
-    pub(crate) fn send_frame(&self, bytes: &[u8], to: u32, tag: u32) -> OpenRequest {
+    /// Begins to send a frame.
+    pub(crate) fn send_frame(&self, bytes: Vec<u8>, to: u32, tag: u32) -> OpenRequest<Vec<u8>> {
         let mut slot = 0;
         // NEED: the library is C.
-        // SOUND: the caller keeps the bytes until the request is done.
+        // SOUND: the bytes are on the heap, where the request keeps them until it is done.
         let code = unsafe {
             shim_send_frame(bytes.as_ptr().cast(), bytes.len() as c_int, to as c_int, tag as c_int, &mut slot)
         };
         self.check(code, "a message");
-        OpenRequest(slot)
+        OpenRequest::new(slot, bytes)
     }
 
-    /// Begins to send a block, as [`Library::send_frame`].
-    pub(crate) fn send_block(&self, bytes: &[u8], to: u32, tag: u32) -> OpenRequest {
+    /// Begins to send a block.
+    pub(crate) fn send_block(&self, bytes: BlockBytes, to: u32, tag: u32) -> OpenRequest<BlockBytes> {
+        // NEED: the library is C.
+        // SOUND: the bytes are on the heap, where the request keeps them until it is done.
+        let slot = unsafe { self.begin_to_send_block(bytes.bytes(), to, tag) };
+        OpenRequest::new(slot, bytes)
+    }
+
+    /// Begins to receive a block, as long as `bytes`, into them.
+    pub(crate) fn receive_block(
+        &self,
+        mut bytes: BlockBytes,
+        from: u32,
+        tag: u32,
+    ) -> OpenRequest<BlockBytes> {
+        // NEED: the library is C.
+        // SOUND: the bytes are on the heap, where the request keeps them until it is done.
+        let slot = unsafe { self.begin_to_receive_block(bytes.bytes_mut(), from, tag) };
+        OpenRequest::new(slot, bytes)
+    }
+
+    /// The slot of a request that sends a block.
+    ///
+    /// # Safety
+    /// The bytes stay where and what they are until the request is done.
+    unsafe fn begin_to_send_block(&self, bytes: &[u8], to: u32, tag: u32) -> c_int {
         let mut slot = 0;
         // NEED: the library is C.
-        // SOUND: the caller keeps the bytes until the request is done.
+        // SOUND: by the contract.
         let code = unsafe {
             shim_send_block(bytes.as_ptr().cast(), bytes.len() as c_int, to as c_int, tag as c_int, &mut slot)
         };
         self.check(code, "a large message");
-        OpenRequest(slot)
+        slot
     }
 
-    /// Begins to receive a block into `bytes`, which must stay, and which nobody reads until the request is done.
-    pub(crate) fn receive_block(&self, bytes: &mut [u8], from: u32, tag: u32) -> OpenRequest {
+    /// The slot of a request that receives a block.
+    ///
+    /// # Safety
+    /// The bytes stay where they are, and nobody else reads or writes them, until the request is done.
+    unsafe fn begin_to_receive_block(&self, bytes: &mut [u8], from: u32, tag: u32) -> c_int {
         let mut slot = 0;
         // NEED: the library is C.
-        // SOUND: the caller keeps the bytes where they are, and reads them only when the request is done.
+        // SOUND: by the contract.
         let code = unsafe {
             shim_receive_block(
                 bytes.as_mut_ptr().cast(),
@@ -221,19 +284,19 @@ impl Library {
             )
         };
         self.check(code, "a large message");
-        OpenRequest(slot)
+        slot
     }
 
-    /// Whether a request is done, which is gone then.
-    pub(crate) fn is_done(&self, request: &mut Option<OpenRequest>) -> bool {
-        let Some(OpenRequest(slot)) = request else { return true };
+    /// Whether a request is done, which the library then knows no more.
+    pub(crate) fn is_done<B>(&self, request: &mut OpenRequest<B>) -> bool {
+        let Some(slot) = request.slot else { return true };
         let mut done = 0;
         // NEED: the library is C.
         // SOUND: the slot is open, because only this function closes it, and takes it away then.
-        let code = unsafe { shim_test(*slot, &mut done) };
+        let code = unsafe { shim_test(slot, &mut done) };
         self.check(code, "a message under way");
         if done != 0 {
-            *request = None;
+            request.slot = None;
         }
         done != 0
     }
@@ -248,33 +311,33 @@ impl Library {
         found != 0
     }
 
-    /// Takes the oldest frame with `tag`, or with any, out of the queue; [`Library::take_frame`] must follow.
-    pub(crate) fn match_frame(&self, tag: Option<u32>) -> Option<Matched> {
+    /// Takes the oldest frame with `tag`, or with any, if one has arrived.
+    pub(crate) fn take_frame(&self, tag: Option<u32>) -> Option<ReceivedFrame> {
         let (mut found, mut from, mut its_tag, mut len) = (0, 0, 0, 0);
         // NEED: the library is C.
         // SOUND: the pointers are to live integers.
         let code =
             unsafe { shim_match_frame(tag_or_any(tag), &mut found, &mut from, &mut its_tag, &mut len) };
         self.check(code, "what arrives");
-        (found != 0).then_some(Matched { from: from as u32, tag: its_tag as u32, len: len as usize })
-    }
-
-    /// Reads the frame that was matched last, which is as long as `bytes`.
-    pub(crate) fn take_frame(&self, bytes: &mut [u8]) {
+        if found == 0 {
+            return None;
+        }
+        let mut bytes = AlignedBytes::new(len as usize);
         // NEED: the library is C.
-        // SOUND: the frame is as long as the bytes, says `match_frame`.
-        let code = unsafe { shim_take_frame(bytes.as_mut_ptr().cast(), bytes.len() as c_int) };
+        // SOUND: there is room for the frame, which was matched just now.
+        let code = unsafe { shim_take_frame(bytes.bytes_mut().as_mut_ptr().cast(), len) };
         self.check(code, "a message");
+        Some(ReceivedFrame { from: from as u32, tag: its_tag as u32, bytes })
     }
 
     /// Begins to wait until all ranks have begun to.
-    pub(crate) fn begin_barrier(&self) -> OpenRequest {
+    pub(crate) fn begin_barrier(&self) -> OpenRequest<()> {
         let mut slot = 0;
         // NEED: the library is C.
         // SOUND: the pointer is to a live integer.
         let code = unsafe { shim_begin_barrier(&mut slot) };
         self.check(code, "the end of the run");
-        OpenRequest(slot)
+        OpenRequest::new(slot, ())
     }
 
     /// Lets `call` be called with the exit code when this process exits in good order, by the thread that exits; once.
