@@ -339,7 +339,7 @@ impl<V> ChannelHome<V> {
     /// A place returns slots that it has not used.
     ///
     /// # Errors
-    /// It does not have so many.
+    /// `place` has fewer than `slots`.
     pub fn return_slots(
         &mut self,
         place: PlaceId,

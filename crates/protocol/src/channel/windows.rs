@@ -63,7 +63,7 @@ impl Windows {
         self.reserved as usize
     }
 
-    /// Gives `place` so many slots.
+    /// Reserves `slots` for `place`.
     pub(super) fn reserve(&mut self, place: PlaceId, slots: u32) {
         self.places.entry(place).or_default().out += slots;
         self.reserved += slots;
@@ -82,7 +82,7 @@ impl Windows {
     /// `place` returns slots that it has not used.
     ///
     /// # Errors
-    /// It does not have so many.
+    /// `place` has fewer than `slots`.
     pub(super) fn return_slots(&mut self, place: PlaceId, slots: u32) -> Result<(), SlotViolation> {
         let window = self.with_slots(place, slots)?;
         window.out -= slots;

@@ -36,7 +36,7 @@ pub(super) enum Head {
     Close,
     /// To the home: how many values it holds is wanted.
     Count(u64),
-    /// The value is in the buffer or received; with so many slots.
+    /// The value is in the buffer or received; with the number of slots that come along.
     Accepted(u64, u32),
     /// The channel is closed.
     Refused(u64),

@@ -12,7 +12,7 @@ use crate::tree::{File, Tree};
 /// The mean sentence of a page has less words than this.
 const WORDS_UNDER: usize = 20;
 
-/// A paragraph, or an item of a list, has at most so many words.
+/// The most words of a paragraph, or of an item of a list.
 const PARAGRAPH_WORDS_MAX: usize = 120;
 
 /// The mean is cut to tenths, so that the list of exceptions can hold it.
@@ -132,7 +132,7 @@ mod tests {
     use super::super::{found, ratchet};
     use super::{check, sentences};
 
-    /// A sentence of so many words.
+    /// Returns a sentence of this number of words.
     fn sentence(words: usize) -> String {
         format!("W{}.\n", " w".repeat(words - 1))
     }
