@@ -6,8 +6,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
-use crate::local::Local;
-use crate::task::Injector;
+use crate::local::{Attachment, Local};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
 use isles_transport::Work;
@@ -16,11 +15,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use std::{mem, ptr};
 
 /// A number of cycles of the core that a place runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -200,9 +199,9 @@ impl Timers {
 pub struct Sleep {
     time: Duration,
     timer: Option<TimerId>,
-    /// The place that it was made at, and what is that place's only in the whole process.
+    /// The place that it was made at, and in which run.
     place: PlaceId,
-    owner: &'static Injector,
+    attachment: Attachment,
     /// A clock is one of a place.
     unsent: PhantomData<Rc<()>>,
 }
@@ -220,7 +219,7 @@ pub fn sleep(limit: Duration) -> Sleep {
         time: local.clock().now().saturating_add(limit),
         timer: None,
         place: local.here(),
-        owner: local.injector(),
+        attachment: local.attachment(),
         unsent: PhantomData,
     })
 }
@@ -228,7 +227,7 @@ pub fn sleep(limit: Duration) -> Sleep {
 impl Sleep {
     /// Whether it was made at this place, in this run.
     fn is_of(&self, local: &Local) -> bool {
-        ptr::eq(self.owner, local.injector())
+        self.attachment == local.attachment()
     }
 
     #[cold]

@@ -6,6 +6,7 @@
 //!
 //! What it does not know: which transport carries the messages, and what a program computes.
 
+mod attachment;
 mod backlog;
 mod clock;
 mod outbox;
@@ -17,6 +18,7 @@ mod services;
 pub mod told;
 mod worker;
 
+pub(crate) use attachment::Attachment;
 pub use clock::Clock;
 pub(crate) use send::{Encode, Sent, Unsent};
 pub(crate) use services::{Handler, Inquiry, Service, dispatch};
@@ -44,6 +46,7 @@ use std::time::Duration;
 /// The state of one place.
 pub struct Local {
     here: PlaceId,
+    attachment: Attachment,
     places: u32,
     endpoint: Box<dyn Endpoint>,
     /// The bounds of the endpoint.
@@ -153,6 +156,7 @@ impl Local {
         let injector = Injector::leak(endpoint.unparker());
         Rc::new(Local {
             here: endpoint.here(),
+            attachment: Attachment::next(),
             places: endpoint.places(),
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
@@ -245,6 +249,12 @@ impl Local {
     #[inline]
     pub fn here(&self) -> PlaceId {
         self.here
+    }
+
+    /// What this place has in common with no other, and with none of another run.
+    #[inline]
+    pub(crate) fn attachment(&self) -> Attachment {
+        self.attachment
     }
 
     /// How many places the run has.
