@@ -30,7 +30,7 @@ use crate::finish::{FinishTable, Scope};
 use crate::handle::WordTable;
 use crate::run::process;
 use crate::run::report::{RunState, Totals};
-use crate::task::{Injector, Pool, Priority, TaskRef};
+use crate::task::{Injector, Pool, Priority, TaskMemory, TaskRef};
 use crate::time::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
@@ -59,8 +59,6 @@ pub struct Local {
     pub(crate) draws_spans: bool,
     /// The machine can bring one message to several places at once.
     pub(crate) offers_multicast: bool,
-    injector: &'static Injector,
-    pool: Pool,
     clock: Clock,
     ready: RefCell<ReadyQueue>,
     /// What was taken in and has not begun.
@@ -101,6 +99,8 @@ pub struct Local {
     probe: OnceCell<Box<Probe>>,
     /// On a modelled chip that is observed: clock, voltage and power of the core.
     core_values: Cell<[u64; 3]>,
+    /// Goes last, after all that may hold wakers.
+    tasks: TaskMemory,
 }
 
 thread_local! {
@@ -153,7 +153,7 @@ impl Local {
     /// The state of the place that `endpoint` attaches.
     pub fn new(endpoint: Box<dyn Endpoint>, clock: Clock) -> Rc<Local> {
         process::watch_forks();
-        let injector = Injector::leak(endpoint.unparker());
+        let tasks = TaskMemory::new(endpoint.unparker());
         Rc::new(Local {
             here: endpoint.here(),
             attachment: Attachment::next(),
@@ -170,8 +170,6 @@ impl Local {
             timers: Timers::default(),
             run: RunState::default(),
             endpoint,
-            injector,
-            pool: Pool::default(),
             clock,
             ready: RefCell::default(),
             backlog: Backlog::default(),
@@ -193,6 +191,7 @@ impl Local {
             others: OnceCell::new(),
             probe: OnceCell::new(),
             core_values: Cell::default(),
+            tasks,
         })
     }
 
@@ -276,13 +275,13 @@ impl Local {
     /// The way back in for tasks that are woken.
     #[inline]
     pub(crate) fn injector(&self) -> &'static Injector {
-        self.injector
+        self.tasks.injector
     }
 
     /// The memory of the place's tasks.
     #[inline]
     pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
+        &self.tasks.pool
     }
 
     /// The attachment to the other places.
@@ -328,7 +327,7 @@ impl Local {
     {
         // NEED: a task of any lifetime.
         // SOUND: by the contract.
-        let task = unsafe { TaskRef::new(future, scope, site, priority, (self.injector, &self.pool)) };
+        let task = unsafe { TaskRef::new(future, scope, site, priority, (self.injector(), self.pool())) };
         self.ready(task, priority);
     }
 }

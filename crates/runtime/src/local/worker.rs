@@ -118,7 +118,7 @@ impl Local {
     fn take_woken(&self) -> usize {
         // NEED: other threads leave memory for the pool.
         // SOUND: injector and pool are this place's, and so is the thread.
-        let woken = unsafe { self.injector.take(&self.pool) };
+        let woken = unsafe { self.injector().take(self.pool()) };
         for task in &woken {
             self.ready(*task, task.header().priority());
         }
@@ -190,7 +190,7 @@ impl Local {
     fn poll(&self, task: TaskRef) -> Option<Ended> {
         // NEED: a task gives its memory back to the pool of its place.
         // SOUND: the tasks in the queues of a place are its own, and so is the thread.
-        unsafe { task.run(&self.pool) }
+        unsafe { task.run(self.pool()) }
     }
 
     /// Tells the finish of `scope` that one of its tasks has ended.
@@ -274,7 +274,7 @@ impl Local {
         debug_assert!(!self.has_ready() && self.suspended.borrow().list().is_empty());
         // NEED: other threads leave memory for the pool.
         // SOUND: injector and pool are this place's, and so is the thread; `drop_tasks` has left no task.
-        unsafe { self.injector.close(&self.pool) };
+        unsafe { self.injector().close(self.pool()) };
     }
 
     /// The waiting tasks of this place, by site, with how many there are of each; for reports.

@@ -5,14 +5,12 @@
 //! of `worker`; what its end means to a finish is the business of whoever reads [`Ended`].
 
 use super::injector::Injector;
-use super::pool;
 use super::pool::Pool;
 use super::state::{AfterPoll, TaskState};
-use super::sync::alloc;
 use crate::call::site::{SiteCell, SiteNumber};
 use crate::error::{Error, panic};
 use crate::finish::Scope;
-use std::alloc::{Layout, handle_alloc_error};
+use std::alloc::Layout;
 use std::cell::Cell;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -131,7 +129,7 @@ impl TaskRef {
         };
         let (state, listed) = (TaskState::scheduled(), Cell::new(UNLISTED));
         let header = TaskHeader { state, kind, injector, scope, site: site.number(), listed };
-        let cell = take_memory(const { Layout::new::<TaskCell<F>>() }, pool).cast::<TaskCell<F>>();
+        let cell = pool.take(const { Layout::new::<TaskCell<F>>() }).cast::<TaskCell<F>>();
         // NEED: the memory of a cell is uninitialised.
         // SOUND: it has the layout of the cell, and is ours.
         unsafe { cell.write(TaskCell { header, future: ManuallyDrop::new(future) }) };
@@ -215,15 +213,10 @@ impl TaskRef {
     /// As for `run`, the future is dropped, and there is no reference any more.
     #[inline]
     unsafe fn free_to(self, pool: &Pool) {
-        if pool::fits(self.header().kind.layout) {
-            // NEED: the memory goes back by hand.
-            // SOUND: by the contract.
-            unsafe { pool.give_back(self.0.cast()) };
-        } else {
-            // NEED: as above.
-            // SOUND: as above.
-            unsafe { self.free() };
-        }
+        let layout = self.header().kind.layout;
+        // NEED: the memory goes back by hand.
+        // SOUND: by the contract.
+        unsafe { pool.free(self.0.cast(), layout) };
     }
 
     /// Drops the place's reference to a task that is over and was to be queued.
@@ -324,15 +317,4 @@ unsafe fn drop_future<F>(task: NonNull<TaskHeader>) {
     if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(drop_it)) {
         panic::discard(payload);
     }
-}
-
-/// Memory for a cell: from the pool of its place, if it fits.
-#[inline]
-fn take_memory(layout: Layout, pool: &Pool) -> NonNull<u8> {
-    if pool::fits(layout) {
-        return pool.take(layout);
-    }
-    // NEED: a large cell is allocated by its erased layout.
-    // SOUND: a cell holds a header, so its size is not zero.
-    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
 }

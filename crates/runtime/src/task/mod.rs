@@ -13,5 +13,5 @@ mod tests;
 
 pub use cell::Priority;
 pub(crate) use cell::{Ended, TaskRef};
-pub(crate) use injector::Injector;
+pub(crate) use injector::{Injector, TaskMemory};
 pub(crate) use pool::Pool;

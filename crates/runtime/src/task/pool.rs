@@ -53,6 +53,8 @@ const _: () = assert!(size_of::<PoolChunk>() <= CELL_UNIT);
 #[derive(Default)]
 pub(crate) struct Pool {
     classes: [Class; CLASSES],
+    /// Cells handed out, those too that came from the general allocator.
+    live: Cell<usize>,
 }
 
 struct Class {
@@ -83,12 +85,20 @@ impl Pool {
         (count.div_ceil(cells) + SPARE_MAX as usize) * CHUNK_BYTES
     }
 
-    /// Memory for a value of `layout`, uninitialised.
-    ///
-    /// # Panics
-    /// If the layout does not fit, see [`fits`].
+    /// Memory for a value of `layout`, which is not empty, uninitialised: a cell, if it fits into one.
     #[inline]
     pub(super) fn take(&self, layout: Layout) -> NonNull<u8> {
+        self.live.set(self.live.get() + 1);
+        if fits(layout) {
+            return self.take_cell(layout);
+        }
+        // NEED: a large value is allocated by its layout.
+        // SOUND: by the contract its size is not zero.
+        NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+    }
+
+    #[inline]
+    fn take_cell(&self, layout: Layout) -> NonNull<u8> {
         let index = layout.size().div_ceil(CELL_UNIT).max(1) - 1;
         let class = &self.classes[index];
         let Some(chunk) = NonNull::new(class.open.get()) else { return self.grow(index) };
@@ -112,7 +122,36 @@ impl Pool {
         let chunk = PoolChunk::make(index as u32);
         class.open.set(chunk.as_ptr());
         class.spare.set(1);
-        self.take(Layout::from_size_align((index + 1) * CELL_UNIT, CELL_UNIT).expect("a multiple of a line"))
+        self.take_cell(
+            Layout::from_size_align((index + 1) * CELL_UNIT, CELL_UNIT).expect("a multiple of a line"),
+        )
+    }
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    /// As for [`Pool::give_back`]; and it was taken for `layout`.
+    #[inline]
+    pub(super) unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) {
+        if fits(layout) {
+            // NEED: cells are raw memory.
+            // SOUND: by the contract; what fits into a cell came as one.
+            return unsafe { self.give_back(memory) };
+        }
+        // NEED: memory that was allocated by hand.
+        // SOUND: by the contract; what fits into no cell comes from the general allocator.
+        unsafe { dealloc(memory.as_ptr(), layout) };
+        self.note_freed(1);
+    }
+
+    /// So much memory that fits into no cell was freed by others.
+    pub(super) fn note_freed(&self, count: usize) {
+        self.live.set(self.live.get() - count);
+    }
+
+    /// How much memory is handed out, in values.
+    pub(super) fn live(&self) -> usize {
+        self.live.get()
     }
 
     /// Takes a cell back.
@@ -122,6 +161,7 @@ impl Pool {
     /// 2. The caller is the thread of the pool.
     #[inline]
     pub(super) unsafe fn give_back(&self, cell: NonNull<u8>) {
+        self.live.set(self.live.get() - 1);
         let chunk = PoolChunk::of(cell);
         // NEED: chunks are raw memory; free cells are linked through theirs.
         // SOUND: by the contract the chunk is alive, for this cell was, and the cell is unused.
@@ -164,24 +204,6 @@ impl Pool {
         }
         class.open.set(kept);
         class.spare.set(spare);
-    }
-}
-
-#[cfg(test)]
-impl Pool {
-    /// Cells that are handed out from chunks with room.
-    pub(super) fn live(&self) -> u32 {
-        let mut live = 0;
-        for class in &self.classes {
-            let mut at = class.open.get();
-            // NEED: as in `trim`.
-            // SOUND: as in `trim`.
-            while let Some(chunk) = unsafe { at.as_ref() } {
-                live += chunk.live.get();
-                at = chunk.next.get();
-            }
-        }
-        live
     }
 }
 
