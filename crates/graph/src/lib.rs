@@ -54,6 +54,7 @@ pub struct Graph {
 
 impl Graph {
     /// Number of vertices.
+    #[inline]
     pub fn vertices(&self) -> u64 {
         self.offsets.len().saturating_sub(1) as u64
     }
@@ -64,6 +65,7 @@ impl Graph {
     }
 
     /// Number of adjacency entries: the edges that one traversal from every side looks at.
+    #[inline]
     pub fn arcs(&self) -> u64 {
         self.targets.len() as u64
     }
@@ -82,6 +84,7 @@ impl Graph {
     ///
     /// # Panics
     /// When `vertex` is not below [`Graph::vertices`].
+    #[inline]
     pub fn neighbours(&self, vertex: u32) -> &[u32] {
         &self.targets[self.row(vertex)]
     }
@@ -90,6 +93,7 @@ impl Graph {
     ///
     /// # Panics
     /// When `vertex` is not below [`Graph::vertices`].
+    #[inline]
     pub fn lengths(&self, vertex: u32) -> Option<&[f64]> {
         self.weights.as_ref().map(|weights| &weights[self.row(vertex)])
     }
@@ -121,6 +125,7 @@ impl Graph {
         (self.offsets.len() * 4 + self.targets.len() * 4 + weights * 8) as u64
     }
 
+    #[inline]
     fn row(&self, vertex: u32) -> std::ops::Range<usize> {
         self.offsets[vertex as usize] as usize..self.offsets[vertex as usize + 1] as usize
     }

@@ -62,7 +62,7 @@ pub(crate) fn select(select: &Select) -> TokenStream {
     let variants: Vec<_> = (0..count).map(|number| format_ident!("Branch{number}")).collect();
     let pinned: Vec<_> = (0..count).map(|number| format_ident!("__isles_pinned_{number}")).collect();
     let locals: Vec<_> = (0..count).map(|number| format_ident!("__isles_branch_{number}")).collect();
-    let numbers = 0..count;
+    let numbers: Vec<usize> = (0..count).collect();
     let futures = branches.iter().map(|branch| &branch.future);
     let arms = branches
         .iter()
@@ -76,27 +76,36 @@ pub(crate) fn select(select: &Select) -> TokenStream {
         enum __Chosen<#(#variants),*> { #(#variants(#variants),)* Default }
         let __isles_chosen = {
             #(let mut #pinned = ::core::pin::pin!(#futures);)*
-            #(let mut #locals = ::isles::__private::select::Branch::new(#pinned.as_mut());)*
-            let __isles_first = ::isles::__private::select::turn(#count).await;
-            ::core::future::poll_fn(|__isles_context| {
+            #(let mut #locals = ::isles::__private::select::Branch::new(#numbers, #pinned.as_mut());)*
+            let __isles_selection = ::isles::__private::select::begin(#count, #waits).await;
+            ::core::future::poll_fn(|__isles_context| loop {
                 #[allow(unused_imports)]
                 use ::isles::__private::select::PollBranch as _;
                 use ::core::task::Poll;
-                let mut __isles_pending = false;
-                // From the first one to the last, then those before it.
-                for __isles_number in (__isles_first..#count).chain(0..__isles_first) {
-                    match __isles_number {
-                        #(#numbers => match #locals.poll_branch(__isles_context, #waits) {
-                            Poll::Ready(::core::option::Option::Some(output)) => {
-                                return Poll::Ready(__Chosen::#variants(output));
+                let (mut __isles_pending, __isles_was_chosen) = (false, __isles_selection.is_chosen());
+                for __isles_number in 0..#count {
+                    match __isles_selection.turn(__isles_number) {
+                        #(::core::option::Option::Some(#numbers) => {
+                            match #locals.poll_branch(__isles_context, &__isles_selection) {
+                                Poll::Ready(::core::option::Option::Some(output)) => {
+                                    return Poll::Ready(__Chosen::#variants(output));
+                                }
+                                Poll::Ready(::core::option::Option::None) => {}
+                                Poll::Pending => __isles_pending = true,
                             }
-                            Poll::Ready(::core::option::Option::None) => {}
-                            Poll::Pending => __isles_pending = true,
-                        },)*
+                        })*
                         _ => {}
                     }
+                    if __isles_was_chosen && !__isles_selection.is_chosen() {
+                        break;
+                    }
                 }
-                if __isles_pending { Poll::Pending } else { Poll::Ready(__Chosen::Default) }
+                if __isles_selection.is_chosen() {
+                    #(#locals.suspend(&__isles_selection);)*
+                } else if __isles_was_chosen {
+                    continue; // It was declined: the others have their turn.
+                }
+                return if __isles_pending { Poll::Pending } else { Poll::Ready(__Chosen::Default) };
             })
             .await
         };

@@ -2,6 +2,8 @@
 
 use isles::prelude::*;
 use isles::{ErrorKind, RecvError, SendErrorKind, channel_at};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Place `number` of the run, or the last one that there is.
@@ -111,7 +113,6 @@ async fn what_does_not_wait_says_so() -> isles::Result<()> {
             assert_eq!(receiver.try_recv().await, Err(RecvError::Empty));
             assert_eq!(receiver.recv_timeout(Duration::from_millis(1)).await, Err(RecvError::DeadlinePassed));
             sender.try_send(1).await?;
-            assert_eq!(sender.len().await?, 1);
             let full = sender.try_send(2).await.expect_err("there is no room");
             assert_eq!((full.value, full.kind), (2, SendErrorKind::Full));
             let late = sender.send_timeout(3, Duration::from_millis(1)).await.expect_err("there is no room");
@@ -120,6 +121,88 @@ async fn what_does_not_wait_says_so() -> isles::Result<()> {
         })
         .await?;
     }
+    Ok(())
+}
+
+#[isles::test]
+async fn receives_that_are_given_up_do_not_turn_the_order_round() -> isles::Result<()> {
+    for home in places() {
+        for there in places() {
+            let (sender, receiver) = channel_at::<u64>(home, 16).await?;
+            for value in 0..12 {
+                sender.send(value).await?;
+            }
+            sender.close();
+            at!(there, [home, receiver] {
+                let mut got = Vec::new();
+                for turn in 0..6 {
+                    // A branch that loses, a time-out, and a future that is dropped after one poll.
+                    match turn % 3 {
+                        0 => select! {
+                            value = receiver.recv() => got.push(value?),
+                            () = std::future::ready(()) => {}
+                        },
+                        1 => got.extend(receiver.recv_timeout(Duration::ZERO).await.ok()),
+                        _ => {
+                            let poll = std::future::poll_fn(|context| {
+                                Poll::Ready(pin!(receiver.recv()).poll(context))
+                            });
+                            if let Poll::Ready(value) = poll.await {
+                                got.push(value?);
+                            }
+                        }
+                    }
+                }
+                while let Ok(value) = receiver.recv().await {
+                    got.push(value);
+                }
+                assert_eq!(got, (0..12).collect::<Vec<u64>>(), "from {home} at {}", here());
+            })
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn nobody_waits_for_room_that_another_place_only_keeps() -> isles::Result<()> {
+    for capacity in [1, 2, 8, 64] {
+        let (sender, receiver) = channel::<u64>(capacity);
+        finish(async {
+            spawn_at!(place(1), {
+                for value in 0..200 {
+                    sender.send(value).await?;
+                }
+            });
+            for value in 0..200 {
+                assert_eq!(receiver.recv().await?, value);
+            }
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        at!(place(2), {
+            for value in 0..capacity {
+                let sent = sender.try_send(value as u64).await;
+                assert!(sent.is_ok(), "{value} of {capacity}: {sent:?}");
+            }
+            let full = sender.try_send(0).await.expect_err("it is full");
+            assert_eq!(full.kind, SendErrorKind::Full, "capacity {capacity}");
+        })
+        .await?;
+        for value in 0..capacity {
+            assert_eq!(receiver.recv().await?, value as u64);
+        }
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn ends_are_cloned_whatever_the_values_are() -> isles::Result<()> {
+    #[derive(Debug, serde::Serialize, serde::Deserialize)]
+    struct Job(String);
+    let (sender, receiver) = channel::<Job>(1);
+    sender.clone().send(Job("wash up".to_owned())).await?;
+    assert_eq!(receiver.clone().recv().await?.0, "wash up");
     Ok(())
 }
 

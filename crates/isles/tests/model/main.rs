@@ -31,6 +31,7 @@ mod prelude;
 #[path = "../../../transport-chip/tests/chip/protobuf.rs"]
 mod protobuf;
 mod random;
+mod rendezvous;
 #[cfg(feature = "chip")]
 mod roots;
 mod serialise;

@@ -25,7 +25,7 @@ const HOSTILE: PlaceId = PlaceId(2);
 const CHANNEL: HandlerId = HandlerId(10);
 
 /// How many kinds of messages about channels there are.
-pub const MESSAGES: usize = 24;
+pub const MESSAGES: usize = 28;
 
 /// What goes over the channels that are not named.
 const VALUES: u64 = 40;
@@ -48,7 +48,6 @@ enum ChannelMessage {
     Cancel(u64),
     ReturnSlots(u32),
     Close,
-    Count(u64),
     Accepted(u64, u32),
     Refused(u64),
     Full(u64),
@@ -58,12 +57,17 @@ enum ChannelMessage {
     Empty(u64),
     Cancelled(u64),
     Faulty(u64, String),
-    Counted(u64, u64),
     Slots(u32),
     Recall,
     Closed,
     Settle,
     Settled,
+    AskAs(u64, bool, u64),
+    WantAs(u64, bool, u64),
+    Chosen(u64),
+    Declined(u64),
+    Taken(u64),
+    NotTaken(u64),
 }
 
 /// Any of them: of an operation that may be there, or cannot; with slots that may be there, or cannot.
@@ -81,7 +85,6 @@ fn any_message(random: &mut Random) -> ChannelMessage {
         Cancel(number),
         ReturnSlots(slots),
         Close,
-        Count(number),
         Accepted(number, slots),
         Refused(number),
         Full(number),
@@ -91,12 +94,17 @@ fn any_message(random: &mut Random) -> ChannelMessage {
         Empty(number),
         Cancelled(number),
         Faulty(number, "no reason".to_owned()),
-        Counted(number, random.bits()),
         Slots(slots),
         Recall,
         Closed,
         Settle,
         Settled,
+        AskAs(number, waits, random.index(3) as u64),
+        WantAs(number, waits, random.index(3) as u64),
+        Chosen(number),
+        Declined(number),
+        Taken(number),
+        NotTaken(number),
     ];
     all[random.index(all.len())].clone()
 }
@@ -118,12 +126,16 @@ fn any_word(random: &mut Random) -> Word {
         Offer(_)
             | Item
             | Ask(..)
+            | AskAs(..)
+            | Chosen(_)
             | Want(..)
+            | WantAs(..)
+            | Taken(_)
+            | NotTaken(_)
             | PutBack
             | Cancel(_)
             | ReturnSlots(_)
             | Close
-            | Count(_)
             | Settled
     );
     let belongs = random.index(4) > 0;
@@ -154,17 +166,22 @@ fn any_word(random: &mut Random) -> Word {
 }
 
 /// Every place sends and receives over two channels; it makes the first one of the first place, and of the hostile one.
-async fn named() -> Result<()> {
-    let (words, heard) = channel::<String>(2);
+async fn named(capacity: usize) -> Result<()> {
+    let (words, heard) = channel::<String>(capacity);
     let hostile = Place::new(HOSTILE.index()).expect("it exists");
-    let (numbers, counted) = channel_at::<u64>(hostile, 2).await?;
+    let (numbers, counted) = channel_at::<u64>(hostile, capacity).await?;
     finish(async {
         for place in places() {
             spawn_at!(place, {
                 for number in 0..VALUES {
                     // Refused, or taken by a stranger: whatever comes, the next one.
-                    let _ = words.send(number.to_string()).await;
-                    let _ = numbers.send(number).await;
+                    if number % 3 == 0 {
+                        let _ = words.send_timeout(number.to_string(), Duration::from_micros(40)).await;
+                        let _ = numbers.send_timeout(number, Duration::from_micros(40)).await;
+                    } else {
+                        let _ = words.send(number.to_string()).await;
+                        let _ = numbers.send(number).await;
+                    }
                 }
             });
             spawn_at!(place, while heard.recv().await.is_ok() {});
@@ -227,8 +244,10 @@ impl Three {
             let all = others().await;
             told.replace(Some(all));
         };
+        // Every second world has rendezvous.
+        let named = named(if seed.is_multiple_of(2) { 2 } else { 0 });
         let roots =
-            locals[0].enter(|| [MainTask::start(&locals[0], named()), MainTask::start(&locals[0], other)]);
+            locals[0].enter(|| [MainTask::start(&locals[0], named), MainTask::start(&locals[0], other)]);
         Three { world, locals, roots, result }
     }
 

@@ -1,10 +1,12 @@
-//! The home of a channel: the buffer, who waits to send, who waits to receive, and the slots of other places.
+//! The home of a channel: the buffer, who waits to send, who waits to receive, and what other places may have.
 //!
 //! Generic over the values. What becomes of the operation at hand is returned; what happens to others is added to a
-//! list of [`ChannelStep`]s, to be carried out in order. Invariants: the buffer and the slots that are out or kept are
-//! together no more than the capacity, but for values that were put back and slots of a rendezvous; nobody waits to
-//! receive while the buffer holds something; an operation that waits is told its end once, or is cancelled.
+//! list of [`ChannelStep`]s, to be carried out in order. Invariants: the buffer and the room that was granted are
+//! together no more than the capacity, but for values that used slots or were put back; nobody waits to receive while
+//! the buffer holds something; nobody waits to send while there is room; an operation that waits is told its end once,
+//! or is cancelled. A rendezvous has no buffer: a value stays with its sender until a receiver has taken it.
 
+use super::meeting::Meeting;
 use super::windows::{Receivers, Windows};
 use crate::PlaceId;
 use std::collections::VecDeque;
@@ -18,19 +20,32 @@ pub struct OperationId {
     pub number: u64,
 }
 
+/// Of several operations of one task at most one happens: the number of that choice at its place, or none.
+pub type Choice = Option<u64>;
+
 /// What is to be done for an operation that has waited, or told to a place that holds slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelStep<V> {
     /// A receiver gets this value.
     Deliver(OperationId, V),
+    /// A receiver is offered the value of a rendezvous; its place says whether it was taken.
+    Lend(OperationId, V),
     /// The value of a sender is in the buffer or received; its place has so many slots more.
     Accept(OperationId, u32),
     /// A sender is refused, because the channel is closed; its value goes back, if it had been handed over.
     Refuse(OperationId, Option<V>),
+    /// A sender that was not to wait is refused, because the receiver it met has left; its value goes back.
+    Full(OperationId, Option<V>),
+    /// A sender that gave up while its value was lent has it back.
+    GiveBack(OperationId, V),
     /// A receiver waits for nothing: the channel is closed and empty.
     End(OperationId),
-    /// Who asked for a slot has one.
+    /// A receiver that was not to wait finds nothing: the sender that it met has left.
+    Empty(OperationId),
+    /// Who asked for room may send its value now, if it still wants to.
     Grant(OperationId),
+    /// The receiver whom a chosen sender has met has left; the sender waits as before, and its value goes back.
+    Decline(OperationId, V),
     /// Slots of a place are free again.
     Announce(PlaceId, u32),
     /// A place shall return the slots that it has not used.
@@ -41,10 +56,10 @@ pub enum ChannelStep<V> {
     Settle(PlaceId),
 }
 
-/// What became of an offer, or of the question for a slot.
+/// What became of an offer, or of the question for room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offered<V> {
-    /// The value is in the buffer or received, or a slot is given; its place has so many slots more.
+    /// The value is in the buffer or received, or room is granted; its place has so many slots more.
     Accepted(u32),
     /// It waits.
     Waits,
@@ -59,7 +74,7 @@ pub enum Offered<V> {
 pub enum Wanted<V> {
     /// Here it is.
     Value(V),
-    /// It waits.
+    /// It waits, if no step has a value for it.
     Waits,
     /// The channel is closed and empty.
     Ended,
@@ -67,11 +82,22 @@ pub enum Wanted<V> {
     Empty,
 }
 
-/// A place uses or returns slots that it does not have.
+/// What became of an operation that nobody waits for any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cancelled<V> {
+    /// It waits no more; its value, if it had one.
+    Now(Option<V>),
+    /// Room that was granted to it is free again. It was told of that room, and is told nothing more.
+    Granted,
+    /// Its answer is on the way, or will be when its value, which is lent, has been taken or not.
+    Later,
+}
+
+/// A place uses or returns slots, or room, that it does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotViolation;
 
-/// A place puts back more values than have gone to it.
+/// A place puts back, or says that it has taken, more values than have gone to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutBackViolation;
 
@@ -80,7 +106,7 @@ pub struct PutBackViolation;
 enum Sending<V> {
     /// With a value.
     Offer(OperationId, V),
-    /// For a slot.
+    /// For room.
     Ask(OperationId),
 }
 
@@ -100,8 +126,12 @@ pub struct ChannelHome<V> {
     /// Each value with the place for which its slot is kept, if there is one.
     buffer: VecDeque<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
+    /// Those who asked and have room.
+    granted: Vec<OperationId>,
     receiving: Receivers,
     windows: Windows,
+    /// All who wait, of a rendezvous; it has nothing of the above.
+    meeting: Meeting<V>,
     is_closed: bool,
     /// There are no receivers any more.
     is_abandoned: bool,
@@ -115,8 +145,10 @@ impl<V> ChannelHome<V> {
             capacity,
             buffer: VecDeque::new(),
             sending: VecDeque::new(),
+            granted: Vec::new(),
             receiving: Receivers::default(),
             windows: Windows::new(here),
+            meeting: Meeting::default(),
             is_closed: false,
             is_abandoned: false,
         }
@@ -125,6 +157,12 @@ impl<V> ChannelHome<V> {
     /// How many values it can hold.
     pub fn capacity(&self) -> u32 {
         self.capacity
+    }
+
+    /// Whether it has no buffer.
+    #[inline]
+    pub fn is_rendezvous(&self) -> bool {
+        self.capacity == 0
     }
 
     /// How many values it holds.
@@ -142,15 +180,27 @@ impl<V> ChannelHome<V> {
         self.is_closed
     }
 
-    /// Whether a value can go into the buffer.
-    fn has_room(&self) -> bool {
-        self.buffer.len() + self.windows.reserved() < self.capacity as usize
+    /// The slots that each other place has or may have, and the room that was granted.
+    pub fn slots_out(&self) -> impl Iterator<Item = (PlaceId, u32)> {
+        self.windows.out()
     }
 
-    /// Whether a receiver waits for whom no slot was given.
-    fn has_receiver(&self) -> bool {
-        let claimed = if self.capacity == 0 { self.windows.reserved() } else { 0 };
-        self.receiving.len() > claimed
+    /// How many values and promises of room fill it. Slots of other places do not: so nobody waits for room that a
+    /// place only keeps, and those who use their slots then stand beside the capacity.
+    #[inline]
+    fn used(&self) -> usize {
+        self.buffer.len() + self.granted.len()
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.used() < self.capacity as usize
+    }
+
+    /// Room that is nobody's slot.
+    #[inline]
+    fn spare(&self) -> usize {
+        (self.capacity as usize).saturating_sub(self.used() + self.windows.reserved())
     }
 
     /// As [`ChannelHome::offer`] of a task of this place, where the value only goes into the buffer.
@@ -159,7 +209,7 @@ impl<V> ChannelHome<V> {
     /// With the value, if that is not all there is to do.
     #[inline]
     pub fn offer_at_once(&mut self, value: V) -> Result<(), V> {
-        if self.is_closed || !self.sending.is_empty() || !self.receiving.is_empty() || !self.has_room() {
+        if self.is_closed || !self.sending.is_empty() || !self.receiving.is_empty() || self.spare() == 0 {
             return Err(value);
         }
         self.buffer.push_back((value, None));
@@ -176,7 +226,8 @@ impl<V> ChannelHome<V> {
         self.buffer.pop_front().map(|(value, _)| value)
     }
 
-    /// Someone sends `value`; if there is no room, it waits, if it `waits`.
+    /// Someone sends `value`; if there is no room, it waits, if it `waits`. One that is not to wait may wait all the
+    /// same until a receiver of a rendezvous has taken its value or left.
     pub fn offer(
         &mut self,
         id: OperationId,
@@ -187,43 +238,81 @@ impl<V> ChannelHome<V> {
         if self.is_closed {
             return Offered::Refused(value);
         }
-        if self.sending.is_empty() && self.has_receiver() {
+        if self.is_rendezvous() {
+            return self.meeting.offer(id, value, waits, steps);
+        }
+        if self.sending.is_empty() && !self.receiving.is_empty() {
             self.deliver_first(value, steps);
             return Offered::Accepted(self.give_more(id.place));
         }
-        if self.sending.is_empty() && (self.has_room() || self.windows.take_idle() > 0) {
+        if self.sending.is_empty() && self.has_room() {
+            self.take_room(steps);
             self.buffer.push_back((value, None));
             return Offered::Accepted(self.give_more(id.place));
         }
-        self.recall(steps);
         if !waits {
             return Offered::Full(value);
         }
+        self.recall(steps);
         self.sending.push_back(Sending::Offer(id, value));
         Offered::Waits
     }
 
-    /// Another place wants a slot for one value; if there is none, it waits, if it `waits`.
-    pub fn ask(&mut self, id: OperationId, waits: bool, steps: &mut Vec<ChannelStep<V>>) -> Offered<()> {
+    /// Someone wants room for one value, which it keeps until it has that and still wants to send; if there is none,
+    /// it waits, if it `waits`. Then it says [`ChannelHome::choose`], or gives the room back by
+    /// [`ChannelHome::cancel`].
+    pub fn ask(
+        &mut self,
+        id: OperationId,
+        choice: Choice,
+        waits: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Offered<()> {
         if self.is_closed {
             return Offered::Refused(());
         }
-        if self.sending.is_empty() && (self.has_slot() || (self.capacity > 0 && self.windows.take_idle() > 0))
-        {
-            self.windows.reserve(id.place, 1);
-            return Offered::Accepted(1);
+        if self.is_rendezvous() {
+            return self.meeting.ask(id, choice, waits, steps);
         }
-        self.recall(steps);
+        if self.sending.is_empty() && self.has_room() {
+            self.take_room(steps);
+            self.granted.push(id);
+            return Offered::Accepted(0);
+        }
         if !waits {
             return Offered::Full(());
         }
+        self.recall(steps);
         self.sending.push_back(Sending::Ask(id));
         Offered::Waits
     }
 
-    /// Whether a slot can be given: of a rendezvous, one for each receiver that waits.
-    fn has_slot(&self) -> bool {
-        if self.capacity == 0 { self.has_receiver() } else { self.has_room() }
+    /// The value of a sender that has asked and was granted room.
+    ///
+    /// # Errors
+    /// It was not.
+    pub fn choose(
+        &mut self,
+        id: OperationId,
+        value: V,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<Offered<V>, SlotViolation> {
+        if self.is_rendezvous() {
+            return self.meeting.choose(id, value, self.is_closed, steps);
+        }
+        let found = self.granted.iter().position(|other| *other == id).ok_or(SlotViolation)?;
+        self.granted.swap_remove(found);
+        if self.is_abandoned {
+            return Ok(Offered::Refused(value));
+        }
+        if self.receiving.is_empty() {
+            self.buffer.push_back((value, None));
+        } else {
+            self.deliver_first(value, steps);
+            self.admit(steps);
+        }
+        self.end_if_over(steps);
+        Ok(Offered::Accepted(0))
     }
 
     /// A value for which `place` had a slot. It is given back if nobody can receive it any more.
@@ -252,8 +341,17 @@ impl<V> ChannelHome<V> {
         Ok(None)
     }
 
-    /// Someone wants a value; if there is none, it waits, if it `waits`.
-    pub fn want(&mut self, id: OperationId, waits: bool, steps: &mut Vec<ChannelStep<V>>) -> Wanted<V> {
+    /// Someone wants a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
+    pub fn want(
+        &mut self,
+        id: OperationId,
+        choice: Choice,
+        waits: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Wanted<V> {
+        if self.is_rendezvous() {
+            return if self.is_closed { Wanted::Ended } else { self.meeting.want(id, choice, waits, steps) };
+        }
         if let Some((value, from)) = self.buffer.pop_front() {
             // A task of this place has it at once.
             if id.place != self.here {
@@ -262,7 +360,7 @@ impl<V> ChannelHome<V> {
             self.was_received(from, steps);
             return Wanted::Value(value);
         }
-        // Of a rendezvous, and of a channel all of whose room is slots of others.
+        // All of the room is granted to others.
         if let Some(Sending::Offer(..)) = self.sending.front()
             && let Some(Sending::Offer(sender, value)) = self.sending.pop_front()
         {
@@ -288,7 +386,7 @@ impl<V> ChannelHome<V> {
     /// receive it.
     ///
     /// # Errors
-    /// Another place puts back more than has gone there.
+    /// Another place puts back more than has gone there, or anything of a rendezvous.
     pub fn put_back(
         &mut self,
         place: PlaceId,
@@ -296,7 +394,7 @@ impl<V> ChannelHome<V> {
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, PutBackViolation> {
         let was_there = self.windows.take_back(place);
-        if !was_there && place != self.here {
+        if self.is_rendezvous() || (!was_there && place != self.here) {
             return Err(PutBackViolation);
         }
         if self.is_abandoned {
@@ -311,8 +409,40 @@ impl<V> ChannelHome<V> {
         Ok(None)
     }
 
+    /// The value of a rendezvous that was lent to `receiver` is still here, as it was only copied there. It is given
+    /// back if it is not needed any more.
+    pub fn retain(&mut self, receiver: OperationId, value: V, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
+        self.meeting.retain(receiver, value, self.is_closed, steps)
+    }
+
+    /// The value of a rendezvous that was lent to `receiver` was taken; it is given back, if it is still here.
+    ///
+    /// # Errors
+    /// None was lent.
+    pub fn taken(
+        &mut self,
+        receiver: OperationId,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<Option<V>, PutBackViolation> {
+        self.meeting.taken(receiver, steps)
+    }
+
+    /// The value of a rendezvous that was lent to `receiver` was not taken, and nobody there waits for one. It comes
+    /// along if it had gone there.
+    ///
+    /// # Errors
+    /// None was lent.
+    pub fn not_taken(
+        &mut self,
+        receiver: OperationId,
+        value: Option<V>,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<(), PutBackViolation> {
+        self.meeting.not_taken(receiver, value, self.is_closed, steps)
+    }
+
     /// A value that went to a waiting operation of this place has been taken.
-    pub fn taken(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+    pub fn forget_lent(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         self.windows.forget_lent();
         self.end_if_over(steps);
     }
@@ -323,17 +453,26 @@ impl<V> ChannelHome<V> {
         self.end_if_over(steps);
     }
 
-    /// Nobody waits for this operation any more: whether it still waited, and its value if it was an offer.
-    pub fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Option<Option<V>> {
+    /// Nobody waits for this operation any more.
+    pub fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Cancelled<V> {
+        if self.is_rendezvous() {
+            return self.meeting.cancel(id, steps);
+        }
         let found = self.sending.iter().position(|sending| sending.id() == id);
         if let Some(sending) = found.and_then(|found| self.sending.remove(found)) {
             self.admit(steps);
-            return Some(match sending {
+            return Cancelled::Now(match sending {
                 Sending::Offer(_, value) => Some(value),
                 Sending::Ask(_) => None,
             });
         }
-        self.receiving.remove(id).then_some(None)
+        if let Some(found) = self.granted.iter().position(|other| *other == id) {
+            self.granted.swap_remove(found);
+            self.admit(steps);
+            self.end_if_over(steps);
+            return Cancelled::Granted;
+        }
+        if self.receiving.remove(id) { Cancelled::Now(None) } else { Cancelled::Later }
     }
 
     /// A place returns slots that it has not used.
@@ -347,7 +486,6 @@ impl<V> ChannelHome<V> {
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<(), SlotViolation> {
         self.windows.return_slots(place, slots)?;
-        self.admit(steps);
         self.end_if_over(steps);
         Ok(())
     }
@@ -363,6 +501,7 @@ impl<V> ChannelHome<V> {
                 Sending::Ask(id) => ChannelStep::Refuse(id, None),
             });
         }
+        self.meeting.close(steps);
         self.windows.take_idle();
         steps.extend(self.windows.recall_all().into_iter().map(ChannelStep::Close));
         self.end_if_over(steps);
@@ -376,13 +515,18 @@ impl<V> ChannelHome<V> {
         self.buffer.drain(..).map(|(value, _)| value).collect()
     }
 
-    /// A place is dead, and all that it had sent has arrived; gives the values that it waited to send.
+    /// A place is dead, and nothing of it will arrive any more; gives the values that it waited to send, and those of a
+    /// rendezvous that it may have taken.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
+        if self.is_rendezvous() {
+            return self.meeting.place_died(place, steps);
+        }
         let (dead, living) =
             std::mem::take(&mut self.sending).into_iter().partition(|sending| sending.id().place == place);
         let dead: VecDeque<Sending<V>> = dead;
         self.sending = living;
+        self.granted.retain(|id| id.place != place);
         self.receiving.remove_place(place);
         self.windows.remove(place);
         self.admit(steps);
@@ -411,9 +555,9 @@ impl<V> ChannelHome<V> {
         self.admit(steps);
     }
 
-    /// Keeps a slot for `place`, unless someone waits for it; announces what is kept when that is half of all.
+    /// Keeps a slot for `place`, unless someone waits for room; announces what is kept when that is half of all.
     fn keep(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
-        if !self.sending.is_empty() || self.is_closed || !self.has_room() || place == self.here {
+        if !self.sending.is_empty() || self.is_closed || self.spare() == 0 || !self.may_give(place) {
             return;
         }
         if let Some(slots) = self.windows.keep(place) {
@@ -421,20 +565,31 @@ impl<V> ChannelHome<V> {
         }
     }
 
+    /// Whether a place may have slots: of a channel of one value they would be room that others see and cannot use.
+    fn may_give(&self, place: PlaceId) -> bool {
+        place != self.here && self.capacity > 1
+    }
+
     /// Slots that a place gets beside the answer to an offer: half of what is free.
     fn give_more(&mut self, place: PlaceId) -> u32 {
-        if place == self.here || !self.sending.is_empty() {
+        if !self.may_give(place) || !self.sending.is_empty() {
             return 0;
         }
-        let free = (self.capacity as usize).saturating_sub(self.buffer.len() + self.windows.reserved());
-        let slots = free.div_ceil(2) as u32;
+        let slots = self.spare().div_ceil(2) as u32;
         if slots > 0 {
             self.windows.reserve(place, slots);
         }
         slots
     }
 
-    /// Someone must wait: asks for slots that are out. Here nobody keeps one.
+    /// Room is needed: what is kept for others goes first; then those who have slots are asked for them, so that they
+    /// do not stand beside the capacity for long.
+    fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        if self.spare() == 0 && self.windows.take_idle() == 0 {
+            self.recall(steps);
+        }
+    }
+
     fn recall(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         steps.extend(self.windows.recall().into_iter().map(ChannelStep::Recall));
     }
@@ -442,24 +597,23 @@ impl<V> ChannelHome<V> {
     /// Serves those who wait to send, as far as there is room or a receiver.
     fn admit(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         while let Some(first) = self.sending.front() {
-            let is_possible = match first {
-                Sending::Offer(..) => self.has_receiver() || self.has_room() || self.windows.take_idle() > 0,
-                Sending::Ask(_) => self.has_slot() || (self.capacity > 0 && self.windows.take_idle() > 0),
-            };
-            if !is_possible {
+            let is_received = matches!(first, Sending::Offer(..)) && !self.receiving.is_empty();
+            if !is_received && !self.has_room() {
                 return self.recall(steps);
             }
             match self.sending.pop_front() {
                 Some(Sending::Offer(id, value)) => {
-                    if self.has_receiver() {
+                    if is_received {
                         self.deliver_first(value, steps);
                     } else {
+                        self.take_room(steps);
                         self.buffer.push_back((value, None));
                     }
                     steps.push(ChannelStep::Accept(id, 0));
                 }
                 Some(Sending::Ask(id)) => {
-                    self.windows.reserve(id.place, 1);
+                    self.take_room(steps);
+                    self.granted.push(id);
                     steps.push(ChannelStep::Grant(id));
                 }
                 None => return,
@@ -469,7 +623,7 @@ impl<V> ChannelHome<V> {
 
     /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
     fn is_over(&self) -> bool {
-        self.is_closed && self.buffer.is_empty() && self.windows.are_quiet()
+        self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.windows.are_quiet()
     }
 
     /// Tells those who wait to receive that there is nothing to wait for, if that is so; asks where it is not known.

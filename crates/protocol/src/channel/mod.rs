@@ -1,15 +1,20 @@
 //! Channels: values that go from tasks to tasks through a buffer at one place.
 //!
 //! `docs/design/channels.md` has the protocol and says why nothing is lost or doubled. [`ChannelHome`] is the buffer
-//! with all that wait for it, [`SlotPool`] what another place may send without asking. Invariant: both only say what is
-//! to be done; a value is in one of them, or in what they return.
+//! with all that wait for it, [`SlotPool`] what another place may send without asking, [`Arrivals`] who of a place
+//! takes which of the values that have come there. Invariant: all only say what is to be done; a value is in one of
+//! them, or in what they return.
 
+mod arrivals;
 mod home;
+mod meeting;
 #[cfg(test)]
 mod tests;
 mod windows;
 
-pub use home::{ChannelHome, ChannelStep, Offered, OperationId, PutBackViolation, SlotViolation, Wanted};
+pub use arrivals::{ArrivalStep, Arrivals};
+pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId};
+pub use home::{PutBackViolation, SlotViolation, Wanted};
 
 /// Most values that a channel can hold.
 pub const CAPACITY_MAX: u32 = 1 << 20;

@@ -16,25 +16,30 @@ const HOSTILE: PlaceId = PlaceId(2);
 
 type Value = u64;
 
-/// What the home and another place say to each other.
+/// What another place says to the home.
 #[derive(Clone, Debug)]
 enum Message {
     Offer(OperationId, Value),
     Item(Value),
-    Ask(OperationId, bool),
-    Want(OperationId, bool),
+    Ask(OperationId, Choice, bool),
+    Chosen(OperationId, Value),
+    Want(OperationId, Choice, bool),
     PutBack(Value),
+    Taken(OperationId),
+    NotTaken(OperationId),
     Settled,
     Cancel(OperationId),
     ReturnSlots(u32),
 }
 
+/// What the home says to another place.
 #[derive(Clone, Debug)]
 enum ToPlace {
     Accepted(OperationId, u32),
     Refused(OperationId),
     Full(OperationId),
     Granted(OperationId),
+    Declined(OperationId),
     Value(OperationId, Value),
     Ended(OperationId),
     Empty(OperationId),
@@ -50,35 +55,58 @@ enum ToPlace {
 enum Operation {
     /// Its value is with the home.
     Sending(Value),
-    /// It has its value and waits for a slot.
+    /// It has its value and waits for room.
     Asking(Value),
+    /// It has its value and may send it.
+    Granted(Value),
+    /// It has sent its value, and does not know yet whether anybody takes it.
+    Chosen(Value),
     Receiving,
-    /// Its value is there, and no task has looked yet.
-    Arrived(Value),
-    /// Nobody waits for the answer, which will be told what became of its value.
-    GivenUp(Option<Value>),
+    /// A value is there, and the task has not looked yet.
+    Ready,
+    /// Nobody waits for the answer, which says what became of its value.
+    GivenUp(Value),
 }
 
+/// Three places and one channel.
 struct World {
     home: ChannelHome<Value>,
     pools: BTreeMap<PlaceId, SlotPool>,
+    arrivals: BTreeMap<PlaceId, Arrivals>,
+    /// What has come to a place, with the receive for which it came.
+    held: BTreeMap<PlaceId, VecDeque<(OperationId, Value)>>,
     operations: BTreeMap<OperationId, Operation>,
+    /// The other operation of a task that chooses.
+    others: BTreeMap<OperationId, OperationId>,
     to_home: BTreeMap<PlaceId, VecDeque<Message>>,
     to_places: BTreeMap<PlaceId, VecDeque<ToPlace>>,
     dead: BTreeSet<PlaceId>,
     next: u64,
     /// Values whose send ended well.
     sent: BTreeSet<Value>,
-    received: Vec<Value>,
+    /// By whom each value was received.
+    received: Vec<(PlaceId, Value)>,
     /// Values that a dead place may have had.
     doubtful: BTreeSet<Value>,
     returned: BTreeSet<Value>,
+    /// Values of a task at each place that sends one after the other.
+    streams: BTreeMap<PlaceId, Vec<Value>>,
+    /// The value of a rendezvous that goes back where it had not been copied: at the home.
+    moved: Option<Value>,
+    /// Which places have put back a value.
+    travelled: BTreeSet<(PlaceId, Value)>,
     /// Places that are to say when nothing that has arrived is left.
     settling: BTreeSet<PlaceId>,
+    /// Sends that were declined: their tasks take what else they can before they choose them again.
+    declined: BTreeSet<OperationId>,
+    /// Choices of which an operation has happened.
+    decided: BTreeSet<u64>,
     /// Somebody was told that the channel is over.
     is_over: bool,
     /// Whether [`HOSTILE`] is.
     has_hostile: bool,
+    steps: VecDeque<ChannelStep<Value>>,
+    is_carrying: bool,
 }
 
 impl World {
@@ -87,7 +115,10 @@ impl World {
         World {
             home: ChannelHome::new(HOME, capacity),
             pools: others().map(|place| (place, SlotPool::default())).collect(),
+            arrivals: (0..PLACES).map(|place| (PlaceId(place), Arrivals::default())).collect(),
+            held: (0..PLACES).map(|place| (PlaceId(place), VecDeque::new())).collect(),
             operations: BTreeMap::new(),
+            others: BTreeMap::new(),
             to_home: others().map(|place| (place, VecDeque::new())).collect(),
             to_places: others().map(|place| (place, VecDeque::new())).collect(),
             dead: BTreeSet::new(),
@@ -96,15 +127,27 @@ impl World {
             received: Vec::new(),
             doubtful: BTreeSet::new(),
             returned: BTreeSet::new(),
+            streams: BTreeMap::new(),
+            moved: None,
+            travelled: BTreeSet::new(),
             settling: BTreeSet::new(),
+            declined: BTreeSet::new(),
+            decided: BTreeSet::new(),
             is_over: false,
             has_hostile: false,
+            steps: VecDeque::new(),
+            is_carrying: false,
         }
     }
 
     fn new_id(&mut self, place: PlaceId) -> OperationId {
         self.next += 1;
         OperationId { place, number: self.next }
+    }
+
+    /// The choice that an operation belongs to.
+    fn choice(&self, id: OperationId) -> Choice {
+        self.others.get(&id).map(|other| id.number.min(other.number))
     }
 
     fn tell_home(&mut self, from: PlaceId, message: Message) {
@@ -127,19 +170,36 @@ impl World {
     }
 
     fn carry_out(&mut self, steps: Vec<ChannelStep<Value>>) {
-        for step in steps {
+        self.steps.extend(steps);
+        if std::mem::replace(&mut self.is_carrying, true) {
+            return; // They follow those that are being carried out.
+        }
+        while let Some(step) = self.steps.pop_front() {
             match step {
                 ChannelStep::Deliver(id, value) => self.tell(id.place, ToPlace::Value(id, value)),
+                ChannelStep::Lend(id, value) => {
+                    self.tell(id.place, ToPlace::Value(id, value));
+                    if id.place != HOME {
+                        let mut steps = Vec::new();
+                        let unneeded = self.home.retain(id, value, &mut steps);
+                        assert!(unneeded.is_none() && steps.is_empty(), "nothing has happened meanwhile");
+                    }
+                }
                 ChannelStep::Accept(id, slots) => self.tell(id.place, ToPlace::Accepted(id, slots)),
                 ChannelStep::Refuse(id, _) => self.tell(id.place, ToPlace::Refused(id)),
+                ChannelStep::Full(id, _) => self.tell(id.place, ToPlace::Full(id)),
+                ChannelStep::GiveBack(id, _) => self.tell(id.place, ToPlace::Cancelled(id)),
                 ChannelStep::End(id) => self.tell(id.place, ToPlace::Ended(id)),
+                ChannelStep::Empty(id) => self.tell(id.place, ToPlace::Empty(id)),
                 ChannelStep::Grant(id) => self.tell(id.place, ToPlace::Granted(id)),
+                ChannelStep::Decline(id, _) => self.tell(id.place, ToPlace::Declined(id)),
                 ChannelStep::Announce(place, slots) => self.tell(place, ToPlace::Slots(slots)),
                 ChannelStep::Recall(place) => self.tell(place, ToPlace::Recall),
                 ChannelStep::Close(place) => self.tell(place, ToPlace::Close),
                 ChannelStep::Settle(place) => self.tell(place, ToPlace::Settle),
             }
         }
+        self.is_carrying = false;
     }
 
     /// An offer; where the short way is open, it does the same.
@@ -160,10 +220,16 @@ impl World {
     }
 
     /// The same of a receive.
-    fn want(&mut self, id: OperationId, waits: bool, steps: &mut Vec<ChannelStep<Value>>) -> Wanted<Value> {
+    fn want(
+        &mut self,
+        id: OperationId,
+        choice: Choice,
+        waits: bool,
+        steps: &mut Vec<ChannelStep<Value>>,
+    ) -> Wanted<Value> {
         let mut other = self.home.clone();
         let short = other.want_at_once().filter(|_| id.place == HOME);
-        let wanted = self.home.want(id, waits, steps);
+        let wanted = self.home.want(id, choice, waits, steps);
         if let Some(value) = short {
             assert_eq!((&wanted, steps.len()), (&Wanted::Value(value), 0));
             assert_eq!(format!("{other:?}"), format!("{:?}", self.home));
@@ -181,16 +247,25 @@ impl World {
                 Offered::Refused(_) => Some((id, ToPlace::Refused(id))),
                 Offered::Full(_) => panic!("it was to wait"),
             },
-            Message::Ask(id, waits) => match self.home.ask(id, waits, &mut steps) {
+            Message::Ask(id, choice, waits) => match self.home.ask(id, choice, waits, &mut steps) {
                 Offered::Accepted(_) => Some((id, ToPlace::Granted(id))),
                 Offered::Waits => None,
                 Offered::Refused(()) => Some((id, ToPlace::Refused(id))),
                 Offered::Full(()) => Some((id, ToPlace::Full(id))),
             },
-            Message::Want(id, waits) => match self.want(id, waits, &mut steps) {
+            Message::Chosen(id, value) => match self.home.choose(id, value, &mut steps).unwrap() {
+                Offered::Accepted(_) | Offered::Waits => None,
+                Offered::Refused(_) if self.home.is_rendezvous() => Some((id, ToPlace::Refused(id))),
+                other => panic!("{other:?} of a channel that has receivers"),
+            },
+            Message::Want(id, choice, waits) => match self.want(id, choice, waits, &mut steps) {
                 Wanted::Value(value) if from == HOME => {
+                    self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
+                    self.held.get_mut(&HOME).unwrap().push_back((id, value));
                     self.operations.remove(&id);
-                    self.received.push(value);
+                    let (_, value) = self.held.get_mut(&HOME).unwrap().pop_front().unwrap();
+                    self.happens(id);
+                    self.received.push((HOME, value));
                     None
                 }
                 Wanted::Value(value) => Some((id, ToPlace::Value(id, value))),
@@ -206,14 +281,23 @@ impl World {
                 assert_eq!(self.home.put_back(from, value, &mut steps), Ok(None));
                 None
             }
+            Message::Taken(id) => {
+                self.home.taken(id, &mut steps).unwrap();
+                None
+            }
+            Message::NotTaken(id) => {
+                let value = self.moved.take_if(|_| from == HOME);
+                self.home.not_taken(id, value, &mut steps).unwrap();
+                None
+            }
             Message::Settled => {
                 self.home.settled(from, &mut steps);
                 None
             }
-            Message::Cancel(id) => {
-                let cancelled = self.home.cancel(id, &mut steps);
-                cancelled.map(|_| (id, ToPlace::Cancelled(id)))
-            }
+            Message::Cancel(id) => match self.home.cancel(id, &mut steps) {
+                Cancelled::Now(_) => Some((id, ToPlace::Cancelled(id))),
+                Cancelled::Granted | Cancelled::Later => None,
+            },
             Message::ReturnSlots(slots) => {
                 self.home.return_slots(from, slots, &mut steps).unwrap();
                 None
@@ -244,12 +328,16 @@ impl World {
                 let value = fresh(self);
                 self.home.item(HOSTILE, value, &mut steps).is_err()
             }
-            Message::Ask(id, waits) => {
-                self.home.ask(id, waits, &mut steps);
+            Message::Ask(id, choice, waits) => {
+                self.home.ask(id, choice, waits, &mut steps);
                 false
             }
-            Message::Want(id, waits) => {
-                if let Wanted::Value(value) = self.home.want(id, waits, &mut steps) {
+            Message::Chosen(id, _) => {
+                let value = fresh(self);
+                self.home.choose(id, value, &mut steps).is_err()
+            }
+            Message::Want(id, choice, waits) => {
+                if let Wanted::Value(value) = self.home.want(id, choice, waits, &mut steps) {
                     self.doubtful.insert(value);
                 }
                 false
@@ -258,6 +346,8 @@ impl World {
                 let value = fresh(self);
                 self.home.put_back(HOSTILE, value, &mut steps).is_err()
             }
+            Message::Taken(id) => self.home.taken(id, &mut steps).is_err(),
+            Message::NotTaken(id) => self.home.not_taken(id, None, &mut steps).is_err(),
             Message::Settled => {
                 self.home.settled(HOSTILE, &mut steps);
                 false
@@ -282,32 +372,76 @@ impl World {
     }
 
     /// A task begins to send; by asking first if it `asks`, and waiting if it `waits`.
-    fn send(&mut self, place: PlaceId, asks: bool, waits: bool) {
+    fn send(&mut self, place: PlaceId, asks: bool, waits: bool) -> Value {
         let id = self.new_id(place);
         let value = id.number;
         if let Some(pool) = self.pools.get_mut(&place) {
             if pool.is_closed() {
                 self.returned.insert(value);
-                return;
+                return value;
             }
             if pool.take() {
                 self.sent.insert(value);
-                return self.say(place, Message::Item(value));
+                self.say(place, Message::Item(value));
+                return value;
             }
         }
         if asks || !waits {
             self.operations.insert(id, Operation::Asking(value));
-            self.say(place, Message::Ask(id, waits));
+            self.say(place, Message::Ask(id, self.choice(id), waits));
         } else {
             self.operations.insert(id, Operation::Sending(value));
             self.say(place, Message::Offer(id, value));
+        }
+        value
+    }
+
+    /// A task sends its next value, if it is done with the one before.
+    fn send_next(&mut self, place: PlaceId) {
+        let last = self.streams.get(&place).and_then(|values| values.last()).copied();
+        let is_open = |value| self.operations.contains_key(&OperationId { place, number: value });
+        if !last.is_some_and(is_open) {
+            let value = self.send(place, false, true);
+            self.streams.entry(place).or_default().push(value);
         }
     }
 
     fn receive(&mut self, place: PlaceId, waits: bool) {
         let id = self.new_id(place);
+        self.begin_receive(id, waits);
+    }
+
+    fn begin_receive(&mut self, id: OperationId, waits: bool) {
         self.operations.insert(id, Operation::Receiving);
-        self.say(place, Message::Want(id, waits));
+        self.arrivals.get_mut(&id.place).unwrap().begin(id.number);
+        self.say(id.place, Message::Want(id, self.choice(id), waits));
+    }
+
+    /// A task that sends or receives, whichever happens first.
+    fn select(&mut self, place: PlaceId) {
+        let (sends, receives) = (self.new_id(place), self.new_id(place));
+        self.others.extend([(sends, receives), (receives, sends)]);
+        let value = sends.number;
+        if self.pools.get(&place).is_some_and(SlotPool::is_closed) {
+            self.returned.insert(value);
+            return;
+        }
+        if self.pools.get_mut(&place).is_some_and(SlotPool::take) {
+            self.sent.insert(value);
+            return self.say(place, Message::Item(value));
+        }
+        self.operations.insert(sends, Operation::Asking(value));
+        self.say(place, Message::Ask(sends, self.choice(sends), true));
+        self.begin_receive(receives, true);
+    }
+
+    /// An operation happens: the other one of its task does not.
+    fn happens(&mut self, id: OperationId) {
+        if let Some(other) = self.others.get(&id).copied() {
+            let choice = self.choice(id).unwrap();
+            assert!(self.decided.insert(choice), "both operations of a task have happened");
+            self.give_up_one(other);
+        }
     }
 
     /// The task of an operation gives up.
@@ -315,43 +449,117 @@ impl World {
         let waiting =
             |(_, operation): &(&OperationId, &Operation)| !matches!(operation, Operation::GivenUp(_));
         let ids: Vec<OperationId> = self.operations.iter().filter(waiting).map(|(id, _)| *id).collect();
-        if ids.is_empty() {
-            return;
+        if !ids.is_empty() {
+            let id = ids[choice % ids.len()];
+            self.give_up_one(id);
+            if let Some(other) = self.others.get(&id).copied() {
+                self.give_up_one(other);
+            }
         }
-        let id = ids[choice % ids.len()];
-        if let Operation::Arrived(value) = self.operations[&id] {
-            self.operations.remove(&id);
-            self.say(id.place, Message::PutBack(value));
-            return self.say_if_settled(id.place);
+    }
+
+    fn give_up_one(&mut self, id: OperationId) {
+        match self.operations.get(&id).copied() {
+            None | Some(Operation::GivenUp(_)) => {}
+            Some(Operation::Granted(value)) => {
+                self.operations.remove(&id);
+                self.returned.insert(value);
+                self.say(id.place, Message::Cancel(id));
+            }
+            Some(Operation::Sending(value) | Operation::Asking(value) | Operation::Chosen(value)) => {
+                self.operations.insert(id, Operation::GivenUp(value));
+                self.say(id.place, Message::Cancel(id));
+            }
+            Some(operation @ (Operation::Receiving | Operation::Ready)) => {
+                self.operations.remove(&id);
+                let arrivals = self.arrivals.get_mut(&id.place).unwrap();
+                let step = arrivals.give_up(id.number, operation == Operation::Ready);
+                self.carry_out_at(id.place, step);
+            }
         }
-        let value = match self.operations[&id] {
-            Operation::Sending(value) | Operation::Asking(value) => Some(value),
-            _ => None,
+    }
+
+    /// Does what is next at a place where something has come or a receive was given up.
+    fn carry_out_at(&mut self, place: PlaceId, step: ArrivalStep) {
+        match step {
+            ArrivalStep::Nothing => {}
+            ArrivalStep::Ready(number) => {
+                self.operations.insert(OperationId { place, number }, Operation::Ready);
+            }
+            ArrivalStep::Replace(number) => {
+                let id = OperationId { place, number };
+                self.operations.insert(id, Operation::Ready);
+                self.say(place, Message::Cancel(id));
+            }
+            ArrivalStep::Withdraw(number) => self.say(place, Message::Cancel(OperationId { place, number })),
+            ArrivalStep::PutBack(count) => {
+                let held = self.held.get_mut(&place).unwrap();
+                let back = held.split_off(held.len() - count);
+                for (id, value) in back.into_iter().rev() {
+                    self.travelled.insert((place, value));
+                    if self.home.is_rendezvous() {
+                        self.moved = (place == HOME).then_some(value);
+                        self.say(place, Message::NotTaken(id));
+                    } else {
+                        self.say(place, Message::PutBack(value));
+                    }
+                }
+                self.say_if_settled(place);
+            }
+        }
+    }
+
+    /// The task of an operation looks, and goes on if it can.
+    fn look(&mut self, id: OperationId) {
+        let other = self.others.get(&id).copied().filter(|_| self.declined.contains(&id));
+        let id = other.filter(|other| self.operations.get(other) == Some(&Operation::Ready)).unwrap_or(id);
+        match self.operations[&id] {
+            Operation::Ready => {
+                self.operations.remove(&id);
+                let place = id.place;
+                let (of, value) = self.held.get_mut(&place).unwrap().pop_front().unwrap();
+                self.arrivals.get_mut(&place).unwrap().take();
+                let own = self.others.get(&id).map(|other| other.number);
+                assert_ne!(own, Some(value), "a task has met itself");
+                self.received.push((place, value));
+                self.happens(id);
+                if self.home.is_rendezvous() {
+                    self.say(place, Message::Taken(of));
+                } else if place == HOME {
+                    let mut steps = Vec::new();
+                    self.home.forget_lent(&mut steps);
+                    self.carry_out(steps);
+                }
+                self.say_if_settled(place);
+            }
+            Operation::Granted(value) if self.home.is_rendezvous() => {
+                self.operations.insert(id, Operation::Chosen(value));
+                // It cannot receive while it does not know what becomes of its value.
+                if let Some(other) = self.others.get(&id).copied() {
+                    self.give_up_one(other);
+                }
+                self.say(id.place, Message::Chosen(id, value));
+            }
+            Operation::Granted(value) => {
+                self.operations.remove(&id);
+                assert!(self.sent.insert(value));
+                self.say(id.place, Message::Chosen(id, value));
+                self.happens(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// The operations whose task can go on.
+    fn awake(&self) -> Vec<OperationId> {
+        let is_awake = |(_, operation): &(&OperationId, &Operation)| {
+            matches!(operation, Operation::Ready | Operation::Granted(_))
         };
-        self.operations.insert(id, Operation::GivenUp(value));
-        self.say(id.place, Message::Cancel(id));
-    }
-
-    /// A task takes the value that has arrived for it.
-    fn take(&mut self, id: OperationId) {
-        let Some(Operation::Arrived(value)) = self.operations.remove(&id) else { panic!("nothing arrived") };
-        self.received.push(value);
-        if id.place == HOME {
-            let mut steps = Vec::new();
-            self.home.taken(&mut steps);
-            self.carry_out(steps);
-        }
-        self.say_if_settled(id.place);
-    }
-
-    fn arrived(&self) -> Vec<OperationId> {
-        let has = |(_, operation): &(&OperationId, &Operation)| matches!(operation, Operation::Arrived(_));
-        self.operations.iter().filter(has).map(|(id, _)| *id).collect()
+        self.operations.iter().filter(is_awake).map(|(id, _)| *id).collect()
     }
 
     fn say_if_settled(&mut self, place: PlaceId) {
-        let is_quiet = self.arrived().iter().all(|id| id.place != place);
-        if is_quiet && self.settling.remove(&place) {
+        if self.arrivals[&place].is_empty() && self.settling.remove(&place) {
             self.say(place, Message::Settled);
         }
     }
@@ -360,48 +568,37 @@ impl World {
     fn hear(&mut self, place: PlaceId, message: ToPlace) {
         self.is_over |= matches!(message, ToPlace::Ended(_));
         match message {
-            ToPlace::Accepted(id, slots) => {
-                let Some(Operation::Sending(value) | Operation::GivenUp(Some(value))) =
-                    self.operations.remove(&id)
-                else {
-                    panic!("an answer for nobody")
-                };
-                assert!(self.sent.insert(value));
-                if slots > 0 {
-                    assert_eq!(self.pools.get_mut(&place).unwrap().grant(slots), 0, "in order");
-                }
-            }
-            ToPlace::Granted(id) => match self.operations.remove(&id) {
-                Some(Operation::Asking(value)) => {
-                    assert!(self.sent.insert(value));
-                    self.say(place, Message::Item(value));
-                }
-                Some(Operation::GivenUp(Some(value))) => {
+            ToPlace::Accepted(id, slots) => self.hear_accepted(id, slots),
+            ToPlace::Granted(id) => match self.operations[&id] {
+                Operation::Asking(value) => drop(self.operations.insert(id, Operation::Granted(value))),
+                Operation::GivenUp(value) => {
+                    // The home frees that room as it hears that nobody waits.
+                    self.operations.remove(&id);
                     self.returned.insert(value);
-                    self.say(place, Message::ReturnSlots(1));
                 }
-                other => panic!("a slot for {other:?}"),
+                other => panic!("room for {other:?}"),
+            },
+            ToPlace::Declined(id) => match self.operations[&id] {
+                Operation::Chosen(value) => {
+                    self.operations.insert(id, Operation::Asking(value));
+                    self.declined.insert(id);
+                    if let Some(other) = self.others.get(&id).copied() {
+                        self.restart(other);
+                    }
+                }
+                Operation::GivenUp(_) => {}
+                other => panic!("{other:?} has not chosen"),
             },
             ToPlace::Refused(id)
             | ToPlace::Full(id)
             | ToPlace::Cancelled(id)
             | ToPlace::Ended(id)
-            | ToPlace::Empty(id) => match self.operations.remove(&id) {
-                Some(
-                    Operation::Sending(value) | Operation::Asking(value) | Operation::GivenUp(Some(value)),
-                ) => {
-                    assert!(self.returned.insert(value));
-                }
-                Some(Operation::Receiving | Operation::Arrived(_) | Operation::GivenUp(None)) => {}
-                None => panic!("an answer for nobody"),
-            },
-            ToPlace::Value(id, value) => match self.operations.remove(&id) {
-                Some(Operation::Receiving) => {
-                    self.operations.insert(id, Operation::Arrived(value));
-                }
-                Some(Operation::GivenUp(None)) => self.say(place, Message::PutBack(value)),
-                other => panic!("a value for {other:?}"),
-            },
+            | ToPlace::Empty(id) => self.hear_nothing(id),
+            ToPlace::Value(id, value) => {
+                self.held.get_mut(&place).unwrap().push_back((id, value));
+                let step = self.arrivals.get_mut(&place).unwrap().arrived(id.number);
+                self.carry_out_at(place, step);
+            }
             ToPlace::Slots(slots) => {
                 assert_eq!(self.pools.get_mut(&place).unwrap().grant(slots), 0, "in order");
             }
@@ -418,6 +615,55 @@ impl World {
                 self.say(place, Message::ReturnSlots(slots));
             }
         }
+    }
+
+    /// The value of a send is received, or in the buffer.
+    fn hear_accepted(&mut self, id: OperationId, slots: u32) {
+        let operation = self.operations.remove(&id);
+        let Some(Operation::Sending(value) | Operation::Chosen(value) | Operation::GivenUp(value)) =
+            operation
+        else {
+            panic!("an answer for {operation:?}")
+        };
+        assert!(self.sent.insert(value));
+        if let Some(Operation::Chosen(_)) = operation {
+            self.happens(id);
+        }
+        if slots > 0 {
+            assert_eq!(self.pools.get_mut(&id.place).unwrap().grant(slots), 0, "in order");
+        }
+    }
+
+    /// An operation is over, and nothing was sent or received.
+    fn hear_nothing(&mut self, id: OperationId) {
+        if self.arrivals[&id.place].expects(id.number) {
+            match self.arrivals.get_mut(&id.place).unwrap().ended(id.number) {
+                Some(step) => self.carry_out_at(id.place, step),
+                None => drop(self.operations.remove(&id)),
+            }
+            return;
+        }
+        let Some(
+            Operation::Sending(value)
+            | Operation::Asking(value)
+            | Operation::Chosen(value)
+            | Operation::GivenUp(value),
+        ) = self.operations.remove(&id)
+        else {
+            panic!("an answer for nobody")
+        };
+        assert!(self.returned.insert(value));
+    }
+
+    /// A task that was declined wants to receive again, by an operation of its own.
+    fn restart(&mut self, before: OperationId) {
+        let sends = self.others[&before];
+        let id = self.new_id(before.place);
+        let choice = self.choice(sends);
+        self.others.remove(&before);
+        self.others.extend([(sends, id), (id, sends)]);
+        assert_eq!(self.choice(sends), choice, "the number of a choice is that of its first operation");
+        self.begin_receive(id, true);
     }
 
     /// Takes in the oldest message from or to `place`; says whether there was one.
@@ -448,34 +694,34 @@ impl World {
             }
         }
         while self.deliver(place, true) {}
+        self.doubtful.extend(self.held.get_mut(&place).unwrap().drain(..).map(|(_, value)| value));
         let mut steps = Vec::new();
         self.doubtful.extend(self.home.place_died(place, &mut steps));
-        self.carry_out(steps);
         self.operations.retain(|id, operation| {
             if let (
                 true,
                 Operation::Sending(value)
                 | Operation::Asking(value)
-                | Operation::Arrived(value)
-                | Operation::GivenUp(Some(value)),
+                | Operation::Granted(value)
+                | Operation::Chosen(value)
+                | Operation::GivenUp(value),
             ) = (id.place == place, &operation)
             {
                 self.doubtful.insert(*value);
             }
             id.place != place
         });
+        self.carry_out(steps);
     }
 
     /// Lets messages arrive and tasks look until nothing happens.
     fn settle(&mut self) {
-        loop {
+        for _ in 0..10_000 {
             self.deliver_all();
-            let arrived = self.arrived();
-            if arrived.is_empty() {
-                return;
-            }
-            arrived.into_iter().for_each(|id| self.take(id));
+            let Some(id) = self.awake().first().copied() else { return };
+            self.look(id);
         }
+        panic!("it goes on for ever");
     }
 
     fn deliver_all(&mut self) {
@@ -486,26 +732,31 @@ impl World {
     /// What must hold when no message is under way.
     fn check_quiet(&self) -> Result<(), TestCaseError> {
         let of = |what: fn(&Operation) -> bool| {
-            self.operations.values().filter(|operation| what(operation)).count()
+            let found = self.operations.iter().filter(move |(_, operation)| what(operation));
+            found.map(|(id, _)| *id).collect::<Vec<_>>()
         };
         let receiving = of(|operation| matches!(operation, Operation::Receiving));
         let sending = of(|operation| matches!(operation, Operation::Sending(_) | Operation::Asking(_)));
-        prop_assert!(receiving == 0 || self.home.is_empty(), "a receiver waits beside a value");
+        prop_assert!(receiving.is_empty() || self.home.is_empty(), "a receiver waits beside a value");
         prop_assert!(!self.is_over || self.home.is_empty(), "a value came after the end");
-        prop_assert!(receiving == 0 || sending == 0, "a sender and a receiver wait for each other");
+        for sender in &sending {
+            let others = receiving.iter().filter(|id| self.others.get(sender) != Some(id));
+            prop_assert_eq!(others.count(), 0, "a sender and a receiver wait for each other");
+        }
         prop_assert!(
-            sending == 0 || self.home.len() >= self.home.capacity() as usize,
+            sending.is_empty() || self.home.len() >= self.home.capacity() as usize,
             "a sender waits beside room"
         );
         prop_assert!(
-            !self.home.is_closed() || (sending == 0 && receiving == 0),
+            !self.home.is_closed() || (sending.is_empty() && receiving.is_empty()),
             "someone waits at a closed channel"
         );
-        prop_assert_eq!(
-            of(|operation| matches!(operation, Operation::GivenUp(_))),
-            0,
-            "an operation without an answer"
-        );
+        let open = of(|operation| matches!(operation, Operation::GivenUp(_) | Operation::Chosen(_)));
+        prop_assert_eq!(open, vec![], "an operation without an answer");
+        for (place, arrivals) in &self.arrivals {
+            let waits = receiving.iter().any(|id| id.place == *place);
+            prop_assert!(self.is_deaf(*place) || waits || arrivals.is_idle(), "{:?} at {}", arrivals, place);
+        }
         Ok(())
     }
 
@@ -523,7 +774,7 @@ impl World {
                 break;
             }
         }
-        let received: BTreeSet<Value> = self.received.iter().copied().collect();
+        let received: BTreeSet<Value> = self.received.iter().map(|(_, value)| *value).collect();
         prop_assert_eq!(received.len(), self.received.len(), "a value came twice");
         for value in &self.sent {
             prop_assert!(received.contains(value) || self.doubtful.contains(value), "{} is lost", value);
@@ -533,6 +784,23 @@ impl World {
             let is_known = self.sent.contains(value) || self.doubtful.contains(value);
             prop_assert!(is_known, "{} was received though it was not sent", value);
         }
+        self.check_order()
+    }
+
+    /// To each place the values of a task come in their order, but for those that were put back by another place.
+    fn check_order(&self) -> Result<(), TestCaseError> {
+        for (place, values) in
+            (0..PLACES).map(PlaceId).flat_map(|to| self.streams.values().map(move |of| (to, of)))
+        {
+            let of_stream = |(to, value): &&(PlaceId, Value)| {
+                let was_elsewhere = (0..PLACES).map(PlaceId).filter(|other| *other != place);
+                let was_elsewhere =
+                    was_elsewhere.map(|other| (other, *value)).any(|of| self.travelled.contains(&of));
+                *to == place && values.contains(value) && !was_elsewhere
+            };
+            let came: Vec<Value> = self.received.iter().filter(of_stream).map(|(_, value)| *value).collect();
+            prop_assert!(came.is_sorted(), "{:?} came to {}", came, place);
+        }
         Ok(())
     }
 }
@@ -540,9 +808,11 @@ impl World {
 #[derive(Clone, Debug)]
 enum Action {
     Send { place: u32, asks: bool, waits: bool },
+    SendNext(u32),
     Receive { place: u32, waits: bool },
+    Select(u32),
     GiveUp(usize),
-    Take(usize),
+    Look(usize),
     Deliver(u32, bool),
     Settle,
     Close,
@@ -565,12 +835,16 @@ fn hostile_actions() -> impl Strategy<Value = Vec<Action>> {
 fn hostile_messages() -> impl Strategy<Value = Message> {
     let id = || (0..6_u64).prop_map(|number| OperationId { place: HOSTILE, number });
     let slots = prop_oneof![4 => 0..4_u32, 1 => any::<u32>()];
+    let choice = || proptest::option::of(0..3_u64);
     prop_oneof![
         id().prop_map(|id| Message::Offer(id, 0)),
         Just(Message::Item(0)),
-        (id(), any::<bool>()).prop_map(|(id, waits)| Message::Ask(id, waits)),
-        (id(), any::<bool>()).prop_map(|(id, waits)| Message::Want(id, waits)),
+        (id(), choice(), any::<bool>()).prop_map(|(id, choice, waits)| Message::Ask(id, choice, waits)),
+        id().prop_map(|id| Message::Chosen(id, 0)),
+        (id(), choice(), any::<bool>()).prop_map(|(id, choice, waits)| Message::Want(id, choice, waits)),
         Just(Message::PutBack(0)),
+        id().prop_map(Message::Taken),
+        id().prop_map(Message::NotTaken),
         Just(Message::Settled),
         id().prop_map(Message::Cancel),
         slots.prop_map(Message::ReturnSlots),
@@ -581,10 +855,12 @@ fn action(places: u32, deaths: u32) -> impl Strategy<Value = Action> {
     let place = move || 0..places;
     let often = || proptest::bool::weighted(0.8);
     let action = prop_oneof![
-        8 => (place(), any::<bool>(), often()).prop_map(|(place, asks, waits)| Action::Send { place, asks, waits }),
+        5 => (place(), any::<bool>(), often()).prop_map(|(place, asks, waits)| Action::Send { place, asks, waits }),
+        4 => place().prop_map(Action::SendNext),
         7 => (place(), often()).prop_map(|(place, waits)| Action::Receive { place, waits }),
-        2 => (0..8_usize).prop_map(Action::GiveUp),
-        5 => (0..8_usize).prop_map(Action::Take),
+        2 => place().prop_map(Action::Select),
+        3 => (0..8_usize).prop_map(Action::GiveUp),
+        6 => (0..8_usize).prop_map(Action::Look),
         16 => (1..PLACES, any::<bool>()).prop_map(|(place, is_to_home)| Action::Deliver(place, is_to_home)),
         1 => Just(Action::Settle),
         deaths => (1..PLACES).prop_map(Action::Die),
@@ -597,20 +873,22 @@ fn run(capacity: u32, actions: Vec<Action>) -> Result<World, TestCaseError> {
 }
 
 fn run_in(mut world: World, actions: Vec<Action>) -> Result<World, TestCaseError> {
-    let most = world.home.capacity() as usize + actions.len();
+    let most = 2 * world.home.capacity() as usize + actions.len();
     for action in actions {
         let lives = |world: &World, place: u32| !world.dead.contains(&PlaceId(place));
         match action {
             Action::Send { place, asks, waits } if lives(&world, place) => {
-                world.send(PlaceId(place), asks, waits)
+                world.send(PlaceId(place), asks, waits);
             }
+            Action::SendNext(place) if lives(&world, place) => world.send_next(PlaceId(place)),
             Action::Receive { place, waits } if lives(&world, place) => world.receive(PlaceId(place), waits),
-            Action::Send { .. } | Action::Receive { .. } => {}
+            Action::Select(place) if lives(&world, place) => world.select(PlaceId(place)),
+            Action::Send { .. } | Action::SendNext(_) | Action::Receive { .. } | Action::Select(_) => {}
             Action::GiveUp(choice) => world.give_up(choice),
-            Action::Take(choice) => {
-                let arrived = world.arrived();
-                if !arrived.is_empty() {
-                    world.take(arrived[choice % arrived.len()]);
+            Action::Look(choice) => {
+                let awake = world.awake();
+                if !awake.is_empty() {
+                    world.look(awake[choice % awake.len()]);
                 }
             }
             Action::Deliver(place, is_to_home) => drop(world.deliver(PlaceId(place), is_to_home)),
@@ -625,14 +903,20 @@ fn run_in(mut world: World, actions: Vec<Action>) -> Result<World, TestCaseError
             Action::Die(place) => world.die(PlaceId(place)),
             Action::SayHostile(message) => world.home_hears_hostile(message)?,
         }
-        // A value that was put back, or whose receiver left a rendezvous, stands beside the capacity.
+        // Values that used slots, and those that were put back, stand beside the capacity.
         prop_assert!(world.home.len() <= most + world.operations.len());
     }
     Ok(world)
 }
 
+/// So many worlds of each kind; `ISLES_TEST_SEEDS` says how many, where more are wanted.
+fn config() -> ProptestConfig {
+    let rounds = std::env::var("ISLES_TEST_SEEDS").ok().and_then(|rounds| rounds.parse().ok());
+    ProptestConfig::with_cases(rounds.unwrap_or(512))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(config())]
 
     #[test]
     fn no_value_is_lost_or_doubled_and_nobody_waits_for_nothing(capacity in 0..5_u32, actions in actions(PLACES, 0)) {
@@ -666,9 +950,52 @@ fn values_of_one_place_arrive_in_their_order() {
             world.receive(HOME, true);
             world.settle();
         }
-        let mut sorted = world.received.clone();
-        sorted.sort_unstable();
-        assert_eq!((world.received.len(), &world.received), (200, &sorted));
+        let values: Vec<Value> = world.received.iter().map(|(_, value)| *value).collect();
+        assert!(values.len() == 200 && values.is_sorted(), "{values:?}");
+    }
+}
+
+#[test]
+fn receives_that_are_given_up_do_not_turn_the_order_round() {
+    let (mut world, place) = (World::new(16), PlaceId(1));
+    (0..8).for_each(|_| world.send_next(HOME));
+    for _ in 0..4 {
+        // It is given up while its value is on the way, and the next one begins at once.
+        world.receive(place, true);
+        world.deliver(place, true);
+        world.give_up(0);
+    }
+    (0..8).for_each(|_| world.receive(place, true));
+    world.settle();
+    let came: Vec<Value> = world.received.iter().map(|(_, value)| *value).collect();
+    assert_eq!(came, world.streams[&HOME]);
+}
+
+#[test]
+fn a_place_that_keeps_its_slots_keeps_nobody_waiting() {
+    for capacity in [1, 2, 8, 64] {
+        let mut world = World::new(capacity);
+        let (keeper, other) = (PlaceId(1), PlaceId(2));
+        for _ in 0..200 {
+            world.send(keeper, false, true);
+            world.receive(HOME, true);
+            world.settle();
+        }
+        // The keeper computes from now on: nothing is delivered to it.
+        for number in 0..capacity {
+            world.send(other, true, false);
+            while world.deliver(other, true) || world.deliver(other, false) {}
+            let id = OperationId { place: other, number: world.next };
+            assert!(
+                matches!(world.operations.get(&id), Some(Operation::Granted(_))),
+                "{number} of {capacity}"
+            );
+            world.look(id);
+            while world.deliver(other, true) {}
+        }
+        world.send(other, true, false);
+        while world.deliver(other, true) || world.deliver(other, false) {}
+        assert!(world.returned.contains(&world.next), "now it is full");
     }
 }
 
@@ -690,6 +1017,39 @@ fn a_stream_of_sends_asks_only_once() {
 }
 
 #[test]
+fn a_send_of_a_rendezvous_ends_when_its_receiver_has_taken_the_value() {
+    let (place, mut world) = (PlaceId(1), World::new(0));
+    world.receive(place, true);
+    world.deliver_all();
+    let value = world.send(HOME, false, true);
+    world.deliver_all();
+    assert!(!world.sent.contains(&value), "it lies there, and no task has looked");
+    world.give_up(1); // the receive
+    world.deliver_all();
+    assert!(
+        !world.sent.contains(&value) && !world.returned.contains(&value),
+        "the next receiver may have it"
+    );
+    world.receive(HOME, true);
+    world.settle();
+    assert!(world.sent.contains(&value) && world.received == [(HOME, value)]);
+}
+
+#[test]
+fn a_value_that_is_not_taken_before_it_is_retained_waits_again() {
+    let mut home = ChannelHome::new(HOME, 0);
+    let id = |place, number| OperationId { place: PlaceId(place), number };
+    let mut steps = Vec::new();
+    assert_eq!(home.want(id(1, 1), None, true, &mut steps), Wanted::Waits);
+    assert_eq!(home.offer(id(0, 1), 7, true, &mut steps), Offered::Waits);
+    assert_eq!(steps, [ChannelStep::Lend(id(1, 1), 7)]);
+    assert_eq!(home.not_taken(id(1, 1), None, &mut steps), Ok(()));
+    assert_eq!(home.not_taken(id(1, 1), None, &mut steps), Err(PutBackViolation));
+    assert_eq!(home.retain(id(1, 1), 7, &mut steps), None);
+    assert_eq!(home.cancel(id(0, 1), &mut steps), Cancelled::Now(Some(7)));
+}
+
+#[test]
 fn slots_that_were_not_given_are_refused() {
     let mut home: ChannelHome<Value> = ChannelHome::new(HOME, 4);
     let mut steps = Vec::new();
@@ -703,7 +1063,7 @@ fn a_place_puts_back_no_more_than_has_gone_there() {
     let mut home: ChannelHome<Value> = ChannelHome::new(HOME, 4);
     let (mut steps, place) = (Vec::new(), PlaceId(1));
     let want = |home: &mut ChannelHome<Value>, number, steps: &mut Vec<_>| {
-        home.want(OperationId { place, number }, true, steps)
+        home.want(OperationId { place, number }, None, true, steps)
     };
     home.offer_at_once(1).unwrap();
     home.offer_at_once(2).unwrap();

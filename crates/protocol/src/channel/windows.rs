@@ -63,6 +63,11 @@ impl Windows {
         self.reserved as usize
     }
 
+    /// Each place that has slots, and how many, those for values under way among them.
+    pub(super) fn out(&self) -> impl Iterator<Item = (PlaceId, u32)> {
+        self.places.iter().map(|(place, window)| (*place, window.out)).filter(|(_, out)| *out > 0)
+    }
+
     /// Reserves `slots` for `place`.
     pub(super) fn reserve(&mut self, place: PlaceId, slots: u32) {
         self.places.entry(place).or_default().out += slots;
@@ -128,20 +133,18 @@ impl Windows {
         kept
     }
 
-    /// The other places that have slots and were not asked for them; now they are.
+    /// The places that have slots and were not asked for them; now they are.
     pub(super) fn recall(&mut self) -> Vec<PlaceId> {
-        let here = self.here;
-        let others = self.places.iter_mut().filter(|(place, window)| **place != here && window.out > 0);
+        let others = self.places.iter_mut().filter(|(_, window)| window.out > 0);
         let ask = |(place, window): (&PlaceId, &mut Window)| {
             (!std::mem::replace(&mut window.is_recalled, true)).then_some(*place)
         };
         others.filter_map(ask).collect()
     }
 
-    /// The other places that have slots; they are asked for them, again if they were.
+    /// The places that have slots; they are asked for them, again if they were.
     pub(super) fn recall_all(&mut self) -> Vec<PlaceId> {
-        let here = self.here;
-        let others = self.places.iter_mut().filter(|(place, window)| **place != here && window.out > 0);
+        let others = self.places.iter_mut().filter(|(_, window)| window.out > 0);
         let recall = |(place, window): (&PlaceId, &mut Window)| {
             window.is_recalled = true;
             *place
@@ -208,11 +211,6 @@ impl Receivers {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
     }
 
     pub(super) fn push(&mut self, id: OperationId) {

@@ -17,7 +17,6 @@ pub(crate) const BODY: &str = "at ←";
 pub(crate) const FINISH: &str = "finish";
 pub(crate) const SEND: &str = "send →";
 pub(crate) const RECEIVE: &str = "recv ←";
-pub(crate) const LENGTH: &str = "len →";
 pub(crate) const RUN: &str = "the whole run";
 
 /// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.

@@ -6,11 +6,12 @@ use super::control_block::Answer;
 use super::end::End;
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
+use crate::error::panic::drop_caught;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, Wanted};
+use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId, Wanted};
 use isles_transport::{Class, notice};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,7 +32,7 @@ impl<T: CanSend> End<T> {
         reader: &mut Reader<'_>,
         home: &RefCell<ChannelHome<T>>,
     ) -> Result<(), Refused> {
-        if let Head::Offer(_) | Head::Item | Head::Ask(..) | Head::Want(..) | Head::PutBack = head {
+        if head.is_charged() {
             self.control.charge(local);
         }
         let mut steps = Vec::new();
@@ -48,23 +49,24 @@ impl<T: CanSend> End<T> {
                 self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
                 None
             }
-            Head::Ask(number, waits) => match home.borrow_mut().ask(id(number), waits, &mut steps) {
-                Offered::Accepted(_) => Some(Head::Granted(number)),
-                other => offered(number, other),
-            },
-            Head::Want(number, waits) => {
-                let wanted = home.borrow_mut().want(id(number), waits, &mut steps);
-                self.answer_want(local, id(number), wanted)
+            Head::Ask(number, waits) => ask(home, id(number), None, waits, &mut steps),
+            Head::AskAs(number, waits, choice) => ask(home, id(number), Some(choice), waits, &mut steps),
+            Head::Chosen(number) => {
+                self.receive_chosen(id(number), reader.take_value::<T>(), home, &mut steps)?
             }
-            Head::PutBack => {
-                let value = reader.take_value::<T>()?;
-                let nobody = home.borrow_mut().put_back(source, value, &mut steps);
-                nobody.map(drop).map_err(|_| Refused::of_service(PUT_BACK_VIOLATION))?;
+            Head::Want(number, waits) => self.want(local, home, id(number), (None, waits), &mut steps),
+            Head::WantAs(number, waits, choice) => {
+                self.want(local, home, id(number), (Some(choice), waits), &mut steps)
+            }
+            Head::PutBack | Head::Taken(_) | Head::NotTaken(_) => {
+                self.receive_back(source, &head, reader, home, &mut steps)?;
                 None
             }
             Head::Cancel(number) => {
                 let cancelled = home.borrow_mut().cancel(id(number), &mut steps);
-                cancelled.map(|_| Head::Cancelled(number))
+                let is_now = matches!(cancelled, Cancelled::Now(_));
+                drop_caught(cancelled);
+                is_now.then_some(Head::Cancelled(number))
             }
             Head::ReturnSlots(slots) => {
                 let returned = home.borrow_mut().return_slots(source, slots, &mut steps);
@@ -79,7 +81,6 @@ impl<T: CanSend> End<T> {
                 home.borrow_mut().settled(source, &mut steps);
                 None
             }
-            Head::Count(number) => Some(Head::Counted(number, home.borrow().len() as u64)),
             _ => return Err(Refused::NotItsHome),
         };
         if let Some(answer) = answer {
@@ -90,8 +91,38 @@ impl<T: CanSend> End<T> {
         Ok(())
     }
 
-    /// Sends the value that was wanted, if it is there; else the answer, unless the operation waits.
-    fn answer_want(self: &Rc<Self>, local: &Local, id: OperationId, wanted: Wanted<T>) -> Option<Head> {
+    /// What became of a value that had gone to `source`.
+    fn receive_back(
+        &self,
+        source: PlaceId,
+        head: &Head,
+        reader: &mut Reader<'_>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<(), Refused> {
+        let id = |number| OperationId { place: source, number };
+        let unneeded = match *head {
+            Head::Taken(number) => home.borrow_mut().taken(id(number), steps),
+            Head::NotTaken(number) => home.borrow_mut().not_taken(id(number), None, steps).map(|()| None),
+            _ => {
+                let value = reader.take_value::<T>()?;
+                home.borrow_mut().put_back(source, value, steps)
+            }
+        };
+        drop_caught(unneeded.map_err(|_| Refused::of_service(PUT_BACK_VIOLATION))?);
+        Ok(())
+    }
+
+    /// Sends the value that is wanted, if it is there; else the answer, unless the operation waits.
+    fn want(
+        self: &Rc<Self>,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        id: OperationId,
+        (choice, waits): (Choice, bool),
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Option<Head> {
+        let wanted = home.borrow_mut().want(id, choice, waits, steps);
         match wanted {
             Wanted::Value(value) => {
                 self.deliver(local, id, value);
@@ -101,6 +132,42 @@ impl<T: CanSend> End<T> {
             Wanted::Ended => Some(Head::Ended(id.number)),
             Wanted::Empty => Some(Head::Empty(id.number)),
         }
+    }
+
+    /// The value of an operation that was granted room, as far as it can be read. Only of a rendezvous does it wait for
+    /// an answer.
+    fn receive_chosen(
+        &self,
+        id: OperationId,
+        value: Result<T, DecodeError>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<Option<Head>, Refused> {
+        let waits = self.control.is_rendezvous();
+        let value = match value {
+            Ok(value) => value,
+            Err(fault) => {
+                let cancelled = home.borrow_mut().cancel(id, steps);
+                drop_caught(cancelled);
+                if !waits {
+                    self.tell_lost(id.place, &fault);
+                }
+                return Ok(waits.then(|| Head::Faulty(id.number, fault.to_string())));
+            }
+        };
+        let chosen = home.borrow_mut().choose(id, value, steps);
+        match chosen.map_err(|_| Refused::of_service(SLOT_VIOLATION))? {
+            Offered::Accepted(_) | Offered::Waits => Ok(None),
+            Offered::Refused(value) | Offered::Full(value) => {
+                drop_caught(value);
+                Ok(waits.then_some(Head::Refused(id.number)))
+            }
+        }
+    }
+
+    fn tell_lost(&self, source: PlaceId, fault: &DecodeError) {
+        let here = self.control.here;
+        notice(format_args!("isles: {here}: a value of {source} for a channel is lost: {fault}"));
     }
 
     /// A value for which `source` had a slot, as far as it can be read.
@@ -114,15 +181,13 @@ impl<T: CanSend> End<T> {
         let received = match value {
             Ok(value) => home.borrow_mut().item(source, value, steps),
             Err(fault) => {
-                notice(format_args!(
-                    "isles: {}: a value of {source} for a channel is lost: {fault}",
-                    self.control.here
-                ));
+                self.tell_lost(source, &fault);
                 home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
         };
         // What nobody can receive any more is dropped here, where nothing is borrowed.
-        received.map(drop).map_err(|_| Refused::of_service(SLOT_VIOLATION))
+        drop_caught(received.map_err(|_| Refused::of_service(SLOT_VIOLATION))?);
+        Ok(())
     }
 
     /// A message of the home to this place.
@@ -132,28 +197,60 @@ impl<T: CanSend> End<T> {
         head: Head,
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused> {
-        let (number, answer) = match head {
+        match head {
             Head::Value(number) => match reader.take_value::<T>() {
-                Ok(value) => (number, Answer::Value(value)),
-                Err(fault) => (number, Answer::Faulty(fault.to_string())),
+                Ok(value) => self.arrive(local, number, value),
+                Err(fault) => self.receive_faulty(local, number, &fault),
             },
-            head => match self.control.receive_from_home(local, head)? {
-                Some((number, answer)) => (number, answer.join(None)),
-                None => return Ok(()),
-            },
-        };
-        self.answer(local, number, answer);
+            head => {
+                if let Some((number, answer)) = self.control.receive_from_home(local, head)? {
+                    self.answer(local, number, answer, None);
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
+    fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
+        if self.control.is_rendezvous() {
+            // A dead home has no sender that waits.
+            let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
+        }
+        self.answer(local, number, Answer::Faulty(fault.to_string()), None);
     }
 }
 
-/// The answer to an offer, or to the question for a slot; none if it waits.
+/// Asks for room; the answer, unless the operation waits.
+fn ask<T>(
+    home: &RefCell<ChannelHome<T>>,
+    id: OperationId,
+    choice: Choice,
+    waits: bool,
+    steps: &mut Vec<ChannelStep<T>>,
+) -> Option<Head> {
+    match home.borrow_mut().ask(id, choice, waits, steps) {
+        Offered::Accepted(_) => Some(Head::Granted(id.number)),
+        Offered::Waits => None,
+        Offered::Refused(()) => Some(Head::Refused(id.number)),
+        Offered::Full(()) => Some(Head::Full(id.number)),
+    }
+}
+
+/// The answer to an offer; none if it waits.
 fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
     match outcome {
         Offered::Accepted(slots) => Some(Head::Accepted(number, slots)),
         Offered::Waits => None,
-        Offered::Refused(_) => Some(Head::Refused(number)),
-        Offered::Full(_) => Some(Head::Full(number)),
+        // What is here is a copy; its sender has kept its value.
+        Offered::Refused(copy) => {
+            drop_caught(copy);
+            Some(Head::Refused(number))
+        }
+        Offered::Full(copy) => {
+            drop_caught(copy);
+            Some(Head::Full(number))
+        }
     }
 }
 

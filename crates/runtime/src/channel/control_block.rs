@@ -1,17 +1,17 @@
 //! The part of a channel at one place that touches no value.
 //!
 //! Apart from [`End`](super::end::End), so that it is compiled once, with this crate, and not for each type of values.
-//! It keeps who waits, what they wait for and what became of it; a value that belongs to an answer is kept by the end.
+//! It keeps who waits, what they wait for and what became of it; values are kept by the end.
 //! Invariant: nothing is borrowed while a message is sent or a task is woken.
 
 use super::message::{ChannelId, Head};
 use crate::error::Error;
-use crate::local::{Inquiry, Local, Service, Unsent};
+use crate::local::{Attachment, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
 use crate::wire::{EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
-use isles_protocol::channel::SlotPool;
+use isles_protocol::channel::{Arrivals, SlotPool};
 use isles_transport::{Class, Work};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -38,8 +38,8 @@ pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
 pub(crate) struct ChannelTable {
     serial: u32,
     ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
-    /// Which branch the next `select!` looks at first.
-    select_turn: u32,
+    /// Counts the `select!`s of the place.
+    select_turn: u64,
 }
 
 impl ChannelTable {
@@ -62,9 +62,9 @@ impl ChannelTable {
         self.ends.remove(&id)
     }
 
-    /// Returns the turn of a `select!`, each time the next one.
-    pub(super) fn next_turn(&mut self) -> u32 {
-        let next = self.select_turn.wrapping_add(1);
+    /// The number of a `select!`, each time the next one.
+    pub(super) fn next_turn(&mut self) -> u64 {
+        let next = self.select_turn + 1;
         std::mem::replace(&mut self.select_turn, next)
     }
 }
@@ -114,69 +114,30 @@ pub(super) trait AnyEnd {
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
-/// What became of an operation. Of `()` it is without the value, which is elsewhere.
+/// What became of an operation. A value that belongs to it is kept by the end.
 #[derive(Debug)]
-pub(super) enum Answer<T> {
+pub(super) enum Answer {
     Accepted,
-    /// The channel is closed; with the value, if the home had it.
-    Refused(Option<T>),
+    /// The channel is closed.
+    Refused,
     Full,
+    /// The value may be sent.
     Granted,
-    Value(T),
+    /// The value that was sent is not taken; the operation waits as before.
+    Declined,
+    /// A value is there.
+    Ready,
     Ended,
     Empty,
-    /// It was given up while it waited; with the value, if the home had it.
-    Cancelled(Option<T>),
-    Counted(u64),
+    /// It was given up while it waited.
+    Cancelled,
     Faulty(String),
     /// The home is dead.
     Dead,
 }
 
-impl<T> Answer<T> {
-    /// The answer without its value, and the value.
-    pub(super) fn split(self) -> (Answer<()>, Option<T>) {
-        let answer = match self {
-            Answer::Value(value) => return (Answer::Value(()), Some(value)),
-            Answer::Refused(value) => return (Answer::Refused(value.as_ref().map(drop)), value),
-            Answer::Cancelled(value) => return (Answer::Cancelled(value.as_ref().map(drop)), value),
-            Answer::Accepted => Answer::Accepted,
-            Answer::Full => Answer::Full,
-            Answer::Granted => Answer::Granted,
-            Answer::Ended => Answer::Ended,
-            Answer::Empty => Answer::Empty,
-            Answer::Counted(count) => Answer::Counted(count),
-            Answer::Faulty(text) => Answer::Faulty(text),
-            Answer::Dead => Answer::Dead,
-        };
-        (answer, None)
-    }
-}
-
-impl Answer<()> {
-    /// Whether a value belongs to it.
-    pub(super) fn has_value(&self) -> bool {
-        matches!(self, Answer::Value(()) | Answer::Refused(Some(())) | Answer::Cancelled(Some(())))
-    }
-
-    /// The answer with its value; the reverse of [`Answer::split`].
-    pub(super) fn join<T>(self, value: Option<T>) -> Answer<T> {
-        match self {
-            // A value that is not there was taken before.
-            Answer::Value(()) => value.map_or(Answer::Ended, Answer::Value),
-            Answer::Refused(_) => Answer::Refused(value),
-            Answer::Cancelled(_) => Answer::Cancelled(value),
-            Answer::Accepted => Answer::Accepted,
-            Answer::Full => Answer::Full,
-            Answer::Granted => Answer::Granted,
-            Answer::Ended => Answer::Ended,
-            Answer::Empty => Answer::Empty,
-            Answer::Counted(count) => Answer::Counted(count),
-            Answer::Faulty(text) => Answer::Faulty(text),
-            Answer::Dead => Answer::Dead,
-        }
-    }
-}
+/// An answer came to an operation that was given up, or to none.
+pub(super) struct NobodyWaits;
 
 /// An operation that waits here.
 enum Wait {
@@ -185,8 +146,8 @@ enum Wait {
         what: &'static str,
         caller: &'static Location<'static>,
     },
-    Answered(Answer<()>),
-    /// Nobody waits any more; the answer will say what is to be put back.
+    Answered(Answer),
+    /// A send for which nobody waits any more; its last answer is still to come.
     GivenUp,
 }
 
@@ -194,6 +155,8 @@ enum Wait {
 pub(super) struct ControlBlock {
     pub(super) id: ChannelId,
     pub(super) here: PlaceId,
+    /// The run that it belongs to.
+    attachment: Attachment,
     pub(super) capacity: u32,
     is_home: bool,
     /// At a home on a modelled chip: what one operation costs there.
@@ -201,8 +164,8 @@ pub(super) struct ControlBlock {
     /// Elsewhere: what may be sent without asking.
     slots: RefCell<SlotPool>,
     waits: RefCell<HashMap<u64, Wait, NumberHasherBuilder>>,
-    /// Values that are kept for answers to receivers.
-    pub(super) untaken: Cell<u32>,
+    /// Who takes the values that have come here.
+    pub(super) arrivals: RefCell<Arrivals>,
     /// Elsewhere: the home is to be told when there are none.
     is_settling: Cell<bool>,
     next: Cell<u64>,
@@ -211,22 +174,40 @@ pub(super) struct ControlBlock {
 }
 
 impl ControlBlock {
-    /// The channel `id` at `here`; at its home with two kinds of handles, elsewhere with none.
-    pub(super) fn new(id: ChannelId, here: PlaceId, capacity: u32, access: Option<Work>) -> ControlBlock {
+    /// The channel `id` at the place of `local`; at its home with two kinds of handles, elsewhere with none.
+    pub(super) fn new(local: &Local, id: ChannelId, capacity: u32, access: Option<Work>) -> ControlBlock {
+        let here = local.here();
         let is_home = id.home == here;
         ControlBlock {
             id,
             here,
+            attachment: local.attachment(),
             capacity,
             is_home,
             access,
             slots: RefCell::default(),
             waits: RefCell::default(),
-            untaken: Cell::new(0),
+            arrivals: RefCell::default(),
             is_settling: Cell::new(false),
             next: Cell::new(0),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
+    }
+
+    /// Whether this is the run of the channel; a handle may be kept longer.
+    #[inline]
+    pub(super) fn is_of(&self, local: &Local) -> bool {
+        self.attachment == local.attachment()
+    }
+
+    /// Runs code at the place of the channel, if that is here and now.
+    pub(super) fn try_with<R>(&self, code: impl FnOnce(&Local) -> R) -> Option<R> {
+        Local::try_with(|local| self.is_of(local).then(|| code(local))).flatten()
+    }
+
+    #[inline]
+    pub(super) fn is_rendezvous(&self) -> bool {
+        self.capacity == 0
     }
 
     /// Lets the home pay for one operation.
@@ -244,7 +225,7 @@ impl ControlBlock {
     }
 
     /// Sends a message without a value; what becomes of the operation if that is not possible.
-    pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &Head) -> Result<(), Answer<()>> {
+    pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &Head) -> Result<(), Answer> {
         self.tell_with(local, to, head, &|_| Ok(()))
     }
 
@@ -255,7 +236,7 @@ impl ControlBlock {
         to: PlaceId,
         head: &Head,
         put: &dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(), Answer<()>> {
+    ) -> Result<(), Answer> {
         let sent = local.send(to, Class::Data, Handler::Channel.id(), |writer| {
             writer.put_serde(&(self.id, head))?;
             put(writer)
@@ -267,12 +248,12 @@ impl ControlBlock {
     ///
     /// # Errors
     /// With the answer, if nothing can be sent.
-    pub(super) fn take_slot(&self, local: &Local) -> Result<bool, Answer<()>> {
+    pub(super) fn take_slot(&self, local: &Local) -> Result<bool, Answer> {
         if local.is_dead(self.id.home) {
             return Err(Answer::Dead);
         }
         let mut slots = self.slots.borrow_mut();
-        if slots.is_closed() { Err(Answer::Refused(None)) } else { Ok(slots.take()) }
+        if slots.is_closed() { Err(Answer::Refused) } else { Ok(slots.take()) }
     }
 
     /// Asks the home, and waits for its answer to `number`: as [`ControlBlock::tell`].
@@ -281,7 +262,7 @@ impl ControlBlock {
         local: &Local,
         (number, what, caller): (u64, &'static str, &'static Location<'static>),
         head: &Head,
-    ) -> Result<Answer<()>, u64> {
+    ) -> Result<Answer, u64> {
         if local.is_dead(self.id.home) {
             return Ok(Answer::Dead);
         }
@@ -290,7 +271,7 @@ impl ControlBlock {
     }
 
     /// What became of an operation that waits if its message was sent.
-    pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), Answer<()>>) -> Result<Answer<()>, u64> {
+    pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), Answer>) -> Result<Answer, u64> {
         match sent {
             Ok(()) => Err(number),
             Err(answer) => {
@@ -321,14 +302,15 @@ impl ControlBlock {
 
     /// Tells the home, if it wants to know, that no value is left here.
     pub(super) fn say_if_settled(&self, local: &Local) {
-        if self.untaken.get() == 0 && self.is_settling.take() {
+        if self.arrivals.borrow().is_empty() && self.is_settling.take() {
             // A dead home need not know.
             let _ = self.tell(local, self.id.home, &Head::Settled);
         }
     }
 
     /// What became of an operation, if that is known; else notes whom to wake.
-    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer<()>> {
+    #[inline]
+    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer> {
         let mut waits = self.waits.borrow_mut();
         match waits.get_mut(&number) {
             Some(Wait::Pending { waker: known, .. }) => {
@@ -348,38 +330,57 @@ impl ControlBlock {
     /// Notes the answer to an operation of this place; whom to wake.
     ///
     /// # Errors
-    /// With the answer, if nobody waits for it.
-    pub(super) fn note_answer(&self, number: u64, answer: Answer<()>) -> Result<Option<Waker>, Answer<()>> {
+    /// Nobody waits for it.
+    pub(super) fn note_answer(&self, number: u64, answer: Answer) -> Result<Option<Waker>, NobodyWaits> {
         let mut waits = self.waits.borrow_mut();
         match waits.get_mut(&number) {
             Some(wait @ Wait::Pending { .. }) => {
-                if let Answer::Value(()) = answer {
-                    self.untaken.set(self.untaken.get() + 1);
-                }
                 let pending = std::mem::replace(wait, Wait::Answered(answer));
                 Ok(if let Wait::Pending { waker, .. } = pending { waker } else { None })
             }
+            // Whoever was declined waits as before, and has been woken.
+            Some(wait @ Wait::Answered(Answer::Declined)) => {
+                *wait = Wait::Answered(answer);
+                Ok(None)
+            }
             Some(Wait::GivenUp) => {
-                waits.remove(&number);
-                Err(answer)
+                if !matches!(answer, Answer::Declined) {
+                    waits.remove(&number);
+                }
+                Err(NobodyWaits)
             }
             // An answer that is there already stands; a second one is no sound home's.
-            Some(Wait::Answered(_)) | None => Err(answer),
+            Some(Wait::Answered(_)) | None => Err(NobodyWaits),
         }
     }
 
-    /// Ends an operation before it is over: whether it still waited, and its answer, if nobody will ask for that.
-    /// Without `is_awaited` nobody will.
-    pub(super) fn give_up(&self, number: u64, is_awaited: bool) -> (bool, Option<Answer<()>>) {
+    /// Ends a receive before it is over: whether it was told that a value is there; none if it was over.
+    pub(super) fn give_up_receive(&self, number: u64) -> Option<bool> {
+        let wait = self.waits.borrow_mut().remove(&number);
+        match wait {
+            Some(Wait::Pending { .. }) => Some(false),
+            Some(Wait::Answered(Answer::Ready)) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Ends a send before it is over: whether the home is to be told.
+    pub(super) fn give_up_send(&self, number: u64) -> bool {
         let mut waits = self.waits.borrow_mut();
-        let is_pending = matches!(waits.get(&number), Some(Wait::Pending { .. }));
-        let before = match (is_pending, is_awaited) {
-            (true, true) | (false, true) => None,
-            (true, false) => waits.insert(number, Wait::GivenUp),
-            (false, false) => waits.remove(&number),
+        let wait = match waits.get(&number) {
+            Some(Wait::Pending { .. } | Wait::Answered(Answer::Declined)) => {
+                waits.insert(number, Wait::GivenUp)
+            }
+            _ => waits.remove(&number),
         };
         drop(waits);
-        (is_pending, if let Some(Wait::Answered(answer)) = before { Some(answer) } else { None })
+        matches!(wait, Some(Wait::Pending { .. } | Wait::Answered(Answer::Declined | Answer::Granted)))
+    }
+
+    /// No answer will come to an operation that was given up.
+    pub(super) fn forget(&self, number: u64) {
+        let wait = self.waits.borrow_mut().remove(&number);
+        drop(wait);
     }
 
     /// Takes in what the home says without a value: the answer to an operation, if it is one.
@@ -387,20 +388,20 @@ impl ControlBlock {
         &self,
         local: &Local,
         head: Head,
-    ) -> Result<Option<(u64, Answer<()>)>, Refused> {
+    ) -> Result<Option<(u64, Answer)>, Refused> {
         Ok(Some(match head {
             Head::Accepted(number, slots) => {
                 self.receive_slots(local, slots);
                 (number, Answer::Accepted)
             }
-            Head::Refused(number) => (number, Answer::Refused(None)),
+            Head::Refused(number) => (number, Answer::Refused),
             Head::Full(number) => (number, Answer::Full),
             Head::Granted(number) => (number, Answer::Granted),
+            Head::Declined(number) => (number, Answer::Declined),
             Head::Ended(number) => (number, Answer::Ended),
             Head::Empty(number) => (number, Answer::Empty),
-            Head::Cancelled(number) => (number, Answer::Cancelled(None)),
+            Head::Cancelled(number) => (number, Answer::Cancelled),
             Head::Faulty(number, text) => (number, Answer::Faulty(text)),
-            Head::Counted(number, count) => (number, Answer::Counted(count)),
             Head::Slots(slots) => {
                 self.receive_slots(local, slots);
                 return Ok(None);
@@ -438,7 +439,7 @@ impl ControlBlock {
     pub(super) fn release(&self) {
         if !self.is_home {
             self.handles.set(self.handles.get().saturating_sub(1));
-            Local::try_with(|local| self.forget_if_unused(local));
+            self.try_with(|local| self.forget_if_unused(local));
         }
     }
 
@@ -451,7 +452,8 @@ impl ControlBlock {
 
     /// What is left of the channel here goes when no handle and no operation is left.
     pub(super) fn forget_if_unused(&self, local: &Local) {
-        if !self.is_home && self.handles.get() == 0 && self.waits.borrow().is_empty() {
+        let is_unused = || self.waits.borrow().is_empty() && self.arrivals.borrow().is_idle();
+        if !self.is_home && self.handles.get() == 0 && is_unused() {
             // First, because to return slots may deliver a message that brings more.
             let end = local.services.channels.borrow_mut().remove(self.id);
             let unused = self.slots.borrow_mut().recall();
@@ -467,10 +469,6 @@ impl ControlBlock {
         numbers
     }
 
-    pub(super) fn is_answered(&self, number: u64) -> bool {
-        matches!(self.waits.borrow().get(&number), Some(Wait::Answered(_)))
-    }
-
     /// What the operations that wait here wait for, one line each.
     fn explain(&self) -> Vec<String> {
         let waits = self.waits.borrow();
@@ -484,7 +482,7 @@ impl ControlBlock {
     }
 }
 
-fn unsent(unsent: Unsent) -> Answer<()> {
+fn unsent(unsent: Unsent) -> Answer {
     match unsent {
         Unsent::DeadPlace(_) => Answer::Dead,
         unsent => Answer::Faulty(Error::from(unsent).text().to_owned()),

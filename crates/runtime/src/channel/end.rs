@@ -1,33 +1,47 @@
 //! A channel at one place: its home, or what another place keeps of it.
 //!
 //! Carries out what the protocol says, and keeps the operations that wait here. A value moves: it is in the home, in a
-//! message, in an answer that nobody has taken yet, or with its task. Invariant: nothing is borrowed while a message is
-//! sent, a value is dropped, or a task is woken.
+//! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
+//! a value is dropped, or a task is woken.
 
 use super::control_block::{Answer, AnyEnd, ControlBlock, access};
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
+use crate::error::panic::drop_caught;
 use crate::local::output_queue::OutputQueue;
 use crate::local::{Clock, Local};
 use crate::message::Refused;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, Wanted};
+use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice};
+use isles_protocol::channel::{Offered, OperationId, Wanted};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::{Poll, Waker, ready};
+
+/// What is said of a handle that was kept from an earlier run.
+const ENDED_RUN: &str = "the channel is one of a run that has ended";
+
+/// How a send goes about it.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    /// Whether the value stays with the task until there is room for it.
+    pub(super) asks: bool,
+    pub(super) waits: bool,
+    pub(super) choice: Choice,
+}
 
 /// A channel at one place.
 pub(crate) struct End<T> {
     pub(super) control: ControlBlock,
     /// The buffer, if this is the home.
     pub(super) home: Option<RefCell<ChannelHome<T>>>,
-    /// The values of answers that nobody has asked for yet, by operation; mostly asked for in the order in which they
-    /// came.
-    values: RefCell<VecDeque<(u64, T)>>,
+    /// The values that have come for receives of this place, each with the one for which it came.
+    arrived: RefCell<VecDeque<(u64, T)>>,
+    /// Values of sends of the home that come back to them.
+    returned: RefCell<Vec<(u64, T)>>,
     steps: OutputQueue<ChannelStep<T>>,
 }
 
@@ -37,7 +51,7 @@ impl<T: CanSend> End<T> {
         let id = local.services.channels.borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
         let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
-        let control = ControlBlock::new(id, local.here(), capacity, access);
+        let control = ControlBlock::new(local, id, capacity, access);
         let end = End::new(control, Some(RefCell::new(home)));
         local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
         local.tally.count_message(|counts| counts.channels_made += 1);
@@ -51,7 +65,7 @@ impl<T: CanSend> End<T> {
             Some(end) => end.into_any().downcast::<End<T>>().ok()?,
             None if id.home == local.here() || id.home.0 >= local.places() => return None,
             None => {
-                let end = End::new(ControlBlock::new(id, local.here(), capacity, None), None);
+                let end = End::new(ControlBlock::new(local, id, capacity, None), None);
                 local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
                 end
             }
@@ -61,20 +75,25 @@ impl<T: CanSend> End<T> {
     }
 
     fn new(control: ControlBlock, home: Option<RefCell<ChannelHome<T>>>) -> Rc<End<T>> {
-        Rc::new(End { control, home, values: RefCell::default(), steps: OutputQueue::default() })
+        let (arrived, returned) = (RefCell::default(), RefCell::default());
+        Rc::new(End { control, home, arrived, returned, steps: OutputQueue::default() })
     }
 
-    /// Begins to send. With `asks`, the value stays with the task until there is a slot for it. Ready if it is over;
-    /// else the number to ask for with [`End::poll`].
+    fn id(&self, number: u64) -> OperationId {
+        OperationId { place: self.control.here, number }
+    }
+
+    /// Begins to send `value`, which stays there if it is not sent. Ready if it is over; else the number to ask for.
     pub(super) fn send(
         self: &Rc<Self>,
         value: &mut Option<T>,
-        (asks, waits): (bool, bool),
+        manner: Manner,
         caller: &'static Location<'static>,
-    ) -> Result<Answer<T>, u64> {
+    ) -> Result<Answer, u64> {
         Local::with(|local| match &self.home {
-            Some(home) => self.send_here(local, home, value, (asks, waits), caller),
-            None => self.send_there(local, value, (asks, waits), caller),
+            _ if !self.control.is_of(local) => Ok(Answer::Faulty(ENDED_RUN.to_owned())),
+            Some(home) => self.send_here(local, home, value, manner, caller),
+            None => self.send_there(local, value, manner, caller),
         })
     }
 
@@ -83,33 +102,38 @@ impl<T: CanSend> End<T> {
         local: &Local,
         home: &RefCell<ChannelHome<T>>,
         value: &mut Option<T>,
-        (asks, waits): (bool, bool),
+        manner: Manner,
         caller: &'static Location<'static>,
-    ) -> Result<Answer<T>, u64> {
+    ) -> Result<Answer, u64> {
         self.control.charge(local);
-        if let Some(offered) = value.take_if(|_| !asks) {
+        if let Some(offered) = value.take_if(|_| !manner.asks) {
             match home.borrow_mut().offer_at_once(offered) {
                 Ok(()) => return Ok(Answer::Accepted),
                 Err(back) => *value = Some(back),
             }
         }
         let (number, mut steps) = (self.control.new_number(), Vec::new());
-        let id = OperationId { place: self.control.here, number };
-        let outcome = if asks {
-            let asked = home.borrow_mut().ask(id, waits, &mut steps);
+        let outcome = if manner.asks {
+            let asked = home.borrow_mut().ask(self.id(number), manner.choice, manner.waits, &mut steps);
             match asked {
-                Offered::Accepted(_) => Ok(Answer::Granted),
+                Offered::Accepted(_) => {
+                    steps.push(ChannelStep::Grant(self.id(number)));
+                    Err(number)
+                }
                 Offered::Waits => Err(number),
-                Offered::Refused(()) => Ok(Answer::Refused(None)),
+                Offered::Refused(()) => Ok(Answer::Refused),
                 Offered::Full(()) => Ok(Answer::Full),
             }
         } else {
-            let Some(offered) = value.take() else { return Ok(Answer::Refused(None)) };
-            let offered = home.borrow_mut().offer(id, offered, waits, &mut steps);
+            let Some(offered) = value.take() else { return Ok(Answer::Refused) };
+            let offered = home.borrow_mut().offer(self.id(number), offered, manner.waits, &mut steps);
             match offered {
                 Offered::Accepted(_) => Ok(Answer::Accepted),
                 Offered::Waits => Err(number),
-                Offered::Refused(back) => Ok(Answer::Refused(Some(back))),
+                Offered::Refused(back) => {
+                    *value = Some(back);
+                    Ok(Answer::Refused)
+                }
                 Offered::Full(back) => {
                     *value = Some(back);
                     Ok(Answer::Full)
@@ -127,45 +151,88 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        (asks, waits): (bool, bool),
+        manner: Manner,
         caller: &'static Location<'static>,
-    ) -> Result<Answer<T>, u64> {
+    ) -> Result<Answer, u64> {
         match self.control.take_slot(local) {
             Ok(true) => return Ok(self.send_item(local, value)),
             Ok(false) => {}
-            Err(answer) => return Ok(answer.join(None)),
+            Err(answer) => return Ok(answer),
         }
         let number = self.control.new_number();
-        let answer = match (&*value, asks || !waits) {
+        match (&*value, manner.asks || !manner.waits) {
             (Some(value), false) => {
                 self.control.wait(number, "room in", caller);
                 let sent = self.tell(local, self.control.id.home, &Head::Offer(number), value);
                 self.control.waits_if_sent(number, sent)
             }
-            _ => self.control.ask(local, (number, "room in", caller), &Head::Ask(number, waits)),
-        };
-        answer.map(|answer| answer.join(None))
+            _ => {
+                let head = match manner.choice.filter(|_| self.control.is_rendezvous()) {
+                    Some(choice) => Head::AskAs(number, manner.waits, choice),
+                    None => Head::Ask(number, manner.waits),
+                };
+                self.control.ask(local, (number, "room in", caller), &head)
+            }
+        }
     }
 
-    /// Sends the value for which there is a slot.
-    pub(super) fn commit(self: &Rc<Self>, value: &mut Option<T>) -> Answer<T> {
+    /// Sends the value of an operation that was granted room. Ready if it is over; of a rendezvous, it waits until the
+    /// value is taken, or is declined.
+    pub(super) fn choose(
+        self: &Rc<Self>,
+        number: u64,
+        value: &mut Option<T>,
+        caller: &'static Location<'static>,
+    ) -> Option<Answer> {
         Local::with(|local| {
-            let Some(home) = &self.home else { return self.send_item(local, value) };
-            let Some(taken) = value.take() else { return Answer::Refused(None) };
+            let waits = self.control.is_rendezvous();
+            let Some(home) = &self.home else {
+                let chosen = value.as_ref()?;
+                if waits {
+                    self.control.wait(number, "a receiver of", caller);
+                }
+                return match self.tell(local, self.control.id.home, &Head::Chosen(number), chosen) {
+                    Ok(()) if waits => None,
+                    Ok(()) => {
+                        *value = None;
+                        Some(Answer::Accepted)
+                    }
+                    Err(answer) => {
+                        // Nothing was sent: the room is free again.
+                        self.control.forget(number);
+                        let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
+                        Some(answer)
+                    }
+                };
+            };
+            let chosen = value.take()?;
             self.control.charge(local);
             let mut steps = Vec::new();
-            let back = home.borrow_mut().item(self.control.here, taken, &mut steps);
-            self.carry_out(local, steps);
-            match back {
-                Ok(None) => Answer::Accepted,
-                Ok(back) => Answer::Refused(back),
-                Err(_) => unreachable!("the slot was given to this place"),
+            let outcome = home.borrow_mut().choose(self.id(number), chosen, &mut steps);
+            let answer = match outcome {
+                Ok(Offered::Accepted(_)) => Some(Answer::Accepted),
+                Ok(Offered::Refused(back)) => {
+                    *value = Some(back);
+                    Some(Answer::Refused)
+                }
+                Ok(_) => None,
+                Err(_) => unreachable!("the room was granted to this operation"),
+            };
+            if answer.is_none() {
+                self.control.wait(number, "a receiver of", caller);
             }
+            self.carry_out(local, steps);
+            answer
         })
     }
 
-    fn send_item(&self, local: &Local, value: &mut Option<T>) -> Answer<T> {
-        let Some(item) = value.as_ref() else { return Answer::Refused(None) };
+    /// Waits on, after the value that was sent has been declined.
+    pub(super) fn wait_again(&self, number: u64, caller: &'static Location<'static>) {
+        self.control.wait(number, "room in", caller);
+    }
+
+    fn send_item(&self, local: &Local, value: &mut Option<T>) -> Answer {
+        let Some(item) = value.as_ref() else { return Answer::Refused };
         match self.tell(local, self.control.id.home, &Head::Item, item) {
             Ok(()) => {
                 *value = None;
@@ -174,40 +241,40 @@ impl<T: CanSend> End<T> {
             Err(answer) => {
                 // Nothing was sent: the slot is still there.
                 self.control.return_slots(local, 1);
-                answer.join(None)
+                answer
             }
         }
     }
 
-    /// Begins to receive; as [`End::send`].
+    /// Begins to receive into `value`; as [`End::send`].
     pub(super) fn receive_value(
         self: &Rc<Self>,
-        waits: bool,
+        value: &mut Option<T>,
+        (waits, choice): (bool, Choice),
         caller: &'static Location<'static>,
-    ) -> Result<Answer<T>, u64> {
-        if let Some(value) = self.home.as_ref().and_then(|home| home.borrow_mut().want_at_once()) {
-            if self.control.access.is_some() {
-                Local::with(|local| self.control.charge(local));
-            }
-            return Ok(Answer::Value(value));
-        }
+    ) -> Result<Answer, u64> {
         Local::with(|local| {
-            let number = self.control.new_number();
-            let Some(home) = &self.home else {
-                let asked =
-                    self.control.ask(local, (number, "a value of", caller), &Head::Want(number, waits));
-                return asked.map(|answer| answer.join(None));
-            };
+            if !self.control.is_of(local) {
+                return Ok(Answer::Faulty(ENDED_RUN.to_owned()));
+            }
+            let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
             self.control.charge(local);
-            let mut steps = Vec::new();
-            let id = OperationId { place: self.control.here, number };
-            let wanted = home.borrow_mut().want(id, waits, &mut steps);
+            if let Some(next) = home.borrow_mut().want_at_once() {
+                *value = Some(self.exchange(next));
+                return Ok(Answer::Ready);
+            }
+            let (number, mut steps) = (self.control.new_number(), Vec::new());
+            let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
             if matches!(wanted, Wanted::Waits) {
                 self.control.wait(number, "a value of", caller);
+                self.control.arrivals.borrow_mut().begin(number);
             }
             self.carry_out(local, steps);
             match wanted {
-                Wanted::Value(value) => Ok(Answer::Value(value)),
+                Wanted::Value(next) => {
+                    *value = Some(self.exchange(next));
+                    Ok(Answer::Ready)
+                }
                 Wanted::Waits => Err(number),
                 Wanted::Ended => Ok(Answer::Ended),
                 Wanted::Empty => Ok(Answer::Empty),
@@ -215,20 +282,71 @@ impl<T: CanSend> End<T> {
         })
     }
 
-    /// Begins to ask how many values there are; as [`End::send`].
-    pub(super) fn count(self: &Rc<Self>, caller: &'static Location<'static>) -> Result<Answer<T>, u64> {
-        if let Some(home) = &self.home {
-            return Ok(Answer::Counted(home.borrow().len() as u64));
-        }
+    fn receive_there(
+        &self,
+        local: &Local,
+        (waits, choice): (bool, Choice),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
         let number = self.control.new_number();
-        let what = (number, "the length of", caller);
-        let asked = Local::with(|local| self.control.ask(local, what, &Head::Count(number)));
-        asked.map(|answer| answer.join(None))
+        let head = match choice.filter(|_| self.control.is_rendezvous()) {
+            Some(choice) => Head::WantAs(number, waits, choice),
+            None => Head::Want(number, waits),
+        };
+        self.control.arrivals.borrow_mut().begin(number);
+        let asked = self.control.ask(local, (number, "a value of", caller), &head);
+        if asked.is_ok() {
+            // Nothing will come. Nobody else waited for the place that this one had.
+            let _ = self.control.arrivals.borrow_mut().ended(number);
+        }
+        asked
+    }
+
+    /// A task has a value of the home at once; if earlier ones lie here for others, it takes the first of them.
+    fn exchange(&self, value: T) -> T {
+        let mut arrived = self.arrived.borrow_mut();
+        match arrived.pop_front() {
+            Some((number, first)) => {
+                arrived.push_back((number, value));
+                first
+            }
+            None => value,
+        }
+    }
+
+    /// Takes the first value that is here, for a receive that was told so.
+    pub(super) fn take_arrived(self: &Rc<Self>) -> Option<T> {
+        let (number, value) = self.arrived.borrow_mut().pop_front()?;
+        self.control.arrivals.borrow_mut().take();
+        self.control.try_with(|local| {
+            self.say_taken(local, number);
+            self.control.say_if_settled(local);
+        });
+        Some(value)
+    }
+
+    fn say_taken(self: &Rc<Self>, local: &Local, number: u64) {
+        let is_rendezvous = self.control.is_rendezvous();
+        let Some(home) = &self.home else {
+            if is_rendezvous {
+                // A dead home has no sender that waits.
+                let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
+            }
+            return;
+        };
+        let mut steps = Vec::new();
+        if is_rendezvous {
+            // It has the value of none that is here.
+            let _ = home.borrow_mut().taken(self.id(number), &mut steps);
+        } else {
+            home.borrow_mut().forget_lent(&mut steps);
+        }
+        self.carry_out(local, steps);
     }
 
     /// Nothing shall be sent any more, says a task here.
     pub(super) fn close(self: &Rc<Self>) {
-        Local::try_with(|local| {
+        self.control.try_with(|local| {
             let Some(home) = &self.home else { return self.control.close_from_afar(local) };
             let mut steps = Vec::new();
             home.borrow_mut().close(&mut steps);
@@ -238,7 +356,7 @@ impl<T: CanSend> End<T> {
 
     /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
     pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
-        let abandoned = Local::try_with(|local| {
+        let abandoned = self.control.try_with(|local| {
             let mut steps = Vec::new();
             let mut left = Vec::new();
             if let Some(home) = &self.home {
@@ -251,31 +369,33 @@ impl<T: CanSend> End<T> {
         drop(abandoned);
     }
 
-    /// A value that was among the answers is not there any more; `is_taken` by its task, or to be put back.
-    fn settle_one(self: &Rc<Self>, local: &Local, is_taken: bool) {
-        self.control.untaken.set(self.control.untaken.get() - 1);
-        if let (Some(home), true) = (&self.home, is_taken) {
-            let mut steps = Vec::new();
-            home.borrow_mut().taken(&mut steps);
-            self.carry_out(local, steps);
-        }
-    }
-
-    fn put_back(self: &Rc<Self>, local: &Local, value: T) {
-        let Some(home) = &self.home else {
-            // A dead home has no buffer to put it into.
-            let _ = self.tell(local, self.control.id.home, &Head::PutBack, &value);
-            return;
-        };
+    /// A value that is nobody's here goes back.
+    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         let mut steps = Vec::new();
-        let nobody = home.borrow_mut().put_back(self.control.here, value, &mut steps);
+        let left = match &self.home {
+            // A dead home has no buffer, and no sender that waits.
+            None if self.control.is_rendezvous() => {
+                let _ = self.control.tell(local, self.control.id.home, &Head::NotTaken(number));
+                Some(value)
+            }
+            None => {
+                let _ = self.tell(local, self.control.id.home, &Head::PutBack, &value);
+                Some(value)
+            }
+            Some(home) if self.control.is_rendezvous() => {
+                // What lies here was lent.
+                let _ = home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
+                None
+            }
+            // A value of this place is always taken back.
+            Some(home) => home.borrow_mut().put_back(self.control.here, value, &mut steps).ok().flatten(),
+        };
         self.carry_out(local, steps);
-        // A value of this place is always taken back.
-        drop(nobody);
+        drop_caught(left);
     }
 
     /// As [`ControlBlock::tell`], with a value.
-    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer<()>> {
+    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer> {
         self.control.tell_with(local, to, head, &|writer| writer.put_value(value))
     }
 
@@ -284,12 +404,19 @@ impl<T: CanSend> End<T> {
     }
 
     fn carry_out_one(self: &Rc<Self>, local: &Local, step: ChannelStep<T>) {
-        let (id, answer, head) = match step {
+        let (id, answer, head, value) = match step {
             ChannelStep::Deliver(id, value) => return self.deliver(local, id, value),
-            ChannelStep::Accept(id, slots) => (id, Answer::Accepted, Head::Accepted(id.number, slots)),
-            ChannelStep::Refuse(id, value) => (id, Answer::Refused(value), Head::Refused(id.number)),
-            ChannelStep::End(id) => (id, Answer::Ended, Head::Ended(id.number)),
-            ChannelStep::Grant(id) => (id, Answer::Granted, Head::Granted(id.number)),
+            ChannelStep::Lend(id, value) => return self.lend(local, id, value),
+            ChannelStep::Accept(id, slots) => (id, Answer::Accepted, Head::Accepted(id.number, slots), None),
+            ChannelStep::Refuse(id, value) => (id, Answer::Refused, Head::Refused(id.number), value),
+            ChannelStep::Full(id, value) => (id, Answer::Full, Head::Full(id.number), value),
+            ChannelStep::GiveBack(id, value) => {
+                (id, Answer::Cancelled, Head::Cancelled(id.number), Some(value))
+            }
+            ChannelStep::End(id) => (id, Answer::Ended, Head::Ended(id.number), None),
+            ChannelStep::Empty(id) => (id, Answer::Empty, Head::Empty(id.number), None),
+            ChannelStep::Grant(id) => (id, Answer::Granted, Head::Granted(id.number), None),
+            ChannelStep::Decline(id, value) => (id, Answer::Declined, Head::Declined(id.number), Some(value)),
             // What a dead place is to be told is told to nobody.
             ChannelStep::Announce(to, slots) => {
                 return drop(self.control.tell(local, to, &Head::Slots(slots)));
@@ -299,108 +426,173 @@ impl<T: CanSend> End<T> {
             ChannelStep::Settle(to) => return drop(self.control.tell(local, to, &Head::Settle)),
         };
         if id.place == self.control.here {
-            self.answer(local, id.number, answer);
-        } else {
-            // As above.
-            let _ = self.control.tell(local, id.place, &head);
+            return self.answer(local, id.number, answer, value);
         }
+        // As above. The sender has kept its value; what is here is a copy.
+        let _ = self.control.tell(local, id.place, &head);
+        drop_caught(value);
     }
 
     pub(super) fn deliver(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
         if id.place == self.control.here {
-            return self.answer(local, id.number, Answer::Value(value));
+            return self.arrive(local, id.number, value);
         }
-        if let Err(Answer::Faulty(text)) = self.tell(local, id.place, &Head::Value(id.number), &value) {
-            // As above.
-            let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, text));
-        }
+        self.tell_value(local, id, &value);
+        drop_caught(value);
     }
 
-    /// What became of an operation, if that is known; else notes whom to wake.
-    pub(super) fn poll(self: &Rc<Self>, number: u64, waker: &Waker) -> Poll<Answer<T>> {
-        let answer = ready!(self.control.poll(number, waker));
-        let value = if answer.has_value() { self.take_value(number) } else { None };
-        if let Answer::Value(()) = answer {
-            Local::with(|local| {
-                self.settle_one(local, true);
-                self.control.say_if_settled(local);
-            });
+    /// Sends a copy of the value of a rendezvous, which stays here until it is taken.
+    fn lend(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
+        if id.place == self.control.here {
+            return self.arrive(local, id.number, value);
         }
-        Poll::Ready(answer.join(value))
+        let is_written = self.tell_value(local, id, &value);
+        let Some(home) = &self.home else { return };
+        let mut steps = Vec::new();
+        let unneeded = home.borrow_mut().retain(id, value, &mut steps);
+        if !is_written {
+            // Its receiver has the error, as of a value that it cannot read.
+            let taken = home.borrow_mut().taken(id, &mut steps);
+            drop_caught(taken);
+        }
+        self.carry_out(local, steps);
+        drop_caught(unneeded);
     }
 
-    /// The value of an answer that is asked for, or given up.
-    fn take_value(&self, number: u64) -> Option<T> {
-        let mut values = self.values.borrow_mut();
-        let found = values.iter().position(|(of, _)| *of == number)?;
-        values.remove(found).map(|(_, value)| value)
+    /// Whether the value could be written.
+    fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
+        let told = self.tell(local, id.place, &Head::Value(id.number), value);
+        let Err(Answer::Faulty(text)) = told else { return true };
+        // A dead place needs no answer.
+        let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, text));
+        false
     }
 
-    /// The answer to an operation of this place has come.
-    pub(super) fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer<T>) {
-        let (answer, value) = answer.split();
-        match self.control.note_answer(number, answer) {
-            Ok(waker) => {
-                if let Some(value) = value {
-                    self.values.borrow_mut().push_back((number, value));
-                }
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-            }
-            Err(answer) => self.undo(local, answer.join(value)),
-        }
+    /// A value has come for this receive, or for the next one.
+    pub(super) fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: T) {
+        self.arrived.borrow_mut().push_back((number, value));
+        let step = self.control.arrivals.borrow_mut().arrived(number);
+        self.carry_arrival(local, step);
         self.control.forget_if_unused(local);
     }
 
-    /// Puts back what an answer brings for which nobody waits.
-    fn undo(self: &Rc<Self>, local: &Local, answer: Answer<T>) {
-        match answer {
-            Answer::Value(value) => self.put_back(local, value),
-            Answer::Granted if self.home.is_none() => self.control.return_slots(local, 1),
-            Answer::Granted => {
-                let mut steps = Vec::new();
-                if let Some(home) = &self.home {
-                    // It was given to this place.
-                    let _ = home.borrow_mut().return_slots(self.control.here, 1, &mut steps);
-                }
-                self.carry_out(local, steps);
+    fn carry_arrival(self: &Rc<Self>, local: &Local, step: ArrivalStep) {
+        match step {
+            ArrivalStep::Nothing => {}
+            ArrivalStep::Ready(number) => self.answer_one(number, Answer::Ready, None),
+            ArrivalStep::Replace(number) => {
+                self.answer_one(number, Answer::Ready, None);
+                self.withdraw(local, number);
             }
-            _ => {}
+            ArrivalStep::Withdraw(number) => self.withdraw(local, number),
+            ArrivalStep::PutBack(count) => {
+                let mut arrived = self.arrived.borrow_mut();
+                let first = arrived.len().saturating_sub(count);
+                let back = arrived.split_off(first);
+                drop(arrived);
+                for (number, value) in back.into_iter().rev() {
+                    self.put_back(local, number, value);
+                }
+                self.control.say_if_settled(local);
+            }
         }
     }
 
-    /// Ends an operation before it is over. Without `is_awaited` nobody will ask for the answer; else it comes soon.
-    pub(super) fn cancel(self: &Rc<Self>, number: u64, is_awaited: bool) {
-        Local::try_with(|local| {
-            let (is_pending, answer) = self.control.give_up(number, is_awaited);
-            if let Some(answer) = answer {
-                let value = if answer.has_value() { self.take_value(number) } else { None };
-                if let Answer::Value(()) = answer {
-                    self.settle_one(local, false);
-                }
-                self.undo(local, answer.join(value));
-                self.control.say_if_settled(local);
-            }
-            if is_pending {
-                self.cancel_at_home(local, number);
-            }
-            self.control.forget_if_unused(local);
-        });
-    }
-
-    fn cancel_at_home(self: &Rc<Self>, local: &Local, number: u64) {
+    /// Nobody waits for the answer to this receive any more, says this place to the home.
+    fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
             let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
             return;
         };
         let mut steps = Vec::new();
-        let cancelled =
-            home.borrow_mut().cancel(OperationId { place: self.control.here, number }, &mut steps);
+        let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
         self.carry_out(local, steps);
-        if let Some(value) = cancelled {
-            self.answer(local, number, Answer::Cancelled(value));
+        if let Cancelled::Now(_) = cancelled {
+            self.answer(local, number, Answer::Cancelled, None);
+        }
+    }
+
+    /// An operation of this place was answered, but for a value that has come; `value` comes back to a send.
+    pub(super) fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer, value: Option<T>) {
+        let is_of_receive = matches!(
+            answer,
+            Answer::Ended | Answer::Empty | Answer::Cancelled | Answer::Faulty(_) | Answer::Dead
+        ) && self.control.arrivals.borrow().expects(number);
+        let step = match is_of_receive {
+            true => self.control.arrivals.borrow_mut().ended(number),
+            false => None,
+        };
+        match step {
+            Some(step) => self.carry_arrival(local, step),
+            None => self.answer_one(number, answer, value),
+        }
+        self.control.forget_if_unused(local);
+    }
+
+    fn answer_one(&self, number: u64, answer: Answer, value: Option<T>) {
+        match self.control.note_answer(number, answer) {
+            Ok(waker) => {
+                self.returned.borrow_mut().extend(value.map(|value| (number, value)));
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+            Err(_) => drop_caught(value),
+        }
+    }
+
+    /// The value of a send that has come back to it.
+    pub(super) fn take_returned(&self, number: u64) -> Option<T> {
+        let mut returned = self.returned.borrow_mut();
+        let found = returned.iter().position(|(of, _)| *of == number)?;
+        Some(returned.swap_remove(found).1)
+    }
+
+    /// Nobody waits for this receive any more.
+    pub(super) fn give_up_receive(self: &Rc<Self>, number: u64) {
+        self.control.try_with(|local| {
+            if let Some(is_ready) = self.control.give_up_receive(number) {
+                let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
+                self.carry_arrival(local, step);
+            }
+            self.control.forget_if_unused(local);
+        });
+    }
+
+    /// Nobody waits for this send any more. Whether its value was sent, if it had been handed over, nobody knows.
+    pub(super) fn give_up_send(self: &Rc<Self>, number: u64) {
+        self.control.try_with(|local| {
+            if self.control.give_up_send(number) {
+                self.cancel_send(local, number);
+            }
+            drop_caught(self.take_returned(number));
+            self.control.forget_if_unused(local);
+        });
+    }
+
+    /// The room that this send was granted, and that it has looked at, is not needed.
+    pub(super) fn give_up_room(self: &Rc<Self>, number: u64) {
+        self.control.try_with(|local| self.cancel_send(local, number));
+    }
+
+    fn cancel_send(self: &Rc<Self>, local: &Local, number: u64) {
+        let Some(home) = &self.home else {
+            if self.control.tell(local, self.control.id.home, &Head::Cancel(number)).is_err() {
+                self.control.forget(number); // a dead home does not answer
+            }
+            return;
+        };
+        let mut steps = Vec::new();
+        let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
+        self.carry_out(local, steps);
+        match cancelled {
+            Cancelled::Later => {}
+            Cancelled::Granted => self.control.forget(number),
+            Cancelled::Now(value) => {
+                self.control.forget(number);
+                drop_caught(value);
+            }
         }
     }
 }
@@ -429,23 +621,21 @@ impl<T: CanSend> AnyEnd for End<T> {
             let mut steps = Vec::new();
             let left = home.borrow_mut().place_died(place, &mut steps);
             self.carry_out(local, steps);
-            return drop(left);
+            return drop_caught(left);
         }
         if place == self.control.id.home {
-            self.control.numbers().into_iter().for_each(|number| self.die(local, number));
+            let spare = self.control.arrivals.borrow_mut().home_died();
+            let mut arrived = self.arrived.borrow_mut();
+            let first = arrived.len().saturating_sub(spare);
+            let left = arrived.split_off(first);
+            drop(arrived);
+            self.control.numbers().into_iter().for_each(|number| self.answer_one(number, Answer::Dead, None));
+            self.control.forget_if_unused(local);
+            drop_caught(left);
         }
     }
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
         self
-    }
-}
-
-impl<T: CanSend> End<T> {
-    /// The home of a waiting operation is dead.
-    fn die(self: &Rc<Self>, local: &Local, number: u64) {
-        if !self.control.is_answered(number) {
-            self.answer(local, number, Answer::Dead);
-        }
     }
 }

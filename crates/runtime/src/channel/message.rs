@@ -22,7 +22,7 @@ pub(super) enum Head {
     Offer(u64),
     /// To the home, with a value for which the place had a slot.
     Item,
-    /// To the home: a slot is wanted; at once, or it waits.
+    /// To the home: room is wanted; at once, or it waits.
     Ask(u64, bool),
     /// To the home: a value is wanted; at once, or it waits.
     Want(u64, bool),
@@ -34,15 +34,13 @@ pub(super) enum Head {
     ReturnSlots(u32),
     /// To the home: nothing shall be sent any more.
     Close,
-    /// To the home: how many values it holds is wanted.
-    Count(u64),
     /// The value is in the buffer or received; with the number of slots that come along.
     Accepted(u64, u32),
     /// The channel is closed.
     Refused(u64),
     /// There is no room now.
     Full(u64),
-    /// A slot for the one who asked.
+    /// Room for the one who asked: it may send its value.
     Granted(u64),
     /// With the value that was wanted.
     Value(u64),
@@ -54,8 +52,6 @@ pub(super) enum Head {
     Cancelled(u64),
     /// A value could not be written or read; in words.
     Faulty(u64, String),
-    /// So many values.
-    Counted(u64, u64),
     /// Slots are free again.
     Slots(u32),
     /// Unused slots are wanted back.
@@ -66,4 +62,24 @@ pub(super) enum Head {
     Settle,
     /// To the home: that is so.
     Settled,
+    /// To the home of a rendezvous, as `Ask`, of an operation that is one of a choice.
+    AskAs(u64, bool, u64),
+    /// To the home of a rendezvous, as `Want`, of an operation that is one of a choice.
+    WantAs(u64, bool, u64),
+    /// To the home, with the value of one who was granted room.
+    Chosen(u64),
+    /// The receiver whom the one who chose has met is gone; it waits as before.
+    Declined(u64),
+    /// To the home of a rendezvous: the value that came for this operation was taken.
+    Taken(u64),
+    /// To the home of a rendezvous: it was not taken.
+    NotTaken(u64),
+}
+
+impl Head {
+    /// Whether a home on a modelled chip pays for it: it looks at the buffer, or at those who wait.
+    pub(super) fn is_charged(&self) -> bool {
+        use Head::*;
+        matches!(self, Offer(_) | Item | Ask(..) | AskAs(..) | Chosen(_) | Want(..) | WantAs(..) | PutBack)
+    }
 }

@@ -29,14 +29,13 @@ use end::End;
 use futures_core::Stream;
 use isles_protocol::channel::CAPACITY_MAX;
 use message::ChannelId;
-use operation::Count;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Makes a channel whose buffer is here, of at most `capacity` values; 0 is a rendezvous: a send ends when its value
@@ -147,14 +146,27 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
 }
 
 /// The end of a [`channel`] that sends.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Sender<T: CanSend>(Handles<T>);
 
 /// The end of a [`channel`] that receives.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Receiver<T: CanSend>(Handles<T>);
+
+// Written out, because an end is cloned whatever its values are.
+impl<T: CanSend> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Sender(self.0.clone())
+    }
+}
+
+impl<T: CanSend> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        Receiver(self.0.clone())
+    }
+}
 
 impl<T: CanSend> Handle for Sender<T> {}
 impl<T: CanSend> Handle for Receiver<T> {}
@@ -178,7 +190,8 @@ impl<T: CanSend> Sender<T> {
         SendFuture::new(&self.0.end, value, false, Location::caller())
     }
 
-    /// Sends `value`; waits for room, but not much longer than `limit`: the last word is that of the buffer's place.
+    /// Sends `value`; waits for room for at most `limit`. Over a rendezvous it waits longer where a receiver was there
+    /// in time, until that has taken the value or left.
     ///
     /// # Errors
     /// As [`Sender::send`]; [`SendErrorKind::DeadlinePassed`].
@@ -188,23 +201,18 @@ impl<T: CanSend> Sender<T> {
         value: T,
         limit: Duration,
     ) -> impl Future<Output = std::result::Result<(), SendError<T>>> {
-        let mut send = self.send(value);
+        let mut send = self.send(value).ask();
         async move {
-            let mut sleep = pin!(sleep(limit));
-            let mut is_late = false;
-            poll_fn(|context| {
+            let (mut sleep, mut is_late) = (pin!(sleep(limit)), false);
+            let sent = poll_fn(|context| {
                 if let Poll::Ready(sent) = Pin::new(&mut send).poll(context) {
-                    return Poll::Ready(sent);
+                    return Poll::Ready(Some(sent));
                 }
-                if !is_late {
-                    ready!(sleep.as_mut().poll(context));
-                    is_late = true;
-                    send.cancel();
-                    return Pin::new(&mut send).poll(context);
-                }
-                Poll::Pending
+                is_late = is_late || sleep.as_mut().poll(context).is_ready();
+                if is_late && !send.is_chosen() { Poll::Ready(None) } else { Poll::Pending }
             })
-            .await
+            .await;
+            sent.unwrap_or_else(|| send.give_up())
         }
     }
 
@@ -216,15 +224,6 @@ impl<T: CanSend> Sender<T> {
     /// How many values the channel holds at most.
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
-    }
-
-    /// How many values it holds now. From another place than that of the buffer this asks there.
-    ///
-    /// # Errors
-    /// The buffer's place is dead.
-    #[track_caller]
-    pub fn len(&self) -> impl Future<Output = Result<usize>> {
-        Count::new(&self.0.end, Location::caller())
     }
 }
 
@@ -271,15 +270,6 @@ impl<T: CanSend> Receiver<T> {
     /// How many values the channel holds at most.
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
-    }
-
-    /// How many values it holds now, as [`Sender::len`].
-    ///
-    /// # Errors
-    /// The buffer's place is dead.
-    #[track_caller]
-    pub fn len(&self) -> impl Future<Output = Result<usize>> {
-        Count::new(&self.0.end, Location::caller())
     }
 }
 

@@ -1,23 +1,26 @@
-//! Operations on channels, as futures: to send, to receive, to count.
+//! Operations on channels, as futures: to send and to receive.
 //!
 //! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
-//! that is dropped before its end is cancelled, and what its answer brings is put back.
+//! that is dropped before its end is given up.
 
 use super::control_block::Answer;
-use super::end::End;
+use super::end::{End, Manner};
 use super::error::{RecvError, SendError, SendErrorKind};
 use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::capture::CanSend;
 use crate::local::Local;
 use crate::task::coop::{CALL, poll_proceed, spend};
+use crate::time::{Sleep, sleep};
 use isles_protocol::PlaceId;
+use isles_protocol::channel::Choice;
 use isles_transport::Source;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// How far an operation is.
 #[derive(Clone, Copy)]
@@ -28,11 +31,13 @@ enum Progress {
     Over,
 }
 
-/// An operation under way; cancels it when it is dropped.
+/// An operation under way.
 struct Operation<T: CanSend> {
     end: Rc<End<T>>,
     caller: &'static Location<'static>,
     progress: Progress,
+    /// Its number, once it has waited.
+    number: Option<u64>,
     /// What its span is called, if it waits; and that span.
     name: &'static str,
     span: OpenSpan,
@@ -40,15 +45,16 @@ struct Operation<T: CanSend> {
 
 impl<T: CanSend> Operation<T> {
     fn new(end: &Rc<End<T>>, name: &'static str, caller: &'static Location<'static>) -> Operation<T> {
-        Operation { end: Rc::clone(end), caller, progress: Progress::New, name, span: OpenSpan::NONE }
+        let (end, progress) = (Rc::clone(end), Progress::New);
+        Operation { end, caller, progress, number: None, name, span: OpenSpan::NONE }
     }
 
     /// The answer; `begin` begins the operation.
     fn poll_answer(
         &mut self,
         context: &mut Context<'_>,
-        begin: impl FnOnce(&Rc<End<T>>, &'static Location<'static>) -> Result<Answer<T>, u64>,
-    ) -> Poll<Answer<T>> {
+        begin: impl FnOnce(&Rc<End<T>>, &'static Location<'static>) -> Result<Answer, u64>,
+    ) -> Poll<Answer> {
         if let Progress::New = self.progress {
             ready!(poll_proceed(context));
             match begin(&self.end, self.caller) {
@@ -59,6 +65,7 @@ impl<T: CanSend> Operation<T> {
                 }
                 Err(number) => {
                     self.progress = Progress::Waiting(number);
+                    self.number = Some(number);
                     Local::with(|local| {
                         local.tally.count_message(|counts| counts.channel_waits += 1);
                         let source = || Some(Source::of_caller(self.caller));
@@ -68,22 +75,23 @@ impl<T: CanSend> Operation<T> {
             }
         }
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
-        let answer = ready!(self.end.poll(number, context.waker()));
+        let answer = ready!(self.end.control.poll(number, context.waker()));
         self.progress = Progress::Over;
         self.span = OpenSpan::NONE;
         Poll::Ready(answer)
     }
 
+    /// Its number, if it waits. It begins anew if it is polled again.
+    fn give_up(&mut self) -> Option<u64> {
+        self.span = OpenSpan::NONE;
+        match std::mem::replace(&mut self.progress, Progress::New) {
+            Progress::Waiting(number) => Some(number),
+            Progress::New | Progress::Over => None,
+        }
+    }
+
     fn home(&self) -> PlaceId {
         self.end.control.id.home
-    }
-}
-
-impl<T: CanSend> Drop for Operation<T> {
-    fn drop(&mut self) {
-        if let Progress::Waiting(number) = self.progress {
-            self.end.cancel(number, false);
-        }
     }
 }
 
@@ -94,10 +102,21 @@ impl<T: CanSend> Drop for Operation<T> {
 pub struct SendFuture<'a, T: CanSend> {
     operation: Operation<T>,
     value: Option<T>,
-    /// Whether the value stays here until there is a slot for it.
-    asks: bool,
-    waits: bool,
+    manner: Manner,
+    stage: Stage,
+    /// How often its value was declined.
+    declined: u32,
     sender: PhantomData<&'a ()>,
+}
+
+/// How far a send is that asks before it sends.
+enum Stage {
+    /// Its value is here.
+    Undecided,
+    /// It may send its value, and waits until it tries again.
+    Granted(u64, Pin<Box<Sleep>>),
+    /// Its value was sent over a rendezvous; whether that is taken is not known yet.
+    Chosen,
 }
 
 impl<T: CanSend> Unpin for SendFuture<'_, T> {}
@@ -110,30 +129,117 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         caller: &'static Location<'static>,
     ) -> SendFuture<'a, T> {
         let operation = Operation::new(end, span::SEND, caller);
-        SendFuture { operation, value: Some(value), asks: false, waits, sender: PhantomData }
+        let manner = Manner { asks: false, waits, choice: None };
+        let (value, stage) = (Some(value), Stage::Undecided);
+        SendFuture { operation, value, manner, stage, declined: 0, sender: PhantomData }
     }
 
-    /// Lets it be one of several, of which one happens: nothing is sent before this one is chosen. It waits if it
-    /// `waits`.
-    pub(super) fn select(&mut self, waits: bool) {
-        (self.asks, self.waits) = (true, waits && self.waits);
+    /// Lets the value stay here until there is room for it. So nothing is sent if it is dropped before it has
+    /// [been chosen](SendFuture::is_chosen).
+    pub(super) fn ask(mut self) -> SendFuture<'a, T> {
+        self.manner.asks = true;
+        self
     }
 
-    /// Ends the wait; the answer, which comes soon, says what became of the value.
-    pub(super) fn cancel(&mut self) {
-        if let Progress::Waiting(number) = self.operation.progress {
-            self.operation.end.cancel(number, true);
+    /// Lets it be one of several, of which one happens. It waits if it `waits`.
+    pub(super) fn select(&mut self, choice: Choice, waits: bool) {
+        self.manner = Manner { asks: true, waits: waits && self.manner.waits, choice };
+    }
+
+    /// Whether its value has been sent over a rendezvous, and its end is not known: then no other may be chosen.
+    pub(super) fn is_chosen(&self) -> bool {
+        matches!(self.stage, Stage::Chosen)
+    }
+
+    /// Lets it begin anew when it is polled again. It has not been chosen.
+    pub(super) fn suspend(&mut self) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Undecided);
+        let number = self.operation.give_up();
+        match stage {
+            Stage::Granted(number, _) => self.operation.end.give_up_room(number),
+            Stage::Undecided | Stage::Chosen => {
+                number.into_iter().for_each(|of| self.operation.end.give_up_send(of))
+            }
         }
     }
 
-    fn refused(&mut self, back: Option<T>, kind: SendErrorKind) -> Result<(), SendError<T>> {
-        match back.or_else(|| self.value.take()) {
+    /// The error that it ends with at a deadline, if nothing was sent.
+    pub(super) fn give_up(mut self) -> Result<(), SendError<T>> {
+        self.suspend();
+        self.refused(SendErrorKind::DeadlinePassed)
+    }
+
+    fn refused(&mut self, kind: SendErrorKind) -> Result<(), SendError<T>> {
+        match self.value.take() {
             Some(value) => {
                 Local::try_with(|local| local.tally.count_message(|counts| counts.channel_returned += 1));
                 Err(SendError { value, kind })
             }
             None => Ok(()),
         }
+    }
+
+    /// How long to wait before the value is sent again that was declined: two that decline each other do not do so for
+    /// ever, because they wait for different times.
+    fn patience(&self, number: u64) -> Duration {
+        let here = u64::from(self.operation.end.control.here.0);
+        let mixed =
+            (number ^ (here << 32) ^ (u64::from(self.declined) << 56)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Duration::from_nanos((mixed >> 40) % (1000 << self.declined.min(10)))
+    }
+
+    /// Sends the value for which room was granted; the answer, if that is known at once.
+    fn choose(&mut self, number: u64) -> Option<Answer> {
+        let answer = self.operation.end.choose(number, &mut self.value, self.operation.caller);
+        if answer.is_none() {
+            self.stage = Stage::Chosen;
+            self.operation.progress = Progress::Waiting(number);
+        }
+        answer
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        loop {
+            if let Stage::Granted(number, wait) = &mut self.stage {
+                ready!(wait.as_mut().poll(context));
+                let number = *number;
+                self.stage = Stage::Undecided;
+                if let Some(answer) = self.choose(number) {
+                    return Poll::Ready(answer);
+                }
+            }
+            let (value, manner) = (&mut self.value, self.manner);
+            let begin = |end: &Rc<End<T>>, caller| end.send(value, manner, caller);
+            let answer = ready!(self.operation.poll_answer(context, begin));
+            let Some(number) = self.operation.number else { return Poll::Ready(answer) };
+            if let Some(back) = self.operation.end.take_returned(number) {
+                self.value = Some(back);
+            }
+            match answer {
+                Answer::Granted if self.declined > 0 => {
+                    self.stage = Stage::Granted(number, Box::pin(sleep(self.patience(number))));
+                    self.operation.progress = Progress::Waiting(number);
+                }
+                Answer::Granted => {
+                    if let Some(answer) = self.choose(number) {
+                        return Poll::Ready(answer);
+                    }
+                }
+                Answer::Declined => {
+                    self.declined += 1;
+                    self.stage = Stage::Undecided;
+                    self.operation.progress = Progress::Waiting(number);
+                    self.operation.end.wait_again(number, self.operation.caller);
+                }
+                answer => return Poll::Ready(answer),
+            }
+        }
+    }
+}
+
+impl<T: CanSend> Drop for SendFuture<'_, T> {
+    fn drop(&mut self) {
+        self.suspend();
     }
 }
 
@@ -142,26 +248,21 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let (value, how) = (&mut this.value, (this.asks, this.waits));
-        let mut answer =
-            ready!(this.operation.poll_answer(context, |end, caller| end.send(value, how, caller)));
-        if let Answer::Granted = answer {
-            answer = this.operation.end.commit(&mut this.value);
-        }
+        let answer = ready!(this.poll_send(context));
+        this.stage = Stage::Undecided;
         Poll::Ready(match answer {
             Answer::Accepted => {
+                this.value = None;
                 Local::with(|local| local.tally.count_message(|counts| counts.channel_sent += 1));
                 Ok(())
             }
-            Answer::Full => this.refused(None, SendErrorKind::Full),
-            Answer::Cancelled(back) => this.refused(back, SendErrorKind::DeadlinePassed),
+            Answer::Full => this.refused(SendErrorKind::Full),
             Answer::Dead => {
                 let home = this.operation.home();
-                this.refused(None, SendErrorKind::DeadPlace(home))
+                this.refused(SendErrorKind::DeadPlace(home))
             }
-            Answer::Faulty(text) => this.refused(None, SendErrorKind::Faulty(text)),
-            Answer::Refused(back) => this.refused(back, SendErrorKind::Closed),
-            _ => this.refused(None, SendErrorKind::Closed),
+            Answer::Faulty(text) => this.refused(SendErrorKind::Faulty(text)),
+            _ => this.refused(SendErrorKind::Closed),
         })
     }
 }
@@ -173,6 +274,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
 pub struct RecvFuture<'a, T: CanSend> {
     operation: Operation<T>,
     waits: bool,
+    choice: Choice,
     receiver: PhantomData<&'a ()>,
 }
 
@@ -182,12 +284,27 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
         waits: bool,
         caller: &'static Location<'static>,
     ) -> RecvFuture<'a, T> {
-        RecvFuture { operation: Operation::new(end, span::RECEIVE, caller), waits, receiver: PhantomData }
+        let operation = Operation::new(end, span::RECEIVE, caller);
+        RecvFuture { operation, waits, choice: None, receiver: PhantomData }
     }
 
     /// Lets it be one of several; it waits if it `waits`.
-    pub(super) fn select(&mut self, waits: bool) {
+    pub(super) fn select(&mut self, choice: Choice, waits: bool) {
         self.waits &= waits;
+        self.choice = choice;
+    }
+
+    /// Lets it begin anew when it is polled again; nothing was received.
+    pub(super) fn suspend(&mut self) {
+        if let Some(number) = self.operation.give_up() {
+            self.operation.end.give_up_receive(number);
+        }
+    }
+}
+
+impl<T: CanSend> Drop for RecvFuture<'_, T> {
+    fn drop(&mut self) {
+        self.suspend();
     }
 }
 
@@ -195,39 +312,21 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let waits = self.waits;
-        let begin = |end: &Rc<End<T>>, caller| end.receive_value(waits, caller);
+        let how = (self.waits, self.choice);
+        let mut now = None;
+        let begin = |end: &Rc<End<T>>, caller| end.receive_value(&mut now, how, caller);
         let answer = ready!(self.operation.poll_answer(context, begin));
-        Poll::Ready(match answer {
-            Answer::Value(value) => {
-                Local::with(|local| local.tally.count_message(|counts| counts.channel_received += 1));
-                Ok(value)
-            }
-            Answer::Empty => Err(RecvError::Empty),
-            Answer::Dead => Err(RecvError::DeadPlace(self.operation.home())),
-            Answer::Faulty(text) => Err(RecvError::Faulty(text)),
-            _ => Err(RecvError::Closed),
-        })
-    }
-}
-
-/// How many values a channel holds, as a future.
-pub(super) struct Count<T: CanSend>(Operation<T>);
-
-impl<T: CanSend> Count<T> {
-    pub(super) fn new(end: &Rc<End<T>>, caller: &'static Location<'static>) -> Count<T> {
-        Count(Operation::new(end, span::LENGTH, caller))
-    }
-}
-
-impl<T: CanSend> Future for Count<T> {
-    type Output = crate::Result<usize>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(self.0.poll_answer(context, |end, caller| end.count(caller)));
-        Poll::Ready(match answer {
-            Answer::Counted(count) => Ok(count as usize),
-            _ => Err(crate::Error::dead(self.0.home())),
-        })
+        if let Answer::Ready = answer
+            && let Some(value) = now.or_else(|| self.operation.end.take_arrived())
+        {
+            Local::with(|local| local.tally.count_message(|counts| counts.channel_received += 1));
+            return Poll::Ready(Ok(value));
+        }
+        Poll::Ready(Err(match answer {
+            Answer::Empty => RecvError::Empty,
+            Answer::Dead => RecvError::DeadPlace(self.operation.home()),
+            Answer::Faulty(text) => RecvError::Faulty(text),
+            _ => RecvError::Closed,
+        }))
     }
 }

@@ -1,37 +1,75 @@
 //! What `select!` expands to: several futures, of which the first that is ready is chosen.
 //!
-//! A branch that is an operation of a channel does nothing before it is chosen: a send takes a slot first, and a value
-//! that arrives for a branch that was not chosen goes back. Any other future is polled as it is. Where two are ready
-//! the one is chosen whose turn it is. Invariant: at most one branch has happened.
+//! A branch that is an operation of a channel does nothing before it is chosen: a send asks for room first, and a value
+//! that arrives for a branch that was not chosen goes to the next receiver. Any other future is polled as it is. Where
+//! two are ready the one is chosen whose turn it is. A send over a rendezvous is chosen when its receiver is; until
+//! that is known the other operations are suspended, so that two that wait for each other never both go on. Invariant:
+//! at most one branch has happened.
 
 use super::operation::{RecvFuture, SendFuture};
 use crate::capture::CanSend;
 use crate::local::Local;
 use crate::task::coop::{OPERATION, cooperate};
+use std::cell::Cell;
 use std::future::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Gives way if that is due; which of `branches` branches is looked at first.
-pub async fn turn(branches: usize) -> usize {
+/// One `select!` that waits.
+pub struct Selection {
+    /// Which of the place's it is: so none of its sends meets one of its receives.
+    number: u64,
+    branches: usize,
+    /// Which branch is looked at first.
+    first: Cell<usize>,
+    /// The branch that has sent its value, and does not know yet whether it is taken.
+    chosen: Cell<Option<usize>>,
+    waits: bool,
+}
+
+/// Gives way if that is due, and begins a selection; it waits if it `waits`.
+pub async fn begin(branches: usize, waits: bool) -> Selection {
     cooperate(OPERATION, ready(())).await;
-    Local::with(|local| {
-        let turn = local.services.channels.borrow_mut().next_turn();
-        turn as usize % branches.max(1)
-    })
+    let number = Local::with(|local| local.services.channels.borrow_mut().next_turn());
+    let first = Cell::new((number % branches.max(1) as u64) as usize);
+    Selection { number, branches, first, chosen: Cell::new(None), waits }
+}
+
+impl Selection {
+    /// Which branch is looked at as the one of this number; none if one is chosen already.
+    pub fn turn(&self, number: usize) -> Option<usize> {
+        let branch = (self.first.get() + number) % self.branches.max(1);
+        self.chosen.get().is_none_or(|chosen| chosen == branch).then_some(branch)
+    }
+
+    /// Whether a branch is chosen, though it is not over.
+    pub fn is_chosen(&self) -> bool {
+        self.chosen.get().is_some()
+    }
+
+    /// Notes whether a send that is not over is chosen. One that was declined is looked at last from now on: what else
+    /// is ready comes first, so that those who decline each other do not do so for ever.
+    fn note(&self, branch: usize, is_chosen: bool) {
+        if is_chosen {
+            self.chosen.set(Some(branch));
+        } else if self.chosen.take().is_some() {
+            self.first.set(branch + 1);
+        }
+    }
 }
 
 /// A branch.
 pub struct Branch<'p, F> {
     future: Pin<&'p mut F>,
+    number: usize,
     /// Whether it has said that nothing is there.
     is_over: bool,
 }
 
 impl<'p, F> Branch<'p, F> {
-    /// One of this future.
-    pub fn new(future: Pin<&'p mut F>) -> Branch<'p, F> {
-        Branch { future, is_over: false }
+    /// The one of this number.
+    pub fn new(number: usize, future: Pin<&'p mut F>) -> Branch<'p, F> {
+        Branch { future, number, is_over: false }
     }
 
     /// Polls the future; none if it is not ready and shall not wait.
@@ -50,15 +88,25 @@ impl<T: CanSend> Branch<'_, SendFuture<'_, T>> {
     pub fn poll_branch(
         &mut self,
         context: &mut Context<'_>,
-        waits: bool,
+        selection: &Selection,
     ) -> Poll<Option<<SendFuture<'_, T> as Future>::Output>> {
+        let number = self.number;
         self.poll_future(|mut send| {
-            send.select(waits);
-            send.poll(context).map(|sent| match sent {
-                Err(error) if !waits && error.kind == super::SendErrorKind::Full => None,
+            send.select(Some(selection.number), selection.waits);
+            let polled = send.as_mut().poll(context);
+            selection.note(number, polled.is_pending() && send.is_chosen());
+            polled.map(|sent| match sent {
+                Err(error) if !selection.waits && error.kind == super::SendErrorKind::Full => None,
                 sent => Some(sent),
             })
         })
+    }
+
+    /// Another branch is chosen: this one begins anew if that is declined.
+    pub fn suspend(&mut self, selection: &Selection) {
+        if selection.chosen.get() != Some(self.number) {
+            self.future.suspend();
+        }
     }
 }
 
@@ -67,15 +115,20 @@ impl<T: CanSend> Branch<'_, RecvFuture<'_, T>> {
     pub fn poll_branch(
         &mut self,
         context: &mut Context<'_>,
-        waits: bool,
+        selection: &Selection,
     ) -> Poll<Option<<RecvFuture<'_, T> as Future>::Output>> {
         self.poll_future(|mut recv| {
-            recv.select(waits);
+            recv.select(Some(selection.number), selection.waits);
             recv.poll(context).map(|received| match received {
-                Err(super::RecvError::Empty) if !waits => None,
+                Err(super::RecvError::Empty) if !selection.waits => None,
                 received => Some(received),
             })
         })
+    }
+
+    /// As of a send.
+    pub fn suspend(&mut self, _selection: &Selection) {
+        self.future.suspend();
     }
 }
 
@@ -85,16 +138,20 @@ pub trait PollBranch {
     type Output;
 
     /// Polls it.
-    fn poll_branch(&mut self, context: &mut Context<'_>, waits: bool) -> Poll<Option<Self::Output>>;
+    fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection)
+    -> Poll<Option<Self::Output>>;
+
+    /// Another branch is chosen, which changes nothing here.
+    fn suspend(&mut self, _selection: &Selection) {}
 }
 
 impl<F: Future> PollBranch for Branch<'_, F> {
     type Output = F::Output;
 
-    fn poll_branch(&mut self, context: &mut Context<'_>, waits: bool) -> Poll<Option<F::Output>> {
+    fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection) -> Poll<Option<F::Output>> {
         self.poll_future(|future| match future.poll(context) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if waits => Poll::Pending,
+            Poll::Pending if selection.waits => Poll::Pending,
             Poll::Pending => Poll::Ready(None),
         })
     }

@@ -1,0 +1,387 @@
+//! A rendezvous at its home: who waits to send, who waits to receive, and the values that are lent.
+//!
+//! A value is lent to a receiver and stays its sender's until the place of that receiver says that a task has taken it.
+//! Only then does the send end. A sender that is one of several operations keeps its value: it is granted one receiver,
+//! and when its task chooses it, the value comes. If that receiver has left meanwhile, and no other is there, the send
+//! is declined, and its task is free to choose otherwise. Invariants: of one choice at most one operation is granted or
+//! claimed here, and none meets another of the same choice; a chosen sender never waits for a receiver.
+
+use super::home::{
+    Cancelled, ChannelStep, Choice, Offered, OperationId, PutBackViolation, SlotViolation, Wanted,
+};
+use crate::PlaceId;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The choice that an operation belongs to, in the whole run.
+type ChoiceId = Option<(PlaceId, u64)>;
+
+fn choice_of(id: OperationId, choice: Choice) -> ChoiceId {
+    choice.map(|number| (id.place, number))
+}
+
+/// Who waits to send.
+#[derive(Clone, Debug)]
+struct Sender<V> {
+    /// Its turn: a number for each, in the order in which they came.
+    turn: u64,
+    id: OperationId,
+    choice: ChoiceId,
+    /// Whether its task decides: it has asked, and was or will be granted a receiver.
+    asks: bool,
+    waits: bool,
+    /// Its value, if that is here.
+    value: Option<V>,
+}
+
+/// A value that is lent.
+#[derive(Clone, Debug)]
+struct Loan<V> {
+    /// Whose it is. Its value is none as long as it is away.
+    sender: Sender<V>,
+    /// Nobody waits for the send any more.
+    is_given_up: bool,
+    /// It was not taken, though its value, which was only copied there, is not back yet.
+    is_back: bool,
+}
+
+/// A sender that may choose its receiver.
+#[derive(Clone, Debug)]
+struct Grant<V> {
+    sender: Sender<V>,
+    /// The receiver that it was granted, which may have left.
+    receiver: OperationId,
+    receiver_choice: ChoiceId,
+}
+
+/// Who waits to receive.
+#[derive(Clone, Copy, Debug)]
+struct Receiver {
+    id: OperationId,
+    choice: ChoiceId,
+    /// If not, it waits only for the sender that was granted it.
+    waits: bool,
+}
+
+/// Who waits at a rendezvous.
+#[derive(Clone, Debug)]
+pub(super) struct Meeting<V> {
+    next_turn: u64,
+    /// In the order of their turns.
+    sending: VecDeque<Sender<V>>,
+    granted: Vec<Grant<V>>,
+    receiving: VecDeque<Receiver>,
+    /// By the receiver.
+    loans: BTreeMap<OperationId, Loan<V>>,
+}
+
+impl<V> Default for Meeting<V> {
+    fn default() -> Self {
+        Meeting {
+            next_turn: 0,
+            sending: VecDeque::new(),
+            granted: Vec::new(),
+            receiving: VecDeque::new(),
+            loans: BTreeMap::new(),
+        }
+    }
+}
+
+impl<V> Meeting<V> {
+    fn new_sender(&mut self, id: OperationId, choice: ChoiceId, (asks, waits): (bool, bool)) -> Sender<V> {
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        Sender { turn, id, choice, asks, waits, value: None }
+    }
+
+    /// As [`ChannelHome::offer`](super::ChannelHome::offer).
+    pub(super) fn offer(
+        &mut self,
+        id: OperationId,
+        value: V,
+        waits: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Offered<V> {
+        let found = self.free_receiver(None);
+        if found.is_none() && !waits {
+            return Offered::Full(value);
+        }
+        let sender = self.new_sender(id, None, (false, waits));
+        match found {
+            Some(found) => self.lend(found, sender, value, steps),
+            None => self.sending.push_back(Sender { value: Some(value), ..sender }),
+        }
+        Offered::Waits
+    }
+
+    /// As [`ChannelHome::ask`](super::ChannelHome::ask).
+    pub(super) fn ask(
+        &mut self,
+        id: OperationId,
+        choice: Choice,
+        waits: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Offered<()> {
+        let choice = choice_of(id, choice);
+        if !waits && self.receiver_for_choice(choice).is_none() {
+            return Offered::Full(());
+        }
+        let sender = self.new_sender(id, choice, (true, waits));
+        self.sending.push_back(sender);
+        self.meet(steps);
+        Offered::Waits
+    }
+
+    /// As [`ChannelHome::choose`](super::ChannelHome::choose).
+    pub(super) fn choose(
+        &mut self,
+        id: OperationId,
+        value: V,
+        is_closed: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<Offered<V>, SlotViolation> {
+        let found = self.granted.iter().position(|grant| grant.sender.id == id).ok_or(SlotViolation)?;
+        let Grant { sender, receiver, .. } = self.granted.swap_remove(found);
+        if is_closed {
+            return Ok(Offered::Refused(value));
+        }
+        let claimed = self.receiving.iter().position(|other| other.id == receiver);
+        match claimed.or_else(|| self.free_receiver(sender.choice)) {
+            Some(found) => self.lend(found, sender, value, steps),
+            None => self.wait_again(sender, value, steps),
+        }
+        self.meet(steps);
+        self.dismiss(steps);
+        Ok(Offered::Waits)
+    }
+
+    /// As [`ChannelHome::want`](super::ChannelHome::want) of a channel that is open.
+    pub(super) fn want(
+        &mut self,
+        id: OperationId,
+        choice: Choice,
+        waits: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Wanted<V> {
+        if self.loans.contains_key(&id) || self.receiving.iter().any(|other| other.id == id) {
+            return Wanted::Ended; // No sound place names two operations alike.
+        }
+        self.receiving.push_back(Receiver { id, choice: choice_of(id, choice), waits });
+        self.meet(steps);
+        let is_idle = |last: &Receiver| last.id == id && !self.is_claimed(id);
+        if !waits && self.receiving.back().is_some_and(is_idle) {
+            self.receiving.pop_back();
+            return Wanted::Empty;
+        }
+        Wanted::Waits
+    }
+
+    /// As [`ChannelHome::retain`](super::ChannelHome::retain).
+    pub(super) fn retain(
+        &mut self,
+        receiver: OperationId,
+        value: V,
+        is_closed: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Option<V> {
+        let Some(loan) = self.loans.get_mut(&receiver) else { return Some(value) };
+        if !loan.is_back {
+            loan.sender.value = Some(value);
+        } else if let Some(loan) = self.loans.remove(&receiver) {
+            self.take_back(loan, value, is_closed, steps);
+        }
+        None
+    }
+
+    /// As [`ChannelHome::taken`](super::ChannelHome::taken).
+    pub(super) fn taken(
+        &mut self,
+        receiver: OperationId,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<Option<V>, PutBackViolation> {
+        if self.loans.get(&receiver).is_none_or(|loan| loan.is_back) {
+            return Err(PutBackViolation);
+        }
+        let loan = self.loans.remove(&receiver).ok_or(PutBackViolation)?;
+        steps.push(ChannelStep::Accept(loan.sender.id, 0));
+        Ok(loan.sender.value)
+    }
+
+    /// As [`ChannelHome::not_taken`](super::ChannelHome::not_taken).
+    pub(super) fn not_taken(
+        &mut self,
+        receiver: OperationId,
+        value: Option<V>,
+        is_closed: bool,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<(), PutBackViolation> {
+        let loan = self.loans.get_mut(&receiver).filter(|loan| !loan.is_back).ok_or(PutBackViolation)?;
+        let Some(value) = value.or_else(|| loan.sender.value.take()) else {
+            loan.is_back = true; // It is being copied at this moment.
+            return Ok(());
+        };
+        if let Some(loan) = self.loans.remove(&receiver) {
+            self.take_back(loan, value, is_closed, steps);
+        }
+        Ok(())
+    }
+
+    /// A value was not taken: the next receiver has it, or its sender waits again.
+    fn take_back(&mut self, loan: Loan<V>, value: V, is_closed: bool, steps: &mut Vec<ChannelStep<V>>) {
+        let Loan { sender, is_given_up, .. } = loan;
+        if is_given_up {
+            steps.push(ChannelStep::GiveBack(sender.id, value));
+        } else if is_closed {
+            steps.push(ChannelStep::Refuse(sender.id, Some(value)));
+        } else {
+            match self.free_receiver(sender.choice) {
+                Some(found) => self.lend(found, sender, value, steps),
+                None => self.wait_again(sender, value, steps),
+            }
+        }
+    }
+
+    /// As [`ChannelHome::cancel`](super::ChannelHome::cancel).
+    pub(super) fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Cancelled<V> {
+        if let Some(found) = self.receiving.iter().position(|other| other.id == id) {
+            self.receiving.remove(found);
+            return Cancelled::Now(None);
+        }
+        let found = self.sending.iter().position(|sender| sender.id == id);
+        if let Some(sender) = found.and_then(|found| self.sending.remove(found)) {
+            return Cancelled::Now(sender.value);
+        }
+        if let Some(found) = self.granted.iter().position(|grant| grant.sender.id == id) {
+            self.granted.swap_remove(found);
+            self.meet(steps);
+            self.dismiss(steps);
+            return Cancelled::Granted;
+        }
+        if let Some(loan) = self.loans.values_mut().find(|loan| loan.sender.id == id) {
+            loan.is_given_up = true;
+        }
+        Cancelled::Later
+    }
+
+    pub(super) fn close(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        let refused = std::mem::take(&mut self.sending);
+        steps.extend(refused.into_iter().map(|sender| ChannelStep::Refuse(sender.id, sender.value)));
+        let ended = std::mem::take(&mut self.receiving);
+        steps.extend(ended.into_iter().map(|receiver| ChannelStep::End(receiver.id)));
+    }
+
+    /// As [`ChannelHome::place_died`](super::ChannelHome::place_died). What was lent there counts as taken: perhaps it
+    /// was, and then nobody else may have it.
+    pub(super) fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
+        let (dead, living): (VecDeque<_>, _) =
+            std::mem::take(&mut self.sending).into_iter().partition(|sender| sender.id.place == place);
+        self.sending = living;
+        self.receiving.retain(|receiver| receiver.id.place != place);
+        self.granted.retain(|grant| grant.sender.id.place != place);
+        let given_up = self.loans.values_mut().filter(|loan| loan.sender.id.place == place);
+        given_up.for_each(|loan| loan.is_given_up = true);
+        let (lost, living) =
+            std::mem::take(&mut self.loans).into_iter().partition(|(receiver, _)| receiver.place == place);
+        let lost: BTreeMap<OperationId, Loan<V>> = lost;
+        self.loans = living;
+        let mut left: Vec<V> = dead.into_iter().filter_map(|sender| sender.value).collect();
+        for loan in lost.into_values() {
+            steps.push(ChannelStep::Accept(loan.sender.id, 0));
+            left.extend(loan.sender.value);
+        }
+        self.meet(steps);
+        self.dismiss(steps);
+        left
+    }
+
+    /// Whether this receiver was granted to a sender.
+    fn is_claimed(&self, receiver: OperationId) -> bool {
+        self.granted.iter().any(|grant| grant.receiver == receiver)
+    }
+
+    /// The first receiver that was granted to nobody, and is not of the same choice.
+    fn free_receiver(&self, choice: ChoiceId) -> Option<usize> {
+        self.receiving.iter().position(|receiver| {
+            (choice.is_none() || receiver.choice != choice) && !self.is_claimed(receiver.id)
+        })
+    }
+
+    /// The same for a sender that asks: nothing may be granted or claimed of either choice.
+    fn receiver_for_choice(&self, choice: ChoiceId) -> Option<usize> {
+        let is_engaged = |of: ChoiceId| {
+            let engages = |grant: &Grant<V>| grant.sender.choice == of || grant.receiver_choice == of;
+            of.is_some() && self.granted.iter().any(engages)
+        };
+        if is_engaged(choice) {
+            return None;
+        }
+        self.receiving.iter().position(|receiver| {
+            (choice.is_none() || receiver.choice != choice)
+                && !is_engaged(receiver.choice)
+                && !self.is_claimed(receiver.id)
+        })
+    }
+
+    /// The receiver at `found` has `value` of `sender`, until its place says what became of it.
+    fn lend(&mut self, found: usize, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
+        if let Some(receiver) = self.receiving.remove(found) {
+            steps.push(ChannelStep::Lend(receiver.id, value));
+            self.loans.insert(receiver.id, Loan { sender, is_given_up: false, is_back: false });
+        }
+    }
+
+    /// There is no receiver: the sender waits with its value, or decides again, or was not to wait.
+    fn wait_again(&mut self, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
+        let back = match (sender.waits, sender.asks) {
+            (false, _) => return steps.push(ChannelStep::Full(sender.id, Some(value))),
+            (true, false) => Some(value),
+            (true, true) => {
+                steps.push(ChannelStep::Decline(sender.id, value));
+                None
+            }
+        };
+        let found = self.sending.partition_point(|other| other.turn < sender.turn);
+        self.sending.insert(found, Sender { value: back, ..sender });
+    }
+
+    /// Lets those meet who wait, the longest first.
+    fn meet(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        let mut next = 0;
+        while next < self.sending.len() && self.receiving.len() > self.claimed() {
+            let (asks, choice) = (self.sending[next].asks, self.sending[next].choice);
+            let found = if asks { self.receiver_for_choice(choice) } else { self.free_receiver(choice) };
+            let Some(found) = found else {
+                next += 1;
+                continue;
+            };
+            let Some(mut sender) = self.sending.remove(next) else { return };
+            match sender.value.take() {
+                Some(value) => self.lend(found, sender, value, steps),
+                None => {
+                    steps.push(ChannelStep::Grant(sender.id));
+                    let Receiver { id, choice, .. } = self.receiving[found];
+                    self.granted.push(Grant { sender, receiver: id, receiver_choice: choice });
+                }
+            }
+        }
+    }
+
+    /// How many of those who wait to receive were granted to a sender.
+    fn claimed(&self) -> usize {
+        if self.granted.is_empty() {
+            return 0;
+        }
+        self.receiving.iter().filter(|receiver| self.is_claimed(receiver.id)).count()
+    }
+
+    /// Who was not to wait, and waited for the choice of a sender that has left, waits no more.
+    fn dismiss(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        let granted = &self.granted;
+        self.receiving.retain(|receiver| {
+            let stays = receiver.waits || granted.iter().any(|grant| grant.receiver == receiver.id);
+            if !stays {
+                steps.push(ChannelStep::Empty(receiver.id));
+            }
+            stays
+        });
+    }
+}
