@@ -120,6 +120,7 @@ fn program(case: &str) -> ExitCode {
     match case {
         "parts" => isles::__private::main(destructors::parts),
         "payloads" => isles::__private::main(destructors::payloads),
+        "losses" => isles::__private::main(destructors::losses),
         "answers" => isles::__private::main(destructors::answers),
         "closes" => {
             isles::__private::init(closes_descriptors);
