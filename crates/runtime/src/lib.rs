@@ -34,7 +34,7 @@ pub use channel::{
     channel_at,
 };
 pub use error::foreign::{BodyError, StdError, body_error, body_result};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, catch_panic, of_library};
 pub use everywhere::everywhere;
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{

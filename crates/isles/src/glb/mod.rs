@@ -4,8 +4,8 @@
 //! that run out ask others at random, then wait for their lifelines (V. Saraswat et al., "Lifeline-based global load
 //! balancing", PPoPP 2011; W. Zhang et al., "GLB: lifeline-based global load balancing library in X10", 2014). A
 //! `finish` alone knows the end. What a place decides is in `isles_protocol::balance`. The rest uses what every program
-//! can use, and `LibrarySpan` of the runtime for the trace. Invariant: each task is processed once, and what it came to
-//! is in one bag.
+//! can use, `LibrarySpan` of the runtime for the trace, and its errors that name the line of the program. Invariant:
+//! each task is processed once, and what it came to is in one bag.
 
 mod place_bag;
 mod recovery;
@@ -19,11 +19,13 @@ pub use report::{Balanced, PlaceBalance, RunBalance};
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
+use isles_runtime::{catch_panic, of_library};
 use place_bag::PlaceBag;
 use recovery::{is_death, recover};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::RefCell;
+use std::panic::Location;
 use worker::{PlaceBags, place, work};
 
 thread_local! {
@@ -47,12 +49,13 @@ pub trait Bag: Clone + Serialize + DeserializeOwned + 'static {
     type Result;
 
     /// Processes up to `count` tasks, which may add others; returns how many. Fewer than `count`, which is at least 1,
-    /// means that none is left.
+    /// means that none is left; more is an error of the run.
     ///
     /// On a modelled chip it says by [`work`](crate::work) what they cost.
     fn process(&mut self, count: usize) -> usize;
 
     /// Takes a part of the tasks out, with no results, for another place; `None` if there are too few to give any away.
+    /// A part without tasks is an error of the run.
     ///
     /// Half of all, large tasks before small ones, keeps the places busy longest.
     fn split(&mut self) -> Option<Self>;
@@ -71,16 +74,35 @@ pub trait Bag: Clone + Serialize + DeserializeOwned + 'static {
 ///
 /// # Errors
 /// [`ErrorKind::DeadPlace`]: a place has died, and its tasks and results are lost; the text says what is left.
-/// [`ErrorKind::Panicked`]: the bag panicked.
-pub async fn run<B: Bag>(bag: B) -> Result<Balanced<B::Result>> {
-    run_with(Parameters::default(), bag).await
+/// [`ErrorKind::Panicked`]: the bag panicked. [`ErrorKind::Misused`]: the bag breaks a promise of [`Bag`], and the run
+/// would not end; the text says which.
+#[track_caller]
+pub fn run<B: Bag>(bag: B) -> impl Future<Output = Result<Balanced<B::Result>>> {
+    run_with(Parameters::default(), bag)
 }
 
 /// As [`run`], balanced in another way.
 ///
 /// # Errors
 /// As [`run`], and [`ErrorKind::Misused`]: `parameters` are not allowed for that many places.
-pub async fn run_with<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
+#[track_caller]
+pub fn run_with<B: Bag>(parameters: Parameters, bag: B) -> impl Future<Output = Result<Balanced<B::Result>>> {
+    let caller = Location::caller();
+    async move { balance(parameters, bag).await.map_err(|error| of_library(fault_of_bag(error), LINES, caller)) }
+}
+
+/// What the lines of this library begin with.
+const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
+
+/// What the bag has done, if that is among the errors of several places.
+fn fault_of_bag(error: Error) -> Error {
+    let is_of_bag = |cause: &Error| matches!(cause.kind(), ErrorKind::Misused | ErrorKind::Panicked);
+    let fault = error.causes().into_iter().find(is_of_bag);
+    fault.unwrap_or(error)
+}
+
+/// As [`run_with`]; errors name lines of this library.
+async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
     parameters.check(place_count()).map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
     let is_resilient = parameters.resilient;
     let bags: PlaceBags<B> = PlaceLocal::with(parameters, |parameters| {
@@ -106,18 +128,16 @@ pub async fn run_with<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced
         }
     };
     let mut places = vec![None; place_count()];
-    let mut merged: Option<B> = None;
+    let mut bags = Vec::new();
     for (number, (bag, counts)) in members.iter().zip(parts) {
         places[*number] = Some(counts);
-        merged = match (merged, bag) {
-            (Some(mut one), Some(other)) => {
-                one.merge(other);
-                Some(one)
-            }
-            (one, other) => one.or(other),
-        };
+        bags.extend(bag);
     }
-    let result = merged.expect("the first place has a bag").result();
+    let merge = |mut one: B, other| {
+        one.merge(other);
+        one
+    };
+    let result = catch_panic(|| bags.into_iter().reduce(merge).expect("the first place has a bag").result())?;
     let recovered = (place_count() - members.len()) as u64;
     let balance = RunBalance { elapsed, places, recovered };
     BALANCE.with_borrow_mut(|all| all.get_or_insert_default().add(balance.clone()));

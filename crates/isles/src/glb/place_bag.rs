@@ -5,10 +5,11 @@
 
 use super::Bag;
 use super::report::PlaceBalance;
-use crate::Random;
+use crate::{Error, ErrorKind, Random, Result};
 use isles_protocol::balance::backup::{DeathFacts, RestoreOrders, Safety, Save};
 use isles_protocol::balance::{Balancer, Batch, Parameters, StealKind};
 use serde::{Deserialize, Serialize};
+use std::any::type_name;
 use std::time::Duration;
 
 /// Time between two saves of a place that computes.
@@ -31,6 +32,8 @@ pub(super) struct PlaceBag<B> {
     parameters: Parameters,
     /// The tasks and the results; `None` until the first ones come.
     pub(super) bag: Option<B>,
+    /// Whether the last batch has left no task, and none has come since.
+    is_empty: bool,
     balancer: Balancer,
     random: Random,
     pub(super) batch: Batch,
@@ -39,6 +42,8 @@ pub(super) struct PlaceBag<B> {
     busy_since: Option<Duration>,
     /// When the worker last asked for tasks.
     asked_at: Duration,
+    /// The place that has given the tasks of a bag that was empty, until one of them has run or was given on.
+    unproven: Option<usize>,
     /// What keeps the run exact, if it is resilient; and when it last saved.
     safety: Option<Safety<B>>,
     saved_at: Duration,
@@ -52,18 +57,21 @@ impl<B: Bag> PlaceBag<B> {
             own,
             parameters: parameters.clone(),
             bag: None,
+            is_empty: false,
             balancer: Balancer::new(own, members, parameters, |below| random.index(below)),
             random,
             batch: Batch::new(parameters.batch, members.len() == 1),
             counts: PlaceBalance::default(),
             busy_since: None,
             asked_at: Duration::ZERO,
+            unproven: None,
             safety: parameters.resilient.then(|| Safety::new(own, members)),
             saved_at: Duration::ZERO,
         }
     }
 
     fn merge(&mut self, bag: B, now: Duration) {
+        self.is_empty = false;
         match &mut self.bag {
             Some(own) => own.merge(bag),
             own => *own = Some(bag),
@@ -72,6 +80,9 @@ impl<B: Bag> PlaceBag<B> {
     }
 
     fn merge_part(&mut self, giver: usize, part: Part<B>, now: Duration) {
+        if self.busy_since.is_none() {
+            self.unproven = Some(giver);
+        }
         self.merge(part.bag, now);
         if let Some(safety) = &mut self.safety {
             safety.receive(giver, part.number);
@@ -89,18 +100,28 @@ impl<B: Bag> PlaceBag<B> {
     /// A part of the bag for `thief`, if there is enough.
     fn split(&mut self, thief: usize) -> Option<Part<B>> {
         let bag = self.bag.as_mut()?.split()?;
+        self.unproven = None;
         self.counts.given += 1;
         let number = self.safety.as_mut().map_or(0, |safety| safety.give(thief, &bag));
         Some(Part { bag, number })
     }
 
     /// Processes one batch; returns how many tasks it had. None means that the bag is empty.
-    pub(super) fn process(&mut self) -> usize {
-        let Some(bag) = &mut self.bag else { return 0 };
-        let tasks = bag.process(self.batch.size());
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): the bag breaks a promise without which the run would not end.
+    pub(super) fn process(&mut self) -> Result<usize> {
+        let Some(bag) = self.bag.as_mut().filter(|_| !self.is_empty) else { return Ok(0) };
+        let size = self.batch.size();
+        let tasks = bag.process(size);
+        let giver = self.unproven.take().filter(|_| tasks == 0);
+        if giver.is_some() || tasks > size {
+            return Err(Error::new(ErrorKind::Misused, broken_promise::<B>(giver, tasks, size)));
+        }
+        self.is_empty = tasks < size;
         self.counts.batches += u64::from(tasks > 0);
         self.counts.tasks += tasks as u64;
-        tasks
+        Ok(tasks)
     }
 
     /// The next gift: to whom, and what; `None` if nobody waits, or there is too little to give. The dead get nothing.
@@ -203,6 +224,7 @@ impl<B: Bag> PlaceBag<B> {
                 own => *own = Some(bag),
             }
         }
+        (self.is_empty, self.unproven) = (false, None);
         let random = &mut self.random;
         self.balancer = Balancer::new(self.own, members, &self.parameters, |below| random.index(below));
     }
@@ -215,5 +237,19 @@ impl<B: Bag> PlaceBag<B> {
         }
         self.busy_since.get_or_insert(now);
         self.balancer.put()
+    }
+}
+
+/// What is said of a bag whose part from `giver` had no tasks, or that has returned `tasks` of a batch of `size`.
+fn broken_promise<B>(giver: Option<usize>, tasks: usize, size: usize) -> String {
+    let bag = type_name::<B>();
+    match giver {
+        Some(giver) => format!(
+            "`split` of `{bag}` has given away a part without tasks, at place {giver}; where there are too few it is \
+             to return `None`"
+        ),
+        None => {
+            format!("`process` of `{bag}` has returned {tasks}; allowed: 0 to {size}, for which it was asked")
+        }
     }
 }

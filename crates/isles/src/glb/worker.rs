@@ -60,7 +60,7 @@ pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Re
 async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
     loop {
         let begun = bags.lock().batch.is_due().then(now);
-        let tasks = bags.lock().process();
+        let tasks = bags.lock().process()?;
         if tasks == 0 {
             return Ok(());
         }

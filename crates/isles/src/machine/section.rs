@@ -57,9 +57,9 @@ pub(super) fn run(
         ));
     }
     let library = Rc::new(Library::using(communicator).map_err(|error| unable(error.to_string()))?);
-    let met = meeting::meet(&library).map_err(|text| {
+    let met = meeting::meet(&library).map_err(|error| {
         library.end();
-        unable(text)
+        unable(error.to_string())
     })?;
     let is_first = library.rank() == 0;
     let outcome = run_place(&library, met, None, |local| {

@@ -3,8 +3,14 @@
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Plan, PlannedDeath, Result, simulate};
 use serde::{Deserialize, Serialize, Serializer};
+#[cfg(feature = "chip")]
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
+
+/// Failing calls in a millisecond of a chip; they were 64 times as many.
+#[cfg(feature = "chip")]
+const CALLS_MAX: u32 = 10_000;
 
 /// A capture that is never written.
 #[derive(Deserialize)]
@@ -102,6 +108,29 @@ fn a_loop_of_operations_that_are_over_at_once_lets_the_others_have_their_turn() 
         Ok::<_, Error>(())
     };
     simulate(2, Plan::calm(1), main).0.unwrap();
+}
+
+/// A deadline of a chip passes beside calls that fail at once after thousands of them, not millions.
+#[cfg(feature = "chip")]
+#[test]
+fn each_call_that_fails_at_once_moves_the_clock_of_a_chip() {
+    let main = || async {
+        let (there, calls) = (here().next(), Rc::new(Cell::new(0_u32)));
+        let counted = Rc::clone(&calls);
+        let result = finish(async move {
+            while counted.get() < u32::MAX {
+                let value = Unwritable;
+                drop(at!(there, [value = &value] size_of_val(value)).await);
+                counted.set(counted.get() + 1);
+            }
+        });
+        let result = result.deadline(Duration::from_millis(1)).await;
+        assert_eq!(*result.unwrap_err().kind(), ErrorKind::DeadlinePassed);
+        assert!((100..CALLS_MAX).contains(&calls.get()), "{} calls in a millisecond", calls.get());
+        Ok::<_, Error>(())
+    };
+    let launch = isles::Launch::from_environment().unwrap().places(3);
+    launch.run_on_chip(isles::ModelledChip::new("scc").unwrap(), main).unwrap().0.unwrap();
 }
 
 /// Calls another place for ever.

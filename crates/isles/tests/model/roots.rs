@@ -86,3 +86,24 @@ fn what_a_call_has_ended_with_does_not_end_the_run_again() {
         result.unwrap();
     }
 }
+
+#[test]
+fn members_on_a_chip_that_had_left_before_have_the_error_at_their_next_collective() {
+    for (places, name) in [(3, "broadcast"), (48, "broadcast"), (3, "reduce"), (48, "reduce")] {
+        let launch = Launch::from_environment().unwrap().places(places);
+        let main = move || async move {
+            drop(collective(name).await);
+            let ended = everywhere!(match Team::world().barrier().await {
+                Ok(()) => String::new(),
+                Err(error) => error.to_string(),
+            })
+            .await?;
+            for (place, said) in ended.iter().enumerate() {
+                assert!(said.contains("different collectives"), "{name}, place {place} of {places}: {said}");
+            }
+            Ok::<_, isles::Error>(())
+        };
+        let (result, ..) = launch.run_on_chip(ModelledChip::new("scc").unwrap(), main).unwrap();
+        result.unwrap();
+    }
+}

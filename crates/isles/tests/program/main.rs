@@ -4,8 +4,10 @@
 //! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
 
 mod destructors;
+
 mod printing;
 mod repeated;
+mod stale;
 mod unread;
 
 use isles::prelude::*;
@@ -118,6 +120,7 @@ fn program(case: &str) -> ExitCode {
     match case {
         "parts" => isles::__private::main(destructors::parts),
         "payloads" => isles::__private::main(destructors::payloads),
+        "losses" => isles::__private::main(destructors::losses),
         "answers" => isles::__private::main(destructors::answers),
         "closes" => {
             isles::__private::init(closes_descriptors);
@@ -129,6 +132,7 @@ fn program(case: &str) -> ExitCode {
         }
         "prints" => isles::__private::main(printing::prints),
         "floods" => isles::__private::main(printing::floods),
+        "stale handles" => stale::in_the_next_run(),
         "many runs" => repeated::many_runs(),
         "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
@@ -204,6 +208,7 @@ fn main() -> ExitCode {
         let (code, said) = after_all("large", machine);
         assert_eq!(code, Some(0), "on {machine}: {said}");
         destructors::check(machine);
+        stale::check(machine);
         // A modelled chip, on which a run takes a hundred times as long, keeps its table of costs as documented.
         if !machine.starts_with("chip:") {
             repeated::check(machine);

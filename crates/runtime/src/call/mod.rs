@@ -29,7 +29,7 @@ use crate::message::{Arrived, Head, Refused};
 use crate::phaser;
 use crate::place::Place;
 use crate::task::Priority;
-use crate::task::coop::{CALL, cooperate};
+use crate::task::coop::cooperate_call;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::Source;
@@ -84,7 +84,7 @@ where
         };
         body::checked_value::<S, R::Value>(value, R::check_roundtrip_value)
     };
-    let result = cooperate(CALL, tried_body).await;
+    let result = cooperate_call(tried_body).await;
     result.map_err(|error| error.at(here, None).travelled().at(here, Some(S::LOCATION)))
 }
 
@@ -128,7 +128,7 @@ where
     B: Future<Output = Result<R>>,
     R: Ship,
 {
-    cooperate(CALL, async { ask::<_, _, _, _, R>(site, place, captures, body).answer::<R>().await }).await
+    cooperate_call(async { ask::<_, _, _, _, R>(site, place, captures, body).answer::<R>().await }).await
 }
 
 /// A body that was asked for.

@@ -4,7 +4,7 @@ use super::answer::Answer;
 use crate::call::site::SiteCell;
 use crate::error::{Error, Result};
 use crate::finish::Scope;
-use crate::local::Local;
+use crate::local::{Attachment, Local};
 use crate::message::Handler;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
@@ -176,11 +176,13 @@ impl Calls {
 pub(super) struct Answered {
     /// `None` once the answer is taken.
     slot: Option<CallId>,
+    /// Where the call is noted.
+    attachment: Attachment,
 }
 
 impl Answered {
-    pub(super) fn new(slot: CallId) -> Self {
-        Answered { slot: Some(slot) }
+    pub(super) fn new(local: &Local, slot: CallId) -> Self {
+        Answered { slot: Some(slot), attachment: local.attachment() }
     }
 }
 
@@ -189,13 +191,14 @@ impl Future for Answered {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let slot = self.slot.expect("an answer is taken once");
-        let taken = Local::with(|local| {
+        let taken = self.attachment.with(|local| {
             look_for(local, slot);
             local.calls.pending.borrow_mut().take(slot, context)
         });
         match taken {
-            None => Poll::Pending,
-            Some(answer) => {
+            Err(foreign) => Poll::Ready(Err(foreign)),
+            Ok(None) => Poll::Pending,
+            Ok(Some(answer)) => {
                 self.slot = None;
                 Poll::Ready(answer)
             }
@@ -206,7 +209,7 @@ impl Future for Answered {
 impl Drop for Answered {
     fn drop(&mut self) {
         let Some(slot) = self.slot.take() else { return };
-        Local::try_with(|local| abandon(local, slot));
+        self.attachment.try_with(|local| abandon(local, slot));
     }
 }
 

@@ -100,7 +100,7 @@ impl<'a> Shipment<'a> {
         match sent {
             Ok(sent) => {
                 local.calls.site_counts.borrow_mut().add(self.site, sent.bytes);
-                Ok(Answered::new(slot))
+                Ok(Answered::new(local, slot))
             }
             Err(error) => {
                 local.calls.pending.borrow_mut().forget(slot);

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fmt::Write;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use text::BoundedText;
 
 /// Deepest nesting of causes that is read: a peer must not choose how much of the stack reading takes.
@@ -273,6 +273,21 @@ fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Res
     causes
 }
 
+/// Adds to an error of a library's tasks the line of the program that called the library, in place of the library's
+/// own, which begin with `lines`.
+pub fn of_library(mut error: Error, lines: &str, caller: &Location<'_>) -> Error {
+    error.0.of_library(lines, &caller.to_string());
+    error
+}
+
+/// Runs code of the program for a library.
+///
+/// # Errors
+/// [`Panicked`](ErrorKind::Panicked): it panicked.
+pub fn catch_panic<R>(code: impl FnOnce() -> R) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(Error::panicked)
+}
+
 impl Body {
     /// A copy whose texts are at most `len_max` bytes each.
     fn cut(&self, len_max: usize) -> Body {
@@ -293,6 +308,14 @@ impl Body {
             self.site = Some(caller.to_owned());
         }
         self.causes.iter_mut().for_each(|cause| cause.called_at(caller));
+    }
+
+    fn of_library(&mut self, lines: &str, caller: &str) {
+        let is_of_library = self.site.as_deref().is_none_or(|site| site.starts_with(lines));
+        if is_of_library && !matches!(self.kind, ErrorKind::Several | ErrorKind::DeadPlace(_)) {
+            self.site = Some(caller.to_owned());
+        }
+        self.causes.iter_mut().for_each(|cause| cause.of_library(lines, caller));
     }
 
     fn is_cancellation(&self) -> bool {

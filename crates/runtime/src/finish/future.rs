@@ -3,9 +3,9 @@
 use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::error::foreign::BodyError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
-use crate::local::Local;
+use crate::local::{Attachment, FOREIGN, Local};
 use crate::task::coop;
 use isles_protocol::finish::{Key, Reason};
 use isles_transport::Source;
@@ -72,6 +72,9 @@ where
     Finish { body: Some(body), key, site, deadline: None, result: None, span }
 }
 
+/// The key of a finish while it is open, and where it is.
+type OpenKey = Rc<Cell<Option<(Key, Attachment)>>>;
+
 /// The wait of one [`finish`]. Dropped before it is over, it cancels its tasks.
 #[must_use = "a finish starts nothing and waits for nothing until it is awaited"]
 pub struct Finish<F: Future>
@@ -80,7 +83,7 @@ where
 {
     body: Option<F>,
     /// The key while the finish is open here; shared with its cancellers.
-    key: Rc<Cell<Option<Key>>>,
+    key: OpenKey,
     /// Where the program called it; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
@@ -91,14 +94,14 @@ where
 
 /// Cancels one finish, from any task of its place.
 #[derive(Clone)]
-pub struct Canceller(Rc<Cell<Option<Key>>>);
+pub struct Canceller(OpenKey);
 
 impl Canceller {
     /// Drops the tasks of the finish, at all places, each at its next `await`; the finish then ends with
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Does nothing if it is not under way.
     pub fn cancel(&self, reason: &str) {
-        if let Some(key) = self.0.get() {
-            Local::with(|local| local.finishes.cancel(local, key, Reason::Requested(reason.into())));
+        if let Some((key, attachment)) = self.0.get() {
+            attachment.try_with(|local| local.finishes.cancel(local, key, Reason::Requested(reason.into())));
         }
     }
 }
@@ -132,7 +135,7 @@ where
 
     fn open(&mut self, local: &Local) -> Key {
         let key = local.finishes.open(self.site, local.observed_parent());
-        self.key.set(Some(key));
+        self.key.set(Some((key, local.attachment())));
         let name = if self.site.is_some() { span::FINISH } else { span::RUN };
         self.span = local.span(name, None, || self.site.map(Source::of_caller));
         if let Some(limit) = self.deadline {
@@ -154,7 +157,10 @@ where
         // the other fields are not pinned. `Finish` has no other `Drop` use of `body` and is not packed.
         let this = unsafe { self.get_unchecked_mut() };
         let (key, is_first) = match this.key.get() {
-            Some(key) => (key, false),
+            Some((_, attachment)) if attachment.is_foreign() => {
+                return Poll::Ready(Err(Error::new(ErrorKind::Misused, FOREIGN)));
+            }
+            Some((key, _)) => (key, false),
             None => {
                 ready!(coop::poll_proceed(context));
                 (Local::with(|local| this.open(local)), true)
@@ -196,7 +202,7 @@ where
 
 /// The error of a body that was dropped because its finish was cancelled; the finish's own outcome says why.
 fn dropped() -> Error {
-    Error::new(crate::ErrorKind::Cancelled, "")
+    Error::new(ErrorKind::Cancelled, "")
 }
 
 /// One result from that of the body and that of the tasks.
@@ -238,8 +244,8 @@ where
     F::Output: Outcome,
 {
     fn drop(&mut self) {
-        let Some(key) = self.key.take() else { return };
-        let _abandoned = AbandonGuard { key, running: self.body.is_some() };
+        let Some((key, attachment)) = self.key.take() else { return };
+        let _abandoned = AbandonGuard { key, attachment, running: self.body.is_some() };
         // NEED: the body must be dropped while its finish is open: what it holds may still count there.
         // SOUND: the body is pinned; `set` drops it where it stands.
         unsafe { Pin::new_unchecked(&mut self.body) }.set(None);
@@ -249,12 +255,13 @@ where
 /// Abandons a finish when its body is dropped, also if that panics.
 struct AbandonGuard {
     key: Key,
+    attachment: Attachment,
     running: bool,
 }
 
 impl Drop for AbandonGuard {
     fn drop(&mut self) {
-        Local::try_with(|local| abandon(local, self.key, self.running));
+        self.attachment.try_with(|local| abandon(local, self.key, self.running));
     }
 }
 

@@ -20,6 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A number that lives at the place that made it and can be counted with from anywhere.
 ///
 /// Where places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
+///
+/// # Errors
+/// Of every operation: [`DeadPlace`](crate::ErrorKind::DeadPlace), the home is dead;
+/// [`Misused`](crate::ErrorKind::Misused), the handle is one of another run.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Counter {
     share: PartRef,
@@ -155,16 +159,17 @@ impl Counter {
     /// Whether this place counts without a message: it is the home, or shares memory with it.
     pub fn is_near(&self) -> bool {
         let home = self.share.id().home;
-        Local::with(|local| match self.word {
+        let is_near = self.share.attachment().with(|local| match self.word {
             Some(word) => local.shared_word(home, word).is_some(),
             None => local.here() == home,
-        })
+        });
+        is_near.unwrap_or(false)
     }
 
     /// Takes the next number below `limit`, each number once over all places; `None` when they are used up.
     ///
     /// # Errors
-    /// The home is dead.
+    /// As [`Counter`] says.
     #[track_caller]
     pub fn take_below<N: CounterNumber>(&self, limit: N) -> impl Future<Output = Result<Option<N>>> {
         let done = self.operate(Operation::TakeBelow(limit.to_count(), 1));
@@ -176,7 +181,7 @@ impl Counter {
     /// answer is there.
     ///
     /// # Errors
-    /// The home is dead.
+    /// As [`Counter`] says.
     #[track_caller]
     pub fn ask_below<N: CounterNumber>(
         &self,
@@ -202,7 +207,7 @@ impl Counter {
     /// Adds `count`; returns the number before. Wraps around at 2⁶⁴.
     ///
     /// # Errors
-    /// The home is dead.
+    /// As [`Counter`] says.
     #[track_caller]
     pub fn add(&self, count: u64) -> impl Future<Output = Result<u64>> {
         let done = self.operate(Operation::Add(count));
@@ -212,7 +217,7 @@ impl Counter {
     /// The number now.
     ///
     /// # Errors
-    /// The home is dead.
+    /// As [`Counter`] says.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = Result<u64>> {
         self.add(0)
@@ -221,7 +226,7 @@ impl Counter {
     /// Sets the number; returns the one before.
     ///
     /// # Errors
-    /// The home is dead.
+    /// As [`Counter`] says.
     #[track_caller]
     pub fn set(&self, count: u64) -> impl Future<Output = Result<u64>> {
         let done = self.operate(Operation::Set(count));
@@ -242,10 +247,11 @@ impl Counter {
 
     /// What comes of the operation without a message, if it needs none.
     fn done_here(&self, operation: Operation) -> Option<Result<Option<u64>>> {
-        if Local::with(|local| local.is_dead(self.share.id().home)) {
-            return Some(Err(Error::dead(self.share.id().home)));
+        match self.share.attachment().with(|local| local.is_dead(self.share.id().home)) {
+            Err(foreign) => Some(Err(foreign)),
+            Ok(true) => Some(Err(Error::dead(self.share.id().home))),
+            Ok(false) => self.operate_here(operation).map(Ok),
         }
-        self.operate_here(operation).map(Ok)
     }
 
     /// Asks the home, before it returns.

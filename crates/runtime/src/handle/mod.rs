@@ -11,7 +11,7 @@ pub use counter::{Counter, CounterNumber};
 pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef, Replicated};
 
 use crate::capture::Handle;
-use crate::local::Local;
+use crate::local::{FOREIGN, Local};
 use crate::part::PartRef;
 use crate::place::Place;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -103,8 +103,13 @@ impl<T: 'static> Global<T> {
     ///
     /// # Errors
     /// [`NotHome`]: this is another place.
+    ///
+    /// # Panics
+    /// If it was made, or has arrived, in another run.
+    #[track_caller]
     pub fn open(&self) -> Result<Opened<T>, NotHome> {
         let here = Place::of(Local::with(Local::here));
+        assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
         self.share.value().map(Opened).ok_or(NotHome { home: self.home(), here })
     }
 }

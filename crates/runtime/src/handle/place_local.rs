@@ -5,7 +5,7 @@ use super::travels_by_share;
 use crate::call;
 use crate::call::function::Function;
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::Local;
+use crate::local::{FOREIGN, Local};
 use crate::members::Members;
 use crate::part::{PartRef, fold, replicate};
 use crate::team::Team;
@@ -61,12 +61,13 @@ impl<T: 'static> PlaceLocal<T> {
     /// Elsewhere a handle to it cannot be used: a body that captures it fails there.
     ///
     /// # Errors
-    /// As for [`PlaceLocal::new`]; [`Misused`](ErrorKind::Misused): this place is no member.
+    /// As for [`PlaceLocal::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of
+    /// another run.
     #[track_caller]
     pub fn new_on(team: &Team, make: fn() -> T) -> impl Future<Output = Result<Self>> {
         let (caller, members) = (Location::caller(), team.members());
         call::called_at(caller, async move {
-            PlaceLocal::make(caller, members, Function(make), |Function(make)| make()).await
+            PlaceLocal::make(caller, members?, Function(make), |Function(make)| make()).await
         })
     }
 
@@ -98,7 +99,7 @@ impl<T: 'static> PlaceLocal<T> {
         let (caller, members) = (Location::caller(), team.members());
         call::called_at(caller, async move {
             let seed = (seed, Function(make));
-            PlaceLocal::make(caller, members, seed, |(seed, Function(make))| make(seed)).await
+            PlaceLocal::make(caller, members?, seed, |(seed, Function(make))| make(seed)).await
         })
     }
 
@@ -125,9 +126,10 @@ impl<T: 'static> PlaceLocal<T> {
     /// when the next task comes.
     ///
     /// # Panics
-    /// If the instance is locked already, or read.
+    /// If the instance is locked already, or read; if the handle is one of another run.
     #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, T> {
+        assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
         match self.value.try_borrow_mut() {
             Ok(guard) => PlaceGuard(guard),
             Err(_) if self.value.try_borrow().is_ok() => panic!(
@@ -143,9 +145,10 @@ impl<T: 'static> PlaceLocal<T> {
     /// `states.read().when(..).await`.
     ///
     /// # Panics
-    /// If the instance is locked.
+    /// If the instance is locked; if the handle is one of another run.
     #[track_caller]
     pub fn read(&self) -> PlaceRef<'_, T> {
+        assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
         match self.value.try_borrow() {
             Ok(guard) => PlaceRef(guard),
             Err(_) => panic!("{LOCKED}"),
@@ -223,11 +226,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
     /// As [`Replicated::new`], for the members of `team` only; one of them makes it.
     ///
     /// # Errors
-    /// As for [`Replicated::new`]; [`Misused`](ErrorKind::Misused): this place is no member.
+    /// As for [`Replicated::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of
+    /// another run.
     #[track_caller]
     pub fn new_on(team: &Team, value: T) -> impl Future<Output = Result<Self>> {
         let (caller, members) = (Location::caller(), team.members());
-        call::called_at(caller, async move { Replicated::make(caller, members, value).await })
+        call::called_at(caller, async move { Replicated::make(caller, members?, value).await })
     }
 
     async fn make(caller: &'static Location<'static>, members: Members, value: T) -> Result<Self> {

@@ -3,6 +3,8 @@
 //! A program can keep a handle longer than its run: in a static, or a variable of its thread. What such a handle names
 //! by numbers would be something else in the next run, so it also names its attachment, and is refused elsewhere.
 
+use super::Local;
+use crate::error::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One place in one run; no two that ever were in the process are equal.
@@ -16,4 +18,32 @@ impl Attachment {
         // Relaxed is enough: only that the numbers differ matters.
         Attachment(NEXT.fetch_add(1, Ordering::Relaxed))
     }
+
+    /// Runs `f` with the place entered on this thread, if it is this one.
+    pub(crate) fn try_with<R>(self, f: impl FnOnce(&Local) -> R) -> Option<R> {
+        Local::try_with(|local| (local.attachment() == self).then(|| f(local))).flatten()
+    }
+
+    /// Runs `f` with the place entered on this thread, which must be this one.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): it is that of another run, or another one of this run.
+    ///
+    /// # Panics
+    /// If none is.
+    #[track_caller]
+    pub(crate) fn with<R>(self, f: impl FnOnce(&Local) -> R) -> Result<R> {
+        Local::with(|local| (local.attachment() == self).then(|| f(local)))
+            .ok_or_else(|| Error::new(ErrorKind::Misused, FOREIGN))
+    }
+
+    /// Whether the thread has entered another place, where a handle of this one must not be used.
+    #[inline]
+    pub(crate) fn is_foreign(self) -> bool {
+        Local::try_with(|local| local.attachment() != self) == Some(true)
+    }
 }
+
+/// What is said of a handle that is used where it does not belong.
+pub(crate) const FOREIGN: &str = "a handle of a run that has ended, or of another place; it can be used in its own run \
+     only, and goes to another place in a body or a message";

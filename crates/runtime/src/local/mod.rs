@@ -18,7 +18,7 @@ mod services;
 pub mod told;
 mod worker;
 
-pub(crate) use attachment::Attachment;
+pub(crate) use attachment::{Attachment, FOREIGN};
 pub use clock::Clock;
 pub(crate) use send::{Encode, Sent, Unsent};
 pub(crate) use services::{Handler, Inquiry, Service, dispatch};

@@ -24,9 +24,9 @@ pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 
 use crate::capture::roundtrip_check;
-use crate::error::panic;
+use crate::error::{Result, panic};
 use crate::limits::RETURNS_MAX;
-use crate::local::{Inquiry, Local, Service};
+use crate::local::{Attachment, FOREIGN, Inquiry, Local, Service};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -70,18 +70,27 @@ enum PartMessage {
     Forget(Vec<PlaceId>),
 }
 
-/// One handle's share of a part: as long as it lives, the part does.
+/// One handle's share of a part: as long as it lives, the part does. Elsewhere than at its place, in its run, it counts
+/// nothing and stands for nothing.
 #[derive(Debug)]
 pub(crate) struct PartRef {
     id: PartId,
+    attachment: Attachment,
 }
 
 impl PartRef {
     /// Makes a part here, with `value` as what the handle stands for on this place. `at` says which places have a
     /// value, if others do.
     pub(crate) fn make(value: Value, at: Option<Members>) -> PartRef {
-        let id = Local::with(|local| local.services.parts.borrow_mut().make(local.here(), value, at));
-        PartRef { id }
+        Local::with(|local| {
+            let id = local.services.parts.borrow_mut().make(local.here(), value, at);
+            PartRef { id, attachment: local.attachment() }
+        })
+    }
+
+    /// Where it may be used.
+    pub(crate) fn attachment(&self) -> Attachment {
+        self.attachment
     }
 
     /// The name of the part.
@@ -91,25 +100,28 @@ impl PartRef {
 
     /// What the handle stands for on this place, if it is there and a `T`.
     pub(crate) fn value<T: 'static>(&self) -> Option<Rc<T>> {
-        Local::with(|local| local.services.parts.borrow().value(self.id))?.downcast().ok()
+        self.attachment.try_with(|local| local.services.parts.borrow().value(self.id))??.downcast().ok()
     }
 
     /// Which places have a value, if more than the home do; known where there is one.
-    fn members(&self) -> Option<Members> {
-        Local::with(|local| local.services.parts.borrow().members(self.id))
+    ///
+    /// # Errors
+    /// [`Misused`](crate::ErrorKind::Misused): the handle does not belong here.
+    fn members(&self) -> Result<Option<Members>> {
+        self.attachment.with(|local| local.services.parts.borrow().members(self.id))
     }
 }
 
 impl Clone for PartRef {
     fn clone(&self) -> Self {
-        Local::with(|local| local.services.parts.borrow_mut().retain(self.id));
-        PartRef { id: self.id }
+        self.attachment.try_with(|local| local.services.parts.borrow_mut().retain(self.id));
+        PartRef { id: self.id, attachment: self.attachment }
     }
 }
 
 impl Drop for PartRef {
     fn drop(&mut self) {
-        Local::try_with(|local| {
+        self.attachment.try_with(|local| {
             let freed = local.services.parts.borrow_mut().release(self.id, local.here());
             if let Some(id) = freed {
                 free_all(local, id);
@@ -120,6 +132,9 @@ impl Drop for PartRef {
 
 impl Serialize for PartRef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.attachment.is_foreign() {
+            return Err(serde::ser::Error::custom(FOREIGN));
+        }
         let lend = |local: &Local| {
             // On trial the handle goes nowhere.
             let is_counted = !roundtrip_check::is_on();
@@ -149,10 +164,13 @@ impl PartRef {
         let id = PartId { home, serial };
         let adopted = Local::try_with(|local| {
             let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
-            is_known.then(|| local.services.parts.borrow_mut().count_received(id, lender, local.here()))
+            is_known.then(|| {
+                let value = local.services.parts.borrow_mut().count_received(id, lender, local.here());
+                (PartRef { id, attachment: local.attachment() }, value)
+            })
         });
         match adopted.flatten() {
-            Some(value) => Ok((PartRef { id }, value)),
+            Some(adopted) => Ok(adopted),
             None => Err(serde::de::Error::custom("a handle of no place of this run")),
         }
     }

@@ -152,7 +152,7 @@ where
     V: Serialize + DeserializeOwned,
     R: Fn(&T) -> Result<V> + Copy,
 {
-    let members = share.members().ok_or_else(not_here)?;
+    let members = share.members()?.ok_or_else(not_here)?;
     let all = 0..members.len() as u32;
     cooperate(OPERATION, fold_range::<T, V, R>(share.clone(), members, all, read, merge)).await
 }
@@ -176,7 +176,7 @@ where
         let wanted = (share, range.start, range.end, Function(merge));
         return call::at_there(InternalSite, to, (SerdeCapture(&wanted), ()), move |mut landed| async move {
             let ((share, first, end, Function(merge)), ()) = landed.bind();
-            let members = share.members().ok_or_else(not_here)?;
+            let members = share.members()?.ok_or_else(not_here)?;
             Box::pin(fold_range::<T, V, R>(share, members, first..end, read, merge)).await.map(SerdeReturn)
         })
         .await;

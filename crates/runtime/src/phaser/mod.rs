@@ -12,7 +12,7 @@ pub(crate) use travel::{land_here, not_in_calls, receive_registered, send_along}
 
 use crate::capture::Handle;
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::Local;
+use crate::local::{Attachment, Local};
 use crate::task::coop::{OPERATION, cooperate};
 use isles_protocol::phaser::{Advanced, Party, PhaserError};
 use std::cell::Cell;
@@ -20,7 +20,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// A task's registration with a barrier that tasks of all places join and leave (X10's `Clock`).
 ///
@@ -56,10 +56,12 @@ use std::task::Poll;
 /// - [`DeadPlace`](ErrorKind::DeadPlace): a place died while tasks there, or on their way, were registered; they are
 ///   not waited for any more. Each task is told once, by the [`advance`](Phaser::advance) that ends the phase, and the
 ///   phaser goes on without them. If it is the place where the phaser was made, every operation fails from then on.
-/// - [`Misused`](ErrorKind::Misused): the text says how. Nothing was done.
+/// - [`Misused`](ErrorKind::Misused): the text says how, as for a phaser of another run. Nothing was done.
 pub struct Phaser {
     /// The party at this place; why there is none, for a task that arrived too late to be registered.
     registration: Registration,
+    /// Where it is registered.
+    attachment: Attachment,
     /// Whether an `advance` of this handle is under way.
     advancing: Cell<bool>,
     /// A handle belongs to its place.
@@ -80,7 +82,17 @@ impl Phaser {
     }
 
     fn from_registration(registration: Registration) -> Phaser {
-        Phaser { registration, advancing: Cell::new(false), place: PhantomData }
+        let attachment = Local::with(Local::attachment);
+        Phaser { registration, attachment, advancing: Cell::new(false), place: PhantomData }
+    }
+
+    /// Does `operation` with the party at this place.
+    fn operate<R>(
+        &self,
+        operation: impl FnOnce(&Local, Party) -> std::result::Result<R, PhaserError>,
+    ) -> Result<R> {
+        self.attachment
+            .with(|local| self.registration.and_then(|party| operation(local, party)).map_err(refused))?
     }
 
     /// One more registration here, in the phase that this one is in: for a task that `spawn` starts.
@@ -89,9 +101,8 @@ impl Phaser {
     /// [`Misused`](ErrorKind::Misused): this registration has resumed, or waits; it registers others only while it
     /// holds up its phase. [`DeadPlace`](ErrorKind::DeadPlace) of the phaser's home.
     pub fn register(&self) -> Result<Phaser> {
-        let party =
-            self.registration.and_then(|party| Local::with(|local| local.services.phasers.register(party)));
-        party.map(|party| Phaser::from_registration(Ok(party))).map_err(refused)
+        let party = self.operate(|local, party| local.services.phasers.register(party))?;
+        Ok(Phaser::from_registration(Ok(party)))
     }
 
     /// Ends the phase for this task, unless `resume` has done so, and waits until all have; returns the phase that
@@ -107,12 +118,20 @@ impl Phaser {
     }
 
     async fn advance_once(&self) -> Result<u64> {
-        let party = self.registration.map_err(refused)?;
+        self.operate(|_, _| Ok(()))?;
         let _turn = AdvanceGuard::begin(&self.advancing)?;
-        let begun = Local::with(|local| local.services.phasers.advance(local, party)).map_err(refused)?;
-        match begun {
+        match self.operate(|local, party| local.services.phasers.advance(local, party))? {
             Some(advanced) => entered(advanced),
-            None => entered(wait(party).await),
+            None => poll_fn(|context| self.poll_entered(context)).await,
+        }
+    }
+
+    /// Waits for the next phase.
+    fn poll_entered(&self, context: &mut Context<'_>) -> Poll<Result<u64>> {
+        match self.operate(|local, party| Ok(local.services.phasers.poll(party, context.waker()))) {
+            Ok(None) => Poll::Pending,
+            Ok(Some(advanced)) => Poll::Ready(entered(advanced)),
+            Err(error) => Poll::Ready(Err(error)),
         }
     }
 
@@ -123,8 +142,7 @@ impl Phaser {
     /// See [`Phaser`]. [`Misused`](ErrorKind::Misused): an `advance` of this registration is under way, or was dropped
     /// before it was over.
     pub fn resume(&self) -> Result<()> {
-        let party = self.registration.map_err(refused)?;
-        Local::with(|local| local.services.phasers.resume(local, party)).map_err(refused)
+        self.operate(|local, party| local.services.phasers.resume(local, party))
     }
 
     /// The phase that this task is in, from 0. After `resume` it is the one that the task has ended, until `advance`.
@@ -132,9 +150,7 @@ impl Phaser {
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): the phaser's home was dead before this task arrived here.
     pub fn phase(&self) -> Result<u64> {
-        self.registration
-            .and_then(|party| Local::with(|local| local.services.phasers.phase(party)))
-            .map_err(refused)
+        self.operate(|local, party| local.services.phasers.phase(party))
     }
 
     /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any,
@@ -151,15 +167,6 @@ impl Phaser {
         }
         result
     }
-}
-
-/// Waits for the next phase.
-async fn wait(party: Party) -> Advanced {
-    poll_fn(|context| {
-        Local::with(|local| local.services.phasers.poll(party, context.waker()))
-            .map_or(Poll::Pending, Poll::Ready)
-    })
-    .await
 }
 
 /// The phase that was entered, or the place that was lost on the way there.
@@ -192,7 +199,7 @@ impl Drop for AdvanceGuard<'_> {
 impl Drop for Phaser {
     fn drop(&mut self) {
         if let Ok(party) = self.registration {
-            Local::try_with(|local| local.services.phasers.leave(local, party));
+            self.attachment.try_with(|local| local.services.phasers.leave(local, party));
         }
     }
 }

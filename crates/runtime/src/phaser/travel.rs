@@ -13,7 +13,7 @@ use super::{Phaser, Registration, refused};
 use crate::call;
 use crate::capture::{Travel, roundtrip_check};
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::{Encode, Local, Sent};
+use crate::local::{Encode, FOREIGN, Local, Sent};
 use crate::message::{Handler, Head, Refused};
 use crate::wire::{EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
@@ -177,6 +177,9 @@ impl Phaser {
 
 impl Serialize for Phaser {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if self.attachment.is_foreign() {
+            return Err(serde::ser::Error::custom(FOREIGN));
+        }
         if roundtrip_check::is_on() {
             return serializer.serialize_u32(0);
         }

@@ -9,6 +9,7 @@
 //! [`TURN_TIME_MAX`] since the turn began: what other places have sent meanwhile is looked at before more is taken from
 //! them. And so where there are other hosts, because only the place itself serves them.
 
+use crate::error::Result;
 use crate::limits::TURN_TIME_MAX;
 use crate::local::{Clock, Local};
 use std::future::poll_fn;
@@ -26,6 +27,10 @@ pub(crate) const OPERATION: u32 = 8;
 
 /// Effort of an `at!`, or of a message to a member, that is over at once: next to nothing.
 pub(crate) const CALL: u32 = 1;
+
+/// Effort of an `at!` that fails at once: a turn. Nothing that computes depends on it, and a loop that only fails moves
+/// the clock of a modelled chip by no more than its turns.
+const FAILED_CALL: u32 = BUDGET;
 
 /// Lets other tasks and messages of the place have their turn.
 pub async fn yield_now() {
@@ -91,6 +96,17 @@ pub(crate) fn spend(effort: u32) {
 /// Runs `operation` when the budget allows it, and spends `effort` if it does not wait.
 #[inline]
 pub(crate) async fn cooperate<F: Future>(effort: u32, operation: F) -> F::Output {
+    cooperate_by(|_| effort, operation).await
+}
+
+/// Runs an `at!` as [`cooperate`] does.
+#[inline]
+pub(crate) async fn cooperate_call<V>(call: impl Future<Output = Result<V>>) -> Result<V> {
+    cooperate_by(|result| if result.is_ok() { CALL } else { FAILED_CALL }, call).await
+}
+
+#[inline]
+async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: F) -> F::Output {
     let mut operation = pin!(operation);
     let mut has_begun = false;
     poll_fn(|context| {
@@ -100,8 +116,8 @@ pub(crate) async fn cooperate<F: Future>(effort: u32, operation: F) -> F::Output
         ready!(poll_proceed(context));
         has_begun = true;
         let polled = operation.as_mut().poll(context);
-        if polled.is_ready() {
-            spend(effort);
+        if let Poll::Ready(output) = &polled {
+            spend(effort(output));
         }
         polled
     })

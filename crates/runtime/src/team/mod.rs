@@ -32,7 +32,7 @@ pub(crate) use state::{ProgressQuery, compare_waits, receive};
 
 use crate::capture::Handle;
 use crate::error::Result;
-use crate::local::Local;
+use crate::local::{FOREIGN, Local};
 use crate::members::Members;
 use crate::part::PartRef;
 use crate::place::Place;
@@ -76,11 +76,11 @@ use std::rc::Rc;
 /// # Errors
 /// Of every collective:
 /// - [`DeadPlace`](crate::ErrorKind::DeadPlace): a member died. Make a team of those that are left.
-/// - [`Misused`](crate::ErrorKind::Misused): this place is not a member; two tasks of a place are in collectives of the
-///   team at once; the root is no rank; or the members are in different collectives, or in the same one with different
-///   roots, types or lengths. Then the error says of two members in which each is. It is seen when a message of one
-///   meets another: where no message is sent, as when two members wait for each other's value because each takes
-///   itself for the root, it is a wait, which the report of a run that stands still explains.
+/// - [`Misused`](crate::ErrorKind::Misused): the handle is one of another run; this place is not a member; two tasks of
+///   a place are in collectives of the team at once; the root is no rank; or the members are in different collectives,
+///   or in the same one with different roots, types or lengths. Then the error says of two members in which each is. It
+///   is seen when a message of one meets another: where no message is sent, as when two members wait for each other's
+///   value because each takes itself for the root, it is a wait, which the report of a run that stands still explains.
 /// - [`Cancelled`](crate::ErrorKind::Cancelled): a member gave a collective up, because its task was cancelled, an
 ///   operator panicked, or its call failed; the text says who, in which collective, and why.
 /// - [`Undecodable`](crate::ErrorKind::Undecodable): a value refused to be written or read.
@@ -204,8 +204,11 @@ impl Team {
     }
 
     /// The same, as parts keep them.
-    pub(crate) fn members(&self) -> Members {
-        self.state.members().clone()
+    ///
+    /// # Errors
+    /// [`Misused`](crate::ErrorKind::Misused): the team is one of another run.
+    pub(crate) fn members(&self) -> Result<Members> {
+        self.state.attachment.with(|_| self.state.members().clone())
     }
 
     /// The members, by rank.
@@ -219,6 +222,9 @@ type Travelling<PartRef, Members> = Option<(PartRef, TeamId, Members)>;
 
 impl Serialize for Team {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if self.state.attachment.is_foreign() {
+            return Err(serde::ser::Error::custom(FOREIGN));
+        }
         let travelling: Travelling<&PartRef, &Members> =
             self.share.as_ref().map(|share| (share, self.state.id, self.state.members()));
         travelling.serialize(serializer)
@@ -242,7 +248,7 @@ impl<'de> Deserialize<'de> for Team {
 impl Team {
     /// Takes a handle in; the first one at a place takes the seat.
     fn land(local: &Local, share: PartRef, id: TeamId, members: Members) -> Team {
-        let state = local.services.teams.table.borrow_mut().state(id, local.places());
+        let state = local.services.teams.table.borrow_mut().state(local, id);
         state.set_members(local, members);
         if share.value::<TeamMembership>().is_none() {
             let membership = Rc::new(TeamMembership(Rc::clone(&state)));

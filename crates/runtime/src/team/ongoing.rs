@@ -137,9 +137,7 @@ impl<'t> OngoingCollective<'t> {
         root: usize,
         element: (ElementType, ElementName),
     ) -> Result<OngoingCollective<'t>> {
-        if state.rank().is_none() {
-            return Err(misused("this place is not a member of the team"));
-        }
+        state.check_membership()?;
         if let Some(error) = state.broken() {
             return Err(error);
         }
@@ -638,8 +636,8 @@ impl Drop for OngoingCollective<'_> {
 /// Tells the team that this member gives its collective up, and why, unless it is of no use already.
 #[cold]
 fn give_up(state: &TeamState, why: &str) {
-    // Outside of a place there is nobody left to tell.
-    Local::try_with(|local| {
+    // Outside of the place there is nobody left to tell.
+    state.attachment.try_with(|local| {
         let text = format!("{} gave up {} of the team{why}", local.here(), state.description());
         state.leave(local, Error::new(ErrorKind::Cancelled, text));
     });

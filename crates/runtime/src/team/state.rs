@@ -12,13 +12,14 @@
 
 use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
+use super::ongoing::misused;
 use super::pending::PendingMessages;
 use super::point_to_point;
 use super::schedule::TeamHosts;
 use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
-use crate::local::{Inquiry, Local};
+use crate::local::{Attachment, Inquiry, Local};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -39,6 +40,8 @@ pub(super) type ElementName = fn() -> &'static str;
 /// What one place keeps of one team.
 pub(super) struct TeamState {
     pub(super) id: TeamId,
+    /// Where the team is used by this state.
+    pub(super) attachment: Attachment,
     /// The members by rank; unknown as long as only messages have come, but no handle.
     members: OnceCell<Members>,
     /// Who is on which host; none where it does not matter.
@@ -77,13 +80,14 @@ pub(super) struct TeamState {
 }
 
 impl TeamState {
-    fn new(id: TeamId, places: u32) -> TeamState {
+    fn new(local: &Local, id: TeamId) -> TeamState {
         TeamState {
             id,
+            attachment: local.attachment(),
             members: OnceCell::new(),
             hosts: OnceCell::new(),
             rank: Cell::new(None),
-            pending: RefCell::new(PendingMessages::new(places)),
+            pending: RefCell::new(PendingMessages::new(local.places())),
             sequence: Cell::new(0),
             loose: Cell::new(0),
             busy: Cell::new(false),
@@ -107,6 +111,15 @@ impl TeamState {
     #[inline]
     pub(super) fn members(&self) -> &Members {
         self.members.get().expect("a handle brings the members of its team along")
+    }
+
+    /// Returns an error if this place is not a member, or the team is one of another run.
+    #[inline]
+    pub(super) fn check_membership(&self) -> Result<(), Error> {
+        match self.rank() {
+            Some(_) => self.attachment.with(|_| ()),
+            None => Err(misused("this place is not a member of the team")),
+        }
     }
 
     /// The rank of this place; none if it is not a member.
@@ -423,7 +436,7 @@ impl Default for TeamTable {
 impl TeamTable {
     /// The seat in the team of all places.
     pub(super) fn world(local: &Local) -> Rc<TeamState> {
-        let state = local.services.teams.table.borrow_mut().state(TeamId::WORLD, local.places());
+        let state = local.services.teams.table.borrow_mut().state(local, TeamId::WORLD);
         if state.members.get().is_none() {
             state.set_members(local, Members::All(local.places()));
         }
@@ -435,21 +448,21 @@ impl TeamTable {
         let mut teams = local.services.teams.table.borrow_mut();
         teams.made += 1;
         let id = TeamId::of(local.here(), teams.made);
-        teams.state(id, local.places())
+        teams.state(local, id)
     }
 
     /// The seat in team `id`, which need not be there yet.
     #[inline]
-    pub(super) fn state(&mut self, id: TeamId, places: u32) -> Rc<TeamState> {
+    pub(super) fn state(&mut self, local: &Local, id: TeamId) -> Rc<TeamState> {
         match self.find(id) {
             Some(state) => Rc::clone(state),
-            None => self.add(id, places),
+            None => self.add(local, id),
         }
     }
 
     #[cold]
-    fn add(&mut self, id: TeamId, places: u32) -> Rc<TeamState> {
-        let state = Rc::new(TeamState::new(id, places));
+    fn add(&mut self, local: &Local, id: TeamId) -> Rc<TeamState> {
+        let state = Rc::new(TeamState::new(local, id));
         self.states.push(Rc::clone(&state));
         state
     }
@@ -475,7 +488,7 @@ impl TeamTable {
         match self.find(id) {
             Some(state) => Some(Rc::clone(state)),
             None if id != TeamId::WORLD && id.maker() == local.here() => None,
-            None => Some(self.add(id, local.places())),
+            None => Some(self.add(local, id)),
         }
     }
 

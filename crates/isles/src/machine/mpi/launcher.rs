@@ -49,6 +49,12 @@ impl Launcher {
         self.rank == 0
     }
 
+    /// The rank of this process.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
     /// Whether it has started more than this process, as far as it says.
     #[cfg(not(feature = "mpi"))]
     pub(crate) fn has_several(&self) -> bool {

@@ -12,6 +12,7 @@ use isles_transport_mpi::watch::Watch;
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::{Segment, polling_time, processors};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -67,11 +68,29 @@ pub(in crate::machine) struct Met {
     pub(in crate::machine) hierarchical_collectives: bool,
 }
 
+/// Why a rank has not met the others, in words.
+pub(in crate::machine) enum NotMet {
+    /// They run different programs, or have different settings: all ranks have found so, in the same words.
+    Apart(String),
+    /// This rank cannot go on.
+    Unable(String),
+}
+
+impl From<String> for NotMet {
+    fn from(text: String) -> Self {
+        NotMet::Unable(text)
+    }
+}
+
+impl fmt::Display for NotMet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (NotMet::Apart(text) | NotMet::Unable(text)) = self;
+        f.write_str(text)
+    }
+}
+
 /// Brings all ranks together.
-///
-/// # Errors
-/// In words, the same at each rank: they run different programs, or have different settings.
-pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
+pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
     let here = library.rank() as usize;
     let (mut bell, address) = Bell::hang().map_err(|error| format!("a socket to be woken by: {error}"))?;
     let own = Hello {
@@ -85,8 +104,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     };
     let hellos = library.gather_all(&own.to_bytes());
     let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
-    check_alike(&hellos)?;
-    let (silence, hierarchical_collectives) = (silence_limit()?, hierarchical_collectives()?);
+    let (silence, hierarchical_collectives) = agreed(&hellos).map_err(NotMet::Apart)?;
     let loads = machine_loads(&hellos);
     bell.know(hellos.iter().map(|hello| {
         let load = &loads[&hello.machine];
@@ -145,6 +163,12 @@ fn machine_loads(hellos: &[Hello]) -> BTreeMap<[u8; 16], MachineLoad> {
         processors: processors_of(&sets).len() as u32,
     };
     sets.into_iter().map(|(machine, sets)| (machine, load(sets))).collect()
+}
+
+/// What the ranks have been told alike: how long another host may be silent, and whether collectives are hierarchical.
+fn agreed(hellos: &[Hello]) -> Result<(Option<Duration>, bool), String> {
+    check_alike(hellos)?;
+    Ok((silence_limit()?, hierarchical_collectives()?))
 }
 
 fn check_alike(hellos: &[Hello]) -> Result<(), String> {

@@ -11,7 +11,7 @@ pub(super) mod recorded;
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::launcher::{Launcher, names_of_launchers, tell_of_lone_tasks};
-use crate::machine::mpi::meeting::Met;
+use crate::machine::mpi::meeting::{Met, NotMet};
 use crate::machine::mpi::recorded::RecordedRun;
 use crate::notice::notice;
 use crate::trace::{Collector, attach};
@@ -21,6 +21,7 @@ use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceI
 use isles_transport_mpi::{Library, MpiEndpoint};
 use isles_transport_shm::{ShmEndpoint, processes};
 use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -31,8 +32,12 @@ const EXIT_USAGE: i32 = 2;
 /// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// After how long the first rank says that it still waits for the others. It ends nothing: a large start takes long.
+/// After how long the first rank, or the second one if that is not there, says that it still waits for the others.
 const LATE: Duration = Duration::from_secs(30);
+
+/// After how long ranks that have not met end. A large start takes long, but who waits for a rank that runs alone, or
+/// another program, would wait for ever.
+const MEETING_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long a rank whose run is over waits for the others, for which it is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
@@ -85,7 +90,7 @@ pub(crate) fn serve_if_rank() {
         Ok(ranks) => ranks,
         Err(text) => {
             if launcher.is_first() {
-                notice(format_args!("error: machine mpi: {text}"));
+                refuse(&text);
             }
             std::process::exit(EXIT_USAGE);
         }
@@ -104,8 +109,12 @@ pub(crate) fn serve_if_rank() {
     }
 }
 
+fn refuse(text: &dyn Display) {
+    notice(format_args!("error: machine mpi: {text}"));
+}
+
 fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
-    let _met = launcher.is_first().then(tell_if_late);
+    let _met = watch_meeting(launcher);
     let library = Rc::new(Library::begin().map_err(|error| error.to_string())?);
     if let Some(size) = launcher.ranks.filter(|size| *size != library.size()) {
         return Err(format!(
@@ -116,24 +125,47 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
             names_of_launchers()
         ));
     }
-    let met = meeting::meet(&library).inspect_err(|_| library.end())?;
+    let met = meeting::meet(&library).map_err(|error| {
+        if let NotMet::Apart(text) = &error {
+            if launcher.is_first() {
+                refuse(text);
+            }
+            // A launcher ends all ranks when one has failed, so none does before the first has said why.
+            library.gather_all(&[1]);
+            library.end();
+            std::process::exit(EXIT_USAGE);
+        }
+        library.end();
+        error.to_string()
+    })?;
     Ok(Ranks { library, met: RefCell::new(Some(met)) })
 }
 
-/// Says so if the ranks have not met when they are late, which a link that is down may be the cause of, and of which
-/// neither library says anything; until the end of what it returns.
-fn tell_if_late() -> mpsc::Sender<()> {
+/// Says so if the ranks have not met when they are late, and ends this one if they never do, until the end of what it
+/// returns. The cause may be a link that is down, or a rank that does not take part: no library says anything of it.
+fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
     let (waits, met) = mpsc::channel();
-    // Without the thread nothing is said.
-    let _ = std::thread::Builder::new().name("isles-start".into()).spawn(move || {
-        if met.recv_timeout(LATE) == Err(RecvTimeoutError::Timeout) {
-            let seconds = LATE.as_secs();
-            notice(format_args!(
-                "isles: the ranks have not met within {seconds} s: a host, or a link to one, may be down; the first \
-                 one still waits"
-            ));
+    let rank = launcher.rank();
+    let watch = move || {
+        let is_late = |limit| met.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        let causes = "a host, or a link to one, may be down, or a rank may run alone, because it has another \
+                      ISLES_MACHINE or is another program";
+        if is_late(LATE) {
+            if rank < 2 {
+                let seconds = LATE.as_secs();
+                notice(format_args!(
+                    "isles: the ranks have not met within {seconds} s; rank {rank} still waits: {causes}"
+                ));
+            }
+            if is_late(MEETING_LIMIT - LATE) {
+                let seconds = MEETING_LIMIT.as_secs();
+                refuse(&format_args!("rank {rank} has not met the others within {seconds} s: {causes}"));
+                std::process::exit(EXIT_USAGE);
+            }
         }
-    });
+    };
+    // Without the thread nothing is said.
+    let _ = std::thread::Builder::new().name("isles-start".into()).spawn(watch);
     waits
 }
 

@@ -319,25 +319,18 @@ impl<'t> Tagged<'t> {
 
     fn request(&self, from: Option<usize>, caller: &'static Location<'static>) -> Result<ReceiveRequest<'t>> {
         let source = from.map(|from| self.member(from)).transpose()?;
-        self.check_membership()?;
+        self.team.state.check_membership()?;
         Ok(ReceiveRequest { state: &self.team.state, tag: self.tag, source, caller })
     }
 
     /// The member of this rank, as a member sees it.
     fn member(&self, rank: usize) -> Result<PlaceId> {
-        self.check_membership()?;
+        self.team.state.check_membership()?;
         let size = self.team.size();
         if rank >= size {
             return Err(misused(format_args!("rank {rank} of a team of {size}")));
         }
         Ok(self.team.state.members().member(rank))
-    }
-
-    fn check_membership(&self) -> Result<()> {
-        match self.team.state.rank() {
-            Some(_) => Ok(()),
-            None => Err(misused("this place is not a member of the team")),
-        }
     }
 
     fn rank_of(&self, source: PlaceId) -> Result<usize> {
