@@ -15,6 +15,7 @@ mod queue;
 mod send;
 mod services;
 pub mod told;
+mod turn;
 mod worker;
 
 pub use clock::Clock;
@@ -39,7 +40,7 @@ use queue::{ReadyQueue, SuspendedTasks};
 use services::Services;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
+use turn::Turn;
 
 /// The state of one place.
 pub struct Local {
@@ -80,15 +81,10 @@ pub struct Local {
     pub(crate) tally: Totals,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
-    /// On a modelled chip: what the clock showed when tasks began to run in this turn.
-    pub(crate) turn_start: Cell<Duration>,
-    /// On a modelled chip: whether an operation has given way because of the time, and none has proceeded since.
-    pub(crate) turn_ended_early: Cell<bool>,
+    /// How long it has not looked at its messages.
+    turn: Turn,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
-    /// The task that gave way, where there are other hosts: it goes on after what comes from them in the next step, and
-    /// not before, because only this place serves them.
-    behind: Cell<Option<TaskRef>>,
     pub(crate) run: RunState,
     /// The places that this one was told are dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
@@ -181,10 +177,8 @@ impl Local {
             words: RefCell::default(),
             tally: Totals::default(),
             spent: Cell::new(0),
-            turn_start: Cell::new(Duration::ZERO),
-            turn_ended_early: Cell::new(false),
+            turn: Turn::default(),
             gave_way: Cell::new(false),
-            behind: Cell::new(None),
             deaths: RefCell::default(),
             others: OnceCell::new(),
             probe: OnceCell::new(),
