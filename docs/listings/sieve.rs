@@ -1,7 +1,6 @@
 //! Prime numbers out of a chain of filters: each takes out the multiples of one prime and sends the rest on.
 //!
 //! After the sieve of C. A. R. Hoare, "Communicating Sequential Processes" (1978), which he ascribes to M. D. McIlroy.
-use isles::channel_at;
 use isles::prelude::*;
 
 const PRIMES: usize = 12;

@@ -2,7 +2,6 @@
 //!
 //! Each cell is the one above plus the one to the left minus the one between. So in each row a place needs one value of
 //! the place to its left, and sends one to the right. The last place sends the last cell of all to the first.
-use isles::channel_at;
 use isles::prelude::*;
 
 const ROWS: usize = 100;

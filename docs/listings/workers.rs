@@ -3,7 +3,8 @@ use isles::prelude::*;
 use std::pin::pin;
 use std::time::Duration;
 
-const JOBS: u64 = 60;
+const JOBS: u64 = 50;
+const NUMBERS: u64 = 20_000; // of a job
 
 /// How many steps `number` takes to 1: halved if even, else tripled and one more.
 fn steps(mut number: u64) -> u64 {
@@ -12,27 +13,38 @@ fn steps(mut number: u64) -> u64 {
         number = if number.is_multiple_of(2) { number / 2 } else { 3 * number + 1 };
         steps += 1;
     }
-    work(Cycles(10 * steps)); // on a modelled chip; on a real machine nothing changes
     steps
+}
+
+/// The most steps that a number of this job takes, and the number.
+fn longest(job: u64) -> (u64, u64) {
+    let (mut longest, mut all) = ((0, 0), 0);
+    for number in NUMBERS * job + 1..=NUMBERS * (job + 1) {
+        let steps = steps(number);
+        longest = longest.max((steps, number));
+        all += steps;
+    }
+    work(Cycles(10 * all)); // on a modelled chip; on a real machine nothing changes
+    longest
 }
 
 #[isles::main]
 async fn main() -> isles::Result<()> {
     let (jobs, queue) = channel::<u64>(0); // no buffer: a job goes to a worker that waits for one
-    let (results, answers) = channel::<(u64, u64)>(16);
+    let (results, answers) = channel::<((u64, u64), Place)>(16);
     let all = finish(async {
         for place in places() {
             spawn_at!(place, {
                 let mut jobs = queue.stream();
                 while let Some(job) = jobs.next().await? {
-                    results.send((steps(job), job)).await?;
+                    results.send((longest(job), here())).await?;
                 }
             });
         }
         drop(results); // only the workers send
         let mut late = pin!(isles::sleep(Duration::from_secs(30)));
-        let (mut all, mut next) = (Vec::new(), 1);
-        while next <= JOBS {
+        let (mut all, mut next) = (Vec::new(), 0);
+        while next < JOBS {
             select! {
                 sent = jobs.send(next) => {
                     sent?;
@@ -52,8 +64,10 @@ async fn main() -> isles::Result<()> {
         Ok(all)
     })
     .await?;
-    let longest = all.iter().max().expect("there were jobs");
-    println!("of 1 to {JOBS}, {} takes longest: {} steps", longest.1, longest.0);
-    assert_eq!((all.len(), longest), (60, &(112, 55)));
+    let ((steps, number), _) = all.iter().max().expect("there were jobs");
+    println!("of 1 to {}, {number} takes longest: {steps} steps", NUMBERS * JOBS);
+    let shares = places().map(|place| all.iter().filter(|answer| answer.1 == place).count());
+    println!("jobs by place: {:?}", shares.collect::<Vec<_>>());
+    assert_eq!((all.len(), *steps, *number), (50, 524, 837_799));
     Ok(())
 }

@@ -82,8 +82,8 @@ pub use settings::{
 pub mod prelude {
     pub use crate::{
         Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Receiver, Replicated, Sender, Team,
-        Work, at, channel, everywhere, finish, here, now, place_count, places, select, spawn, spawn_at,
-        spawn_detached, work, yield_now,
+        Work, at, channel, channel_at, everywhere, finish, here, now, place_count, places, select, spawn,
+        spawn_at, spawn_detached, work, yield_now,
     };
 }
 

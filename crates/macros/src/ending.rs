@@ -3,10 +3,12 @@
 //! Inside of such a body `?` converts into `BodyError`; a call before it does so for more types than `?` can, but not
 //! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`,
 //! is converted here in the same way, so that the body need not know. Syntax only: closures, `async` blocks, items and
-//! macros have ends of their own.
+//! macros other than `select!` have ends of their own.
 
 use crate::flow::{self, Flow};
-use quote::quote_spanned;
+use crate::invocation;
+use crate::select::Select;
+use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Stmt, parse_quote};
@@ -33,13 +35,26 @@ fn ends(expr: &mut Expr) {
         Expr::Match(choice) => choice.arms.iter_mut().for_each(|arm| ends(&mut arm.body)),
         Expr::Paren(inner) => ends(&mut inner.expr),
         Expr::Group(inner) => ends(&mut inner.expr),
+        Expr::Macro(call) => in_select(&mut call.mac, |select| select.bodies_mut().for_each(ends)),
         other => convert(other),
     }
 }
 
 fn block_ends(block: &mut syn::Block) {
-    if let Some(Stmt::Expr(last, None)) = block.stmts.last_mut() {
-        ends(last);
+    match block.stmts.last_mut() {
+        Some(Stmt::Expr(last, None)) => ends(last),
+        Some(Stmt::Macro(last)) if last.semi_token.is_none() => {
+            in_select(&mut last.mac, |select| select.bodies_mut().for_each(ends));
+        }
+        _ => {}
+    }
+}
+
+/// Has the branches of `call` changed, if it is a `select!`.
+fn in_select(call: &mut syn::Macro, change: impl FnOnce(&mut Select)) {
+    if let Some(mut select) = invocation::select(call) {
+        change(&mut select);
+        call.tokens = select.into_token_stream();
     }
 }
 
@@ -91,6 +106,13 @@ impl VisitMut for Exits {
     fn visit_expr_return_mut(&mut self, expr: &mut syn::ExprReturn) {
         visit_mut::visit_expr_return_mut(self, expr);
         expr.expr.iter_mut().for_each(|result| ends(result));
+    }
+
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        in_select(call, |select| {
+            select.branches.iter_mut().for_each(|branch| self.visit_expr_mut(&mut branch.future));
+            select.bodies_mut().for_each(|body| self.visit_expr_mut(body));
+        });
     }
 
     fn visit_expr_closure_mut(&mut self, _closure: &mut syn::ExprClosure) {}

@@ -1,11 +1,12 @@
 //! The macros that a body calls, taken apart into what they evaluate.
 //!
 //! A macro is only tokens. The ones of the standard library are read by their own grammar, including names inside of
-//! format strings; nested `at!`, `everywhere!` and `spawn_at!` by theirs; any other macro as expressions between
-//! commas. What cannot be read is an error that asks for an explicit list of captures: a guess would send the wrong
-//! variables.
+//! format strings; nested `at!`, `everywhere!`, `spawn_at!` and `select!` by theirs; any other macro as expressions
+//! between commas. What cannot be read is an error that asks for an explicit list of captures: a guess would send the
+//! wrong variables.
 
 use crate::call::Call;
+use crate::select::Select;
 use crate::text;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -22,6 +23,8 @@ pub enum Part {
     Match(Expr, Box<Pat>, Option<Expr>),
     /// A nested `at!`, `everywhere!` or `spawn_at!`.
     Call(Box<Call>),
+    /// A `select!`: futures, and what is done with the output of one, whose pattern may bind names.
+    Select(Select),
 }
 
 /// What `call` evaluates, in order.
@@ -35,6 +38,7 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
         "at" | "spawn_at" => Ok(vec![Part::Call(Box::new(syn::parse2(tokens)?))]),
         // A place that uses no variable stands for all of them.
         "everywhere" => Ok(vec![Part::Call(Box::new(syn::parse2(quote!(0, #tokens))?))]),
+        "select" => Ok(vec![Part::Select(select(call).ok_or_else(|| unreadable(call, &name))?)]),
         "stringify" | "line" | "column" | "file" | "module_path" | "cfg" | "env" | "option_env"
         | "include_str" | "include_bytes" | "concat" | "compile_error" => Ok(Vec::new()),
         "matches" => matching.parse2(tokens),
@@ -44,6 +48,12 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
             Ok(with_format(arguments, format_index(&name)))
         }
     }
+}
+
+/// The branches of `call`, if it is a `select!` that can be read.
+pub fn select(call: &Macro) -> Option<Select> {
+    let is_select = call.path.segments.last().is_some_and(|segment| segment.ident == "select");
+    is_select.then(|| syn::parse2(call.tokens.clone()).ok()).flatten()
 }
 
 /// The error for a macro that cannot be read.

@@ -5,21 +5,21 @@
 //! say.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::{Expr, Pat, Token};
 
 /// One branch: `pattern = future => body`.
-struct Branch {
-    pattern: Pat,
-    future: Expr,
-    body: Expr,
+pub(crate) struct Branch {
+    pub pattern: Pat,
+    pub future: Expr,
+    pub body: Expr,
 }
 
 /// All branches, and what is done if none is ready now.
 pub(crate) struct Select {
-    branches: Vec<Branch>,
-    default: Option<Expr>,
+    pub branches: Vec<Branch>,
+    pub default: Option<Expr>,
 }
 
 impl Parse for Select {
@@ -31,7 +31,7 @@ impl Parse for Select {
             if is_default {
                 let word: syn::Ident = input.parse()?;
                 input.parse::<Token![=>]>()?;
-                let body = input.parse()?;
+                let body = parse_body(input)?;
                 if default.replace(body).is_some() {
                     return Err(syn::Error::new(word.span(), "a `select!` has one `default`"));
                 }
@@ -40,17 +40,52 @@ impl Parse for Select {
                 input.parse::<Token![=]>()?;
                 let future = input.parse()?;
                 input.parse::<Token![=>]>()?;
-                branches.push(Branch { pattern, future, body: input.parse()? });
-            }
-            // After a block the comma may be left out, as in `match`.
-            if input.peek(Token![,]) {
-                input.parse::<Token![,]>()?;
+                branches.push(Branch { pattern, future, body: parse_body(input)? });
             }
         }
         if branches.is_empty() {
             return Err(input.error("a `select!` has branches `pattern = future => body`"));
         }
         Ok(Select { branches, default })
+    }
+}
+
+/// Reads what a branch does, as `match` reads an arm: a block ends it, and only then the comma may be left out.
+fn parse_body(input: ParseStream<'_>) -> syn::Result<Expr> {
+    let body = Expr::parse_with_earlier_boundary_rule(input)?;
+    let is_block = matches!(
+        body,
+        Expr::Block(_)
+            | Expr::If(_)
+            | Expr::Match(_)
+            | Expr::Loop(_)
+            | Expr::While(_)
+            | Expr::ForLoop(_)
+            | Expr::Unsafe(_)
+            | Expr::Const(_)
+            | Expr::TryBlock(_)
+    );
+    if input.parse::<Option<Token![,]>>()?.is_none() && !is_block && !input.is_empty() {
+        return Err(input.error("expected `,` after the branch"));
+    }
+    Ok(body)
+}
+
+impl ToTokens for Select {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        for Branch { pattern, future, body } in &self.branches {
+            tokens.extend(quote!(#pattern = #future => #body,));
+        }
+        if let Some(body) = &self.default {
+            tokens.extend(quote!(default => #body,));
+        }
+    }
+}
+
+impl Select {
+    /// What the branches do, the default too.
+    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.branches.iter_mut().map(|branch| &mut branch.body).chain(&mut self.default)
     }
 }
 

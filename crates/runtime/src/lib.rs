@@ -4,6 +4,7 @@
 //! does not know which transports exist, and nothing of machines; the façade `isles` brings both together.
 //! Protocol logic that can be tested without threads is in `isles_protocol`.
 
+mod attachment;
 mod call;
 pub mod capture;
 pub mod channel;

@@ -4,9 +4,10 @@
 //! the first is due; a busy one looks at its clock now and then, which costs it next to nothing. The invariant: a timer
 //! is in the table until it is due or given up, and is carried out at most once.
 
+use crate::attachment::Attachment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
-use crate::local::{Attachment, Local};
+use crate::local::Local;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
 use isles_transport::Work;

@@ -1,7 +1,7 @@
 //! Channels: values between tasks that run, on every machine.
 
 use isles::prelude::*;
-use isles::{ErrorKind, RecvError, SendErrorKind, channel_at};
+use isles::{ErrorKind, RecvError, SendErrorKind};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -383,5 +383,72 @@ async fn a_death_ends_each_wait_and_a_sender_has_its_value_back() -> isles::Resu
     });
     let error = ended.await.expect_err("tasks were lost there");
     assert!(error.to_string().contains("DeadPlace"), "{error}");
+    Ok(())
+}
+
+#[isles::test]
+async fn a_select_in_a_body_that_travels_is_seen_through_and_a_body_returns_as_an_async_function()
+-> isles::Result<()> {
+    let (jobs, queue) = channel::<u32>(0);
+    let (stop, stopped) = channel::<()>(0);
+    let (limit, worker) = (7, place(1));
+    let ended = finish(async {
+        spawn_at!(worker, {
+            loop {
+                select! {
+                    job = queue.recv() => {
+                        if job? == limit {
+                            return Err(isles::Error::message("job 7 broke"));
+                        }
+                    }
+                    () = isles::sleep(Duration::MAX) => {}
+                    _ = stopped.recv() => break,
+                }
+            }
+            Ok(())
+        });
+        for job in [1, 7] {
+            jobs.send(job).await?;
+        }
+        Ok::<_, isles::Error>(())
+    });
+    let error = ended.await.expect_err("it says so");
+    assert!(error.to_string().contains("job 7 broke"), "{error}");
+    drop(stop);
+    Ok(())
+}
+
+#[isles::test]
+async fn the_last_expression_of_a_body_may_be_a_select_and_each_branch_a_result() -> isles::Result<()> {
+    let (numbers, given) = channel::<u32>(1);
+    numbers.send(3).await?;
+    let there = place(1);
+    let double = at!(there, {
+        let two = 2;
+        select! {
+            number = given.recv() => Ok(two * number?),
+            () = isles::sleep(Duration::MAX) => Err(isles::Error::message("too late")),
+        }
+    });
+    assert_eq!(double.await?, 6);
+    Ok(())
+}
+
+#[isles::test(machines = [loopback])]
+async fn a_block_ends_a_branch_also_before_one_that_begins_with_parentheses() -> isles::Result<()> {
+    let (numbers, given) = channel::<(u32, u32)>(1);
+    let mut taken = Vec::new();
+    for number in 0..2 {
+        select! {
+            sent = numbers.send((number, number)) => { sent?; }
+            () = isles::sleep(Duration::MAX) => unreachable!(),
+        }
+        select! {
+            pair = given.recv() => if let Ok((left, _)) = pair { taken.push(left) }
+            () = isles::sleep(Duration::MAX) => {}
+            default => unreachable!(),
+        }
+    }
+    assert_eq!(taken, [0, 1]);
     Ok(())
 }

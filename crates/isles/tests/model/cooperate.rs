@@ -5,8 +5,11 @@ use isles::{Error, ErrorKind, Plan, PlannedDeath, Result, simulate};
 use serde::{Deserialize, Serialize, Serializer};
 #[cfg(feature = "chip")]
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Failing calls in a millisecond of a chip; they were 64 times as many.
 #[cfg(feature = "chip")]
@@ -150,4 +153,51 @@ async fn detached_tasks_that_call_each_other_end_with_the_program() -> Result<()
         }
     })
     .await
+}
+
+/// How often the second place has asked for a job.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+#[isles::test(places = 2, machines = [threads])]
+async fn a_place_that_computes_between_operations_serves_others_as_often_as_itself() -> Result<()> {
+    let (jobs, queue) = channel::<u64>(0);
+    let mut taken_here = 0;
+    finish(async {
+        spawn_at!(here().next(), {
+            loop {
+                let mut next = pin!(queue.recv());
+                let mut has_asked = false;
+                let next = poll_fn(|context| {
+                    let polled = next.as_mut().poll(context);
+                    if !std::mem::replace(&mut has_asked, true) {
+                        ASKED.fetch_add(1, Ordering::AcqRel);
+                    }
+                    polled
+                });
+                if next.await.is_err() {
+                    break;
+                }
+            }
+        });
+        spawn(async move {
+            for job in 0..60 {
+                jobs.send(job).await?;
+            }
+            Ok::<_, Error>(())
+        });
+        // A job here takes until the other place has asked for its next one, and longer than a turn.
+        while let Ok(job) = queue.recv().await {
+            let start = Instant::now();
+            let taken_there = job - taken_here;
+            while ASKED.load(Ordering::Acquire) <= taken_there || start.elapsed() < Duration::from_micros(20)
+            {
+                std::thread::yield_now();
+            }
+            taken_here += 1;
+        }
+        Ok::<_, Error>(())
+    })
+    .await?;
+    assert!((24..=36).contains(&taken_here), "{taken_here} of 60 jobs stayed here");
+    Ok(())
 }

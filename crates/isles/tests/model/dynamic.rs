@@ -1,5 +1,5 @@
-//! Work that places take one after the other from a counter: each place gets a share, on every machine whose places
-//! share a thread, and a modelled chip is as fast as with a task that gives way by itself.
+//! Work that places take one after the other from a counter or a channel: each place gets a share, on every machine
+//! whose places share a thread, and a modelled chip is as fast as with a task that gives way by itself.
 
 use isles::prelude::*;
 use isles::{ChipReport, Launch, ModelledChip, Plan, Result, simulate};
@@ -30,12 +30,67 @@ async fn deal(units: u64, cost: Cycles, gives_way: bool) -> Result<Vec<u64>> {
     everywhere!(*taken.lock()).await
 }
 
+/// Deals them out by a channel without a buffer, of the first place; if it `selects`, one task sends and counts
+/// results.
+async fn deal_by_channel(units: u64, cost: Cycles, selects: bool) -> Result<Vec<u64>> {
+    let (jobs, queue) = channel::<u64>(0);
+    let (results, answers) = channel::<Place>(16);
+    let mut taken = vec![0; places().count()];
+    finish(async {
+        for place in places() {
+            spawn_at!(place, [queue, results, cost] {
+                let mut jobs = queue.stream();
+                while jobs.next().await?.is_some() {
+                    work(cost);
+                    results.send(here()).await?;
+                }
+            });
+        }
+        drop((queue, results));
+        if selects {
+            let mut next = 0;
+            while next < units {
+                select! {
+                    sent = jobs.send(next) => {
+                        sent?;
+                        next += 1;
+                    },
+                    place = answers.recv() => taken[place?.index()] += 1,
+                }
+            }
+            drop(jobs);
+        } else {
+            spawn(async move {
+                for unit in 0..units {
+                    jobs.send(unit).await?;
+                }
+                Ok::<_, isles::Error>(())
+            });
+        }
+        let mut answers = answers.stream();
+        while let Some(place) = answers.next().await? {
+            taken[place.index()] += 1;
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await?;
+    Ok(taken)
+}
+
 /// What `deal` comes to on so many cores of the SCC, and the report.
 fn on_chip(places: u32, units: u64, cost: Cycles, gives_way: bool) -> (Vec<u64>, ChipReport) {
+    dealt_on_chip(places, move || deal(units, cost, gives_way))
+}
+
+/// What a way to deal comes to on so many cores of the SCC, and the report.
+fn dealt_on_chip<F>(places: u32, deal: impl FnOnce() -> F + 'static) -> (Vec<u64>, ChipReport)
+where
+    F: Future<Output = Result<Vec<u64>>> + 'static,
+{
     let taken = Rc::new(RefCell::new(Vec::new()));
     let out = Rc::clone(&taken);
     let main = move || async move {
-        *out.borrow_mut() = deal(units, cost, gives_way).await?;
+        *out.borrow_mut() = deal().await?;
         Ok::<_, isles::Error>(())
     };
     let launch = Launch::from_environment().unwrap().places(places);
@@ -49,6 +104,26 @@ fn assert_spread(taken: &[u64], units: u64) {
     let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
     assert!(*least > 0, "each place has a share: {taken:?}");
     assert!(*most <= units.div_ceil(taken.len() as u64) * 4, "no place has most of it: {taken:?}");
+}
+
+#[test]
+fn cores_of_a_chip_share_long_jobs_evenly_with_the_one_that_deals_them_out() {
+    // Jobs of 10 ms, 1 ms and 100 µs.
+    for (places, cost) in
+        [(2, 5_330_000), (4, 5_330_000), (2, 533_000), (4, 533_000), (2, 53_300), (4, 53_300)]
+    {
+        let cost = Cycles(cost);
+        let ways = [
+            ("counter", dealt_on_chip(places, move || deal(60, cost, false)).0),
+            ("channel", dealt_on_chip(places, move || deal_by_channel(60, cost, false)).0),
+            ("select", dealt_on_chip(places, move || deal_by_channel(60, cost, true)).0),
+        ];
+        for (way, taken) in ways {
+            assert_eq!(taken.iter().sum::<u64>(), 60, "{way}, {places} places, {cost:?}");
+            let least = 60 / u64::from(places) * 8 / 10;
+            assert!(taken.iter().all(|taken| *taken >= least), "{way}, {places} places, {cost:?}: {taken:?}");
+        }
+    }
 }
 
 #[test]

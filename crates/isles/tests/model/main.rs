@@ -14,6 +14,7 @@ mod dynamic;
 mod encoding;
 mod errors;
 mod everywhere;
+mod exchange;
 mod failure;
 mod landing;
 mod limits;

@@ -1,7 +1,7 @@
 //! Channels without a buffer: a send ends well when its value is received, and no selection meets itself.
 
+use isles::SendErrorKind;
 use isles::prelude::*;
-use isles::{SendErrorKind, channel_at};
 use std::time::Duration;
 
 /// Place `number` of the run, or the last one that there is.

@@ -27,6 +27,8 @@ struct Handles {
     world: Team,
     phaser: Phaser,
     canceller: Canceller,
+    /// A channel here and one at the next place.
+    channels: [(Sender<u64>, Receiver<u64>); 2],
     waits: Vec<Pin<Box<dyn Future<Output = Result<()>>>>>,
 }
 
@@ -57,6 +59,7 @@ impl Handles {
             world: Team::world(),
             phaser: Phaser::new(),
             canceller,
+            channels: [channel(1), channel_at(there, 1).await?],
             waits,
         })
     }
@@ -77,7 +80,19 @@ impl Handles {
             assert!(said.contains(REFUSED), "{said}");
         }
         let there = here().next();
-        let Handles { counter, global, local, copies, team, world, phaser, .. } = &self;
+        let Handles { counter, global, local, copies, team, world, phaser, channels, .. } = &self;
+        for (sender, receiver) in channels {
+            misused(sender.send(666).await.map_err(isles::Error::from));
+            misused(sender.try_send(666).await.map_err(isles::Error::from));
+            misused(receiver.recv().await.map_err(isles::Error::from));
+            let chosen = select! {
+                sent = sender.send(666) => sent.map_err(isles::Error::from),
+                got = receiver.recv() => got.map(drop).map_err(isles::Error::from),
+            };
+            misused(chosen);
+            sender.close();
+            refused(at!(there, [sender] _ = sender.clone()).await);
+        }
         misused(counter.add(1).await);
         misused(counter.clone().take_below(7_u64).await);
         misused(counter.ask_below(7_u64, 2).await);
@@ -111,7 +126,12 @@ impl Handles {
     /// Uses each as it is meant.
     async fn serve(self, value: u64) -> Result<()> {
         let places = isles::place_count() as u64;
-        let Handles { counter, global, local, copies, team, world, phaser, canceller, waits } = self;
+        let Handles { counter, global, local, copies, team, world, phaser, canceller, channels, waits } =
+            self;
+        for (sender, receiver) in channels {
+            sender.send(value).await?;
+            assert_eq!(receiver.recv().await?, value);
+        }
         assert_eq!(counter.add(1).await?, 0);
         assert_eq!(*global.open().unwrap(), value);
         assert_eq!(local.reduce(|one, other| one + other).await?, value * places);

@@ -6,7 +6,7 @@
 //! whole and in order, and each task ends once the hostile place counts as dead.
 
 use isles::prelude::*;
-use isles::{Error, Plan, Result, channel_at};
+use isles::{Error, Plan, Result};
 use isles_runtime::run::{self, MainTask};
 use isles_runtime::wire::Writer;
 use isles_runtime::{Clock, Local, Step};

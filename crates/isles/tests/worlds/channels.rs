@@ -6,7 +6,7 @@
 
 use crate::seeds::seeds;
 use isles::prelude::*;
-use isles::{ErrorKind, Plan, PlannedDeath, Random, Result, channel_at};
+use isles::{ErrorKind, Plan, PlannedDeath, Random, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! The arguments of `at!` and `spawn_at!`: a place, perhaps a list of captures, a body.
 //!
 //! Parsing only; [`crate::usage`] finds the captures where there is no list. The one doubtful case is a
-//! bracket after the comma: it is a list if what follows the bracket could not continue an array expression.
+//! bracket after the comma: it is a list unless what follows the bracket can only continue an array expression.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenTree};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -105,18 +105,30 @@ fn without_braces(body: Expr) -> Expr {
     }
 }
 
-/// Whether a bracket comes next and what follows it cannot continue an array expression.
+/// Whether a bracket comes next that is a list: what follows it begins an expression, as `*x`, `&x` and `-x` do, which
+/// no array has on its left. After a list an array has at least two elements or none; `[x][0]` is an index.
 fn list_follows(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
-    if !ahead.peek(token::Bracket) || ahead.parse::<proc_macro2::TokenTree>().is_err() || ahead.is_empty() {
+    if !ahead.peek(token::Bracket) || ahead.parse::<TokenTree>().is_err() || ahead.is_empty() {
         return false;
     }
+    if ahead.peek(Token![as]) {
+        return false;
+    }
+    if ahead.peek(token::Bracket) {
+        return !is_index(&ahead);
+    }
+    let changes = ahead.peek(Token![*=]) || ahead.peek(Token![&=]) || ahead.peek(Token![-=]);
+    let is_prefix = ahead.peek(Token![*]) || ahead.peek(Token![&]) || ahead.peek(Token![-]);
     let negation = ahead.peek(Token![!]) && !ahead.peek(Token![!=]);
     let path = ahead.peek(Token![::]);
-    let continues = ahead.peek(Token![as])
-        || ahead.peek(token::Bracket)
-        || ahead.cursor().punct().is_some() && !negation && !path;
-    !continues
+    ahead.cursor().punct().is_none() || is_prefix && !changes || negation || path
+}
+
+/// Whether the bracket that comes next holds one expression, as that of an index does.
+fn is_index(input: ParseStream<'_>) -> bool {
+    let Ok(TokenTree::Group(bracket)) = input.fork().parse::<TokenTree>() else { return false };
+    syn::parse2::<Expr>(bracket.stream()).is_ok()
 }
 
 /// Reads `[a.b, &c, d = e]`.

@@ -52,6 +52,14 @@ fn a_bracket_is_a_list_where_no_array_can_stand() {
     check("p, [graph.offsets, &word, n = a.len(),] { f() }", "p | graph.offsets, &word, n = a.len() | f()");
     check("p, [x] (y)", "p | x | (y)");
     check("p, [x] !y", "p | x | !y");
+    check("p, [cell] *cell.lock()", "p | cell | *cell.lock()");
+    check("p, [x] &x[1..]", "p | x | &x[1..]");
+    check("p, [x] && x", "p | x | &&x");
+    check("p, [x] -x", "p | x | -x");
+    check("p, [x] (x, 1)", "p | x | (x,1)");
+    check("p, [x] [x, 1]", "p | x | [x,1]");
+    check("p, [x] [x; 3]", "p | x | [x;3]");
+    check("p, [x] []", "p | x | []");
     check("p, [x] ::f::g(y)", "p | x | ::f::g(y)");
     check("p, [pair.0.1] pair.0.1", "p | pair.0.1 | pair.0.1");
     check("p, [self] self.f()", "p | self | self.f()");

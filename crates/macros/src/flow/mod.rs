@@ -53,6 +53,13 @@ impl<'ast> Visit<'ast> for Search {
                     self.visit_expr(value);
                     condition.iter().for_each(|condition| self.visit_expr(condition));
                 }
+                Part::Select(select) => {
+                    for branch in &select.branches {
+                        self.visit_expr(&branch.future);
+                        self.visit_expr(&branch.body);
+                    }
+                    select.default.iter().for_each(|body| self.visit_expr(body));
+                }
                 Part::Name(_) => {}
             }
         }
@@ -64,7 +71,7 @@ impl<'ast> Visit<'ast> for Search {
 }
 
 /// The last expressions of `expr`, one for each branch.
-fn ends<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+fn ends(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
     match expr {
         Expr::Block(block) => block_ends(&block.block, visit),
         Expr::Unsafe(block) => block_ends(&block.block, visit),
@@ -75,13 +82,23 @@ fn ends<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         Expr::Match(choice) => choice.arms.iter().for_each(|arm| ends(&arm.body, visit)),
         Expr::Paren(inner) => ends(&inner.expr, visit),
         Expr::Group(inner) => ends(&inner.expr, visit),
+        Expr::Macro(call) => macro_ends(&call.mac, visit),
         other => visit(other),
     }
 }
 
-fn block_ends<'a>(block: &'a syn::Block, visit: &mut dyn FnMut(&'a Expr)) {
-    if let Some(Stmt::Expr(last, None)) = block.stmts.last() {
-        ends(last, visit);
+fn block_ends(block: &syn::Block, visit: &mut dyn FnMut(&Expr)) {
+    match block.stmts.last() {
+        Some(Stmt::Expr(last, None)) => ends(last, visit),
+        Some(Stmt::Macro(last)) if last.semi_token.is_none() => macro_ends(&last.mac, visit),
+        _ => {}
+    }
+}
+
+/// Of the macros only `select!` has ends that are seen.
+fn macro_ends(call: &syn::Macro, visit: &mut dyn FnMut(&Expr)) {
+    if let Some(mut select) = invocation::select(call) {
+        select.bodies_mut().for_each(|body| ends(body, visit));
     }
 }
 
@@ -130,15 +147,26 @@ pub fn last_name(expr: &Expr) -> Option<&syn::Ident> {
 
 /// Whether there is a `break` anywhere in `block`; one that belongs to an inner loop counts too.
 fn breaks(block: &syn::Block) -> bool {
-    struct Breaks(bool);
-    impl<'ast> Visit<'ast> for Breaks {
-        fn visit_expr_break(&mut self, _expr: &'ast syn::ExprBreak) {
-            self.0 = true;
-        }
-    }
     let mut search = Breaks(false);
     search.visit_block(block);
     search.0
+}
+
+struct Breaks(bool);
+
+impl<'ast> Visit<'ast> for Breaks {
+    fn visit_expr_break(&mut self, _expr: &'ast syn::ExprBreak) {
+        self.0 = true;
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let Some(mut select) = invocation::select(call) else { return };
+        for body in select.bodies_mut() {
+            let mut search = Breaks(false);
+            search.visit_expr(body);
+            self.0 |= search.0;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ fn question_marks_and_returns_of_the_body_itself_are_found() {
     check(r#"println!("{}", f()?)"#, "tries");
     check("matches!(f()?, Some(_))", "tries");
     check("at!(p, x).await?", "tries");
+    check("{ select! { x = f()? => g(), default => { return; } } 1 }", "tries returns");
 }
 
 #[test]
@@ -44,6 +45,7 @@ fn a_literal_result_at_the_end_is_found_on_any_branch() {
     check("if c { 1 } else { Ok(2) }", "result");
     check("match x { 1 => { Ok(1) } _ => panic!() }", "result");
     check("std::result::Result::Ok(1)", "result");
+    check("{ f(); select! { _ = g() => Err(e), default => {} } }", "result");
     check("Ok(1).len()", "");
     check("{ Ok(1); }", "");
 }
@@ -56,6 +58,7 @@ fn bodies_without_an_end_are_found() {
     check("std::process::exit(3)", "diverges");
     check("loop { f().await }", "diverges");
     check("loop { break }", "");
+    check("loop { select! { _ = f() => break } }", "");
     check("exit(3)", "");
     check("{ if c { panic!() } 1 }", "");
 }

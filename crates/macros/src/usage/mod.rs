@@ -8,6 +8,7 @@
 
 use crate::call::{Call, FieldPath, Item};
 use crate::invocation::{self, Part};
+use crate::select::Select;
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Member, Pat, Stmt};
@@ -126,6 +127,7 @@ impl Walk {
             Part::Expr(expr) => self.visit_expr(expr),
             Part::Name(name) => self.note(FieldPath { root: name.clone(), members: Vec::new() }),
             Part::Call(call) => self.walk_call(call),
+            Part::Select(select) => self.walk_select(select),
             Part::Match(value, pattern, condition) => {
                 self.visit_expr(value);
                 self.scoped(|walk| {
@@ -134,6 +136,17 @@ impl Walk {
                 });
             }
         }
+    }
+
+    fn walk_select(&mut self, select: &Select) {
+        select.branches.iter().for_each(|branch| self.visit_expr(&branch.future));
+        for branch in &select.branches {
+            self.scoped(|walk| {
+                walk.declare(&branch.pattern);
+                walk.visit_expr(&branch.body);
+            });
+        }
+        select.default.iter().for_each(|body| self.visit_expr(body));
     }
 
     /// A nested call uses what its place and its captures use.

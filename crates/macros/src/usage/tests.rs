@@ -94,6 +94,21 @@ fn branches_and_loops_have_scopes() {
 }
 
 #[test]
+fn a_select_evaluates_its_futures_and_binds_an_output_in_each_branch() {
+    check(
+        "select! { v = queue.recv() => { f(v, a) } () = late.as_mut() => b, default => c }",
+        "queue late a b c",
+    );
+    check("isles::select! { Ok(v) = v.recv() => v, _ = g(w) => {} }", "v w");
+    check("loop { select! { x = f(y) => break x, x = next() => { x; } } }", "y");
+    check(
+        "{ select! { x = f(y) => z = x } }",
+        "error: a body cannot change `z`: at another place it would change a \
+         copy; give the new value back, or work on a copy (`let mut z = z.clone();`)",
+    );
+}
+
+#[test]
 fn closures_bind_their_parameters() {
     check("v.iter().map(|x| x + y).filter(|&(a, _)| a > b)", "v y b");
     check("v.iter().fold(0, |sum, Point { x, .. }| sum + x + z)", "v z");

@@ -1,10 +1,11 @@
 //! Calls of this place that are not answered yet.
 
 use super::answer::Answer;
+use crate::attachment::Attachment;
 use crate::call::site::SiteCell;
 use crate::error::{Error, Result};
 use crate::finish::Scope;
-use crate::local::{Attachment, Local};
+use crate::local::Local;
 use crate::message::Handler;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;

@@ -5,8 +5,9 @@
 //! Invariant: nothing is borrowed while a message is sent or a task is woken.
 
 use super::message::{ChannelId, Head};
+use crate::attachment::Attachment;
 use crate::error::Error;
-use crate::local::{Attachment, Inquiry, Local, Service, Unsent};
+use crate::local::{Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
 use crate::wire::{EncodeError, Reader, Writer};
@@ -134,6 +135,8 @@ pub(super) enum Answer {
     Faulty(String),
     /// The home is dead.
     Dead,
+    /// The channel is one of another run.
+    Foreign,
 }
 
 /// An answer came to an operation that was given up, or to none.
@@ -155,8 +158,7 @@ enum Wait {
 pub(super) struct ControlBlock {
     pub(super) id: ChannelId,
     pub(super) here: PlaceId,
-    /// The run that it belongs to.
-    attachment: Attachment,
+    pub(super) attachment: Attachment,
     pub(super) capacity: u32,
     is_home: bool,
     /// At a home on a modelled chip: what one operation costs there.
@@ -192,17 +194,6 @@ impl ControlBlock {
             next: Cell::new(0),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
-    }
-
-    /// Whether this is the run of the channel; a handle may be kept longer.
-    #[inline]
-    pub(super) fn is_of(&self, local: &Local) -> bool {
-        self.attachment == local.attachment()
-    }
-
-    /// Runs code at the place of the channel, if that is here and now.
-    pub(super) fn try_with<R>(&self, code: impl FnOnce(&Local) -> R) -> Option<R> {
-        Local::try_with(|local| self.is_of(local).then(|| code(local))).flatten()
     }
 
     #[inline]
@@ -439,7 +430,7 @@ impl ControlBlock {
     pub(super) fn release(&self) {
         if !self.is_home {
             self.handles.set(self.handles.get().saturating_sub(1));
-            self.try_with(|local| self.forget_if_unused(local));
+            self.attachment.try_with(|local| self.forget_if_unused(local));
         }
     }
 

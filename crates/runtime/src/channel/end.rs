@@ -21,9 +21,6 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// What is said of a handle that was kept from an earlier run.
-const ENDED_RUN: &str = "the channel is one of a run that has ended";
-
 /// How a send goes about it.
 #[derive(Clone, Copy)]
 pub(super) struct Manner {
@@ -91,7 +88,7 @@ impl<T: CanSend> End<T> {
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         Local::with(|local| match &self.home {
-            _ if !self.control.is_of(local) => Ok(Answer::Faulty(ENDED_RUN.to_owned())),
+            _ if self.control.attachment != local.attachment() => Ok(Answer::Foreign),
             Some(home) => self.send_here(local, home, value, manner, caller),
             None => self.send_there(local, value, manner, caller),
         })
@@ -254,8 +251,8 @@ impl<T: CanSend> End<T> {
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         Local::with(|local| {
-            if !self.control.is_of(local) {
-                return Ok(Answer::Faulty(ENDED_RUN.to_owned()));
+            if self.control.attachment != local.attachment() {
+                return Ok(Answer::Foreign);
             }
             let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
             self.control.charge(local);
@@ -318,7 +315,7 @@ impl<T: CanSend> End<T> {
     pub(super) fn take_arrived(self: &Rc<Self>) -> Option<T> {
         let (number, value) = self.arrived.borrow_mut().pop_front()?;
         self.control.arrivals.borrow_mut().take();
-        self.control.try_with(|local| {
+        self.control.attachment.try_with(|local| {
             self.say_taken(local, number);
             self.control.say_if_settled(local);
         });
@@ -346,7 +343,7 @@ impl<T: CanSend> End<T> {
 
     /// Nothing shall be sent any more, says a task here.
     pub(super) fn close(self: &Rc<Self>) {
-        self.control.try_with(|local| {
+        self.control.attachment.try_with(|local| {
             let Some(home) = &self.home else { return self.control.close_from_afar(local) };
             let mut steps = Vec::new();
             home.borrow_mut().close(&mut steps);
@@ -356,7 +353,7 @@ impl<T: CanSend> End<T> {
 
     /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
     pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
-        let abandoned = self.control.try_with(|local| {
+        let abandoned = self.control.attachment.try_with(|local| {
             let mut steps = Vec::new();
             let mut left = Vec::new();
             if let Some(home) = &self.home {
@@ -551,7 +548,7 @@ impl<T: CanSend> End<T> {
 
     /// Nobody waits for this receive any more.
     pub(super) fn give_up_receive(self: &Rc<Self>, number: u64) {
-        self.control.try_with(|local| {
+        self.control.attachment.try_with(|local| {
             if let Some(is_ready) = self.control.give_up_receive(number) {
                 let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
                 self.carry_arrival(local, step);
@@ -562,7 +559,7 @@ impl<T: CanSend> End<T> {
 
     /// Nobody waits for this send any more. Whether its value was sent, if it had been handed over, nobody knows.
     pub(super) fn give_up_send(self: &Rc<Self>, number: u64) {
-        self.control.try_with(|local| {
+        self.control.attachment.try_with(|local| {
             if self.control.give_up_send(number) {
                 self.cancel_send(local, number);
             }
@@ -573,7 +570,7 @@ impl<T: CanSend> End<T> {
 
     /// The room that this send was granted, and that it has looked at, is not needed.
     pub(super) fn give_up_room(self: &Rc<Self>, number: u64) {
-        self.control.try_with(|local| self.cancel_send(local, number));
+        self.control.attachment.try_with(|local| self.cancel_send(local, number));
     }
 
     fn cancel_send(self: &Rc<Self>, local: &Local, number: u64) {

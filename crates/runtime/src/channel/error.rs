@@ -3,6 +3,7 @@
 //! Both convert with `?` into [`Error`] and into boxes of errors, as [`Error`] itself does, and keep the kind that a
 //! program can act on. Invariant: a send that failed has its value.
 
+use crate::attachment::FOREIGN;
 use crate::error::{Error, ErrorKind};
 use isles_protocol::PlaceId;
 use std::error::Error as Std;
@@ -30,6 +31,8 @@ pub enum SendErrorKind {
     DeadPlace(PlaceId),
     /// The value could not be written, or not be read at the place of the buffer; in words.
     Faulty(String),
+    /// The end is one of a run that has ended, or of another place.
+    Foreign,
 }
 
 impl fmt::Display for SendErrorKind {
@@ -42,6 +45,7 @@ impl fmt::Display for SendErrorKind {
             }
             SendErrorKind::DeadPlace(place) => write!(f, "{place}, where the channel is, is dead"),
             SendErrorKind::Faulty(text) => write!(f, "the value cannot be sent: {text}"),
+            SendErrorKind::Foreign => f.write_str(FOREIGN),
         }
     }
 }
@@ -64,6 +68,7 @@ impl<T> From<SendError<T>> for Error {
             SendErrorKind::DeadPlace(place) => Error::dead(place),
             SendErrorKind::DeadlinePassed => Error::new(ErrorKind::DeadlinePassed, error.kind.to_string()),
             SendErrorKind::Faulty(_) => Error::new(ErrorKind::Undecodable, error.kind.to_string()),
+            SendErrorKind::Foreign => Error::new(ErrorKind::Misused, FOREIGN),
             SendErrorKind::Closed => Error::new(ErrorKind::Closed, error.kind.to_string()),
             SendErrorKind::Full => Error::new(ErrorKind::Failed, error.kind.to_string()),
         }
@@ -96,6 +101,8 @@ pub enum RecvError {
     DeadPlace(PlaceId),
     /// The value could not be written, or not be read here; in words.
     Faulty(String),
+    /// The end is one of a run that has ended, or of another place.
+    Foreign,
 }
 
 impl fmt::Display for RecvError {
@@ -108,6 +115,7 @@ impl fmt::Display for RecvError {
             RecvError::DeadlinePassed => f.write_str("nothing came before the deadline"),
             RecvError::DeadPlace(place) => write!(f, "{place}, where the channel is, is dead"),
             RecvError::Faulty(text) => write!(f, "a value cannot be received: {text}"),
+            RecvError::Foreign => f.write_str(FOREIGN),
         }
     }
 }
@@ -118,6 +126,7 @@ impl From<RecvError> for Error {
             RecvError::DeadPlace(place) => Error::dead(place),
             RecvError::DeadlinePassed => Error::new(ErrorKind::DeadlinePassed, error.to_string()),
             RecvError::Faulty(_) => Error::new(ErrorKind::Undecodable, error.to_string()),
+            RecvError::Foreign => Error::new(ErrorKind::Misused, FOREIGN),
             RecvError::Closed => Error::new(ErrorKind::Closed, error.to_string()),
             RecvError::Empty => Error::new(ErrorKind::Failed, error.to_string()),
         }

@@ -262,6 +262,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
                 this.refused(SendErrorKind::DeadPlace(home))
             }
             Answer::Faulty(text) => this.refused(SendErrorKind::Faulty(text)),
+            Answer::Foreign => this.refused(SendErrorKind::Foreign),
             _ => this.refused(SendErrorKind::Closed),
         })
     }
@@ -326,6 +327,7 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
             Answer::Empty => RecvError::Empty,
             Answer::Dead => RecvError::DeadPlace(self.operation.home()),
             Answer::Faulty(text) => RecvError::Faulty(text),
+            Answer::Foreign => RecvError::Foreign,
             _ => RecvError::Closed,
         }))
     }

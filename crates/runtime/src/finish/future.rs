@@ -1,11 +1,12 @@
 //! The future behind `finish(..)`, its deadline, and cancellation.
 
+use crate::attachment::{Attachment, FOREIGN};
 use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::error::foreign::BodyError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
-use crate::local::{Attachment, FOREIGN, Local};
+use crate::local::Local;
 use crate::task::coop;
 use isles_protocol::finish::{Key, Reason};
 use isles_transport::Source;

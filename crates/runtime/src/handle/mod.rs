@@ -10,8 +10,9 @@ pub(crate) use counter::WordTable;
 pub use counter::{Counter, CounterNumber};
 pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef, Replicated};
 
+use crate::attachment::FOREIGN;
 use crate::capture::Handle;
-use crate::local::{FOREIGN, Local};
+use crate::local::Local;
 use crate::part::PartRef;
 use crate::place::Place;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -2,10 +2,11 @@
 //! places, or of those of a team.
 
 use super::travels_by_share;
+use crate::attachment::FOREIGN;
 use crate::call;
 use crate::call::function::Function;
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::{FOREIGN, Local};
+use crate::local::Local;
 use crate::members::Members;
 use crate::part::{PartRef, fold, replicate};
 use crate::team::Team;

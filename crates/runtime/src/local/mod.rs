@@ -6,7 +6,6 @@
 //!
 //! What it does not know: which transport carries the messages, and what a program computes.
 
-mod attachment;
 mod backlog;
 mod clock;
 mod outbox;
@@ -16,14 +15,15 @@ mod queue;
 mod send;
 mod services;
 pub mod told;
+mod turn;
 mod worker;
 
-pub(crate) use attachment::{Attachment, FOREIGN};
 pub use clock::Clock;
 pub(crate) use send::{Encode, Sent, Unsent};
 pub(crate) use services::{Handler, Inquiry, Service, dispatch};
 pub use worker::Step;
 
+use crate::attachment::Attachment;
 use crate::call::CallTable;
 use crate::call::site::SiteCell;
 use crate::finish::{FinishTable, Scope};
@@ -41,7 +41,7 @@ use queue::{ReadyQueue, SuspendedTasks};
 use services::Services;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
+use turn::Turn;
 
 /// The state of one place.
 pub struct Local {
@@ -81,15 +81,10 @@ pub struct Local {
     pub(crate) tally: Totals,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
-    /// On a modelled chip: what the clock showed when tasks began to run in this turn.
-    pub(crate) turn_start: Cell<Duration>,
-    /// On a modelled chip: whether an operation has given way because of the time, and none has proceeded since.
-    pub(crate) turn_ended_early: Cell<bool>,
+    /// How long it has not looked at its messages.
+    turn: Turn,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
-    /// The task that gave way, where there are other hosts: it goes on after what comes from them in the next step, and
-    /// not before, because only this place serves them.
-    behind: Cell<Option<TaskRef>>,
     pub(crate) run: RunState,
     /// The places that this one was told are dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
@@ -183,10 +178,8 @@ impl Local {
             words: RefCell::default(),
             tally: Totals::default(),
             spent: Cell::new(0),
-            turn_start: Cell::new(Duration::ZERO),
-            turn_ended_early: Cell::new(false),
+            turn: Turn::default(),
             gave_way: Cell::new(false),
-            behind: Cell::new(None),
             deaths: RefCell::default(),
             others: OnceCell::new(),
             probe: OnceCell::new(),

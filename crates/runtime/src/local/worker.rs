@@ -1,6 +1,6 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
-use super::{Clock, FlagGuard, Local};
+use super::{FlagGuard, Local};
 use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, fault_of};
@@ -28,12 +28,7 @@ impl Local {
         let begun = self.step_begin();
         let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
-        if let Some(task) = self.behind.take() {
-            self.ready(task, task.header().priority());
-        }
-        if self.has_far || matches!(self.clock, Clock::Modelled(_)) {
-            self.turn_start.set(self.clock.now());
-        }
+        self.begin_turn(arrived);
         let ran = self.run_ready();
         let flushed = self.flush_outbox();
         if arrived + woken + ran + flushed == 0 {
@@ -162,11 +157,7 @@ impl Local {
             None => {}
             Some(Ended::Again) => {
                 self.suspended.borrow_mut().insert(task);
-                if self.has_far && self.gave_way.get() {
-                    self.behind.set(Some(task));
-                } else {
-                    self.ready(task, task.header().priority());
-                }
+                self.run_again(task);
             }
             Some(Ended::Suspended) => {
                 self.suspended.borrow_mut().insert(task);
@@ -254,6 +245,7 @@ impl Local {
         loop {
             let suspended = self.suspended.take().list();
             self.take_woken();
+            self.release_held();
             let queued = std::iter::from_fn(|| self.ready.borrow_mut().pop()).collect::<Vec<_>>();
             if suspended.is_empty() && queued.is_empty() {
                 return;

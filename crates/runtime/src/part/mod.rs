@@ -23,10 +23,11 @@ pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replic
 pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 
+use crate::attachment::{Attachment, FOREIGN};
 use crate::capture::roundtrip_check;
 use crate::error::{Result, panic};
 use crate::limits::RETURNS_MAX;
-use crate::local::{Attachment, FOREIGN, Inquiry, Local, Service};
+use crate::local::{Inquiry, Local, Service};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;

@@ -10,9 +10,10 @@ mod travel;
 pub(crate) use table::{PhaserTable, receive};
 pub(crate) use travel::{land_here, not_in_calls, receive_registered, send_along};
 
+use crate::attachment::Attachment;
 use crate::capture::Handle;
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::{Attachment, Local};
+use crate::local::Local;
 use crate::task::coop::{OPERATION, cooperate};
 use isles_protocol::phaser::{Advanced, Party, PhaserError};
 use std::cell::Cell;

@@ -10,10 +10,11 @@
 //! read.
 
 use super::{Phaser, Registration, refused};
+use crate::attachment::FOREIGN;
 use crate::call;
 use crate::capture::{Travel, roundtrip_check};
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::{Encode, FOREIGN, Local, Sent};
+use crate::local::{Encode, Local, Sent};
 use crate::message::{Handler, Head, Refused};
 use crate::wire::{EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;

@@ -196,7 +196,8 @@ impl Local {
 
     /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
-        earlier(earlier(self.timers.next(), self.finishes.next_rest()), self.services.next_due())
+        let due = earlier(self.timers.next(), self.turn_due());
+        earlier(earlier(due, self.finishes.next_rest()), self.services.next_due())
     }
 }
 

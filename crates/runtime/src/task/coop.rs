@@ -4,13 +4,12 @@
 //! spent, the next operation lets the other tasks and the messages of the place have their turn before it begins. So a
 //! loop of operations cannot keep its place to itself, whatever they answer. One that waits gives way by waiting.
 //!
-//! Places that share a thread have nobody who interrupts them, so there such an operation ends the turn of its place,
-//! as [`yield_now`] does. On a modelled chip it does so, too, when the clock of the place has moved on by
-//! [`TURN_TIME_MAX`] since the turn began: what other places have sent meanwhile is looked at before more is taken from
-//! them. And so where there are other hosts, because only the place itself serves them.
+//! Such an operation ends the turn of its place, as [`yield_now`] does, where only the place itself can let others go
+//! on: where places share a thread, which nobody interrupts, and where there are other hosts. And so everywhere when
+//! the turn has been long by the clock of the place (`local/turn.rs`): what other places have sent meanwhile is looked
+//! at before more is taken from them.
 
 use crate::error::Result;
-use crate::limits::TURN_TIME_MAX;
 use crate::local::{Clock, Local};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -61,26 +60,13 @@ pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
 fn must_give_way(local: &Local) -> bool {
-    let spent = local.spent.get();
-    let is_over = match local.clock() {
-        Clock::Host(_) if local.has_far => {
-            spent >= BUDGET || local.clock().now().saturating_sub(local.turn_start.get()) >= TURN_TIME_MAX
-        }
-        Clock::Host(_) => spent >= BUDGET,
-        Clock::Steps(_) => spent >= BUDGET_IN_STEPS,
-        // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
-        // should: so after a turn that ended early an operation proceeds whatever the time.
-        Clock::Modelled(now) => {
-            let proceeds = local.turn_ended_early.take();
-            let is_long = !proceeds && now().saturating_sub(local.turn_start.get()) >= TURN_TIME_MAX;
-            local.turn_ended_early.set(is_long);
-            spent >= BUDGET || is_long
-        }
-    };
+    let budget = if matches!(local.clock(), Clock::Steps(_)) { BUDGET_IN_STEPS } else { BUDGET };
+    let is_long = local.is_turn_long();
+    let is_over = is_long || local.spent.get() >= budget;
     if is_over {
         local.spent.set(0);
         // On a host another thread may serve the place's peers meanwhile; a batch of tasks costs less than a look.
-        if local.has_far || !matches!(local.clock(), Clock::Host(_)) {
+        if is_long || local.has_far || !matches!(local.clock(), Clock::Host(_)) {
             local.gave_way.set(true);
         }
     }

@@ -30,9 +30,10 @@ pub use schedule::Shape;
 pub(crate) use service::Teams;
 pub(crate) use state::{ProgressQuery, compare_waits, receive};
 
+use crate::attachment::FOREIGN;
 use crate::capture::Handle;
 use crate::error::Result;
-use crate::local::{FOREIGN, Local};
+use crate::local::Local;
 use crate::members::Members;
 use crate::part::PartRef;
 use crate::place::Place;

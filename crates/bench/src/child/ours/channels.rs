@@ -7,7 +7,6 @@
 use super::{run, seconds_per_step};
 use crate::child::say;
 use crate::options::Effort;
-use isles::channel_at;
 use isles::prelude::*;
 
 /// Values that the channel of a stream holds at most; crossbeam's and Go's hold as many.

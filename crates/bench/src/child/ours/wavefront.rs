@@ -9,7 +9,6 @@
 use super::{run, seconds_per_step};
 use crate::child::say;
 use crate::options::Effort;
-use isles::channel_at;
 use isles::prelude::*;
 
 /// Rows that a place may be ahead of the next one, as in the listing.

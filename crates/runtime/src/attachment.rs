@@ -3,8 +3,8 @@
 //! A program can keep a handle longer than its run: in a static, or a variable of its thread. What such a handle names
 //! by numbers would be something else in the next run, so it also names its attachment, and is refused elsewhere.
 
-use super::Local;
 use crate::error::{Error, ErrorKind, Result};
+use crate::local::Local;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One place in one run; no two that ever were in the process are equal.
@@ -13,7 +13,7 @@ pub(crate) struct Attachment(u64);
 
 impl Attachment {
     /// One that never was before.
-    pub(super) fn next() -> Attachment {
+    pub(crate) fn next() -> Attachment {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed is enough: only that the numbers differ matters.
         Attachment(NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,0 +1,157 @@
+//! When a place looks at its messages while tasks that never have to wait run, and who goes on first then.
+//!
+//! A turn is what a place does between two looks at its messages. It is long if an operation finds that
+//! [`TURN_TIME_MAX`] has passed: it ends there, and the task that ended it is held until the messages that came
+//! meanwhile have been taken in. So a place that computes between operations serves others as often as itself.
+//!
+//! Places that ask one place for work and compute as long as that place itself come each time a message late, and
+//! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
+//! have come and no more follow, for at most a small part of the turn.
+//!
+//! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
+//! wait, or when a turn was long shortly before.
+
+use super::{Clock, Local};
+use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
+use crate::task::TaskRef;
+use std::cell::Cell;
+use std::time::Duration;
+
+/// The turn of a place.
+#[derive(Default)]
+pub(crate) struct Turn {
+    /// When it began; where its beginning is not measured, when an operation first saw that messages wait.
+    start: Cell<Duration>,
+    /// Operations of this turn that saw that messages wait, where its beginning is not measured.
+    sightings: Cell<u32>,
+    /// For how many operations more the place counts as one that messages wait for: they look at the clock.
+    looks: Cell<u32>,
+    /// Whether an operation has given way because of the time, and none has proceeded since.
+    ended_early: Cell<bool>,
+    /// The task that gave way and is held, and whether that was because of the time.
+    held: Cell<Option<TaskRef>>,
+    after_long: Cell<bool>,
+    /// When it goes on if nothing more comes, and at the latest; none if after the next look.
+    due: Cell<Option<Duration>>,
+    latest: Cell<Duration>,
+    /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
+    heard: Cell<usize>,
+    expected: Cell<usize>,
+}
+
+impl Local {
+    /// Whether the turn has been long, and an operation that is about to begin shall give way.
+    #[inline]
+    pub(crate) fn is_turn_long(&self) -> bool {
+        let turn = &self.turn;
+        match self.clock {
+            // No time passes within a turn.
+            Clock::Steps(_) => false,
+            Clock::Host(_) if !self.has_far && turn.looks.get() == 0 => {
+                self.spent.get().is_multiple_of(LOOK_EFFORT)
+                    && self.endpoint.is_ready()
+                    && self.have_messages_waited()
+            }
+            _ => self.is_measured_turn_long(),
+        }
+    }
+
+    /// Whether messages have waited for longer than a turn may take, when an operation sees that some wait.
+    ///
+    /// Looks at the clock at the first, second, fourth, .. such operation of a turn: it costs as much as one.
+    fn have_messages_waited(&self) -> bool {
+        let turn = &self.turn;
+        let sightings = turn.sightings.get() + 1;
+        turn.sightings.set(sightings);
+        if !sightings.is_power_of_two() {
+            return false;
+        }
+        let now = self.clock.now();
+        if sightings == 1 {
+            turn.start.set(now);
+        }
+        let is_long = now.saturating_sub(turn.start.get()) >= TURN_TIME_MAX;
+        turn.ended_early.set(is_long);
+        is_long
+    }
+
+    fn is_measured_turn_long(&self) -> bool {
+        let turn = &self.turn;
+        turn.looks.set(turn.looks.get().saturating_sub(1));
+        // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
+        // should: so after a turn that ended early an operation proceeds whatever the time.
+        let proceeds = turn.ended_early.take();
+        let is_long = !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX;
+        turn.ended_early.set(is_long);
+        is_long
+    }
+
+    /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.
+    #[inline]
+    pub(super) fn begin_turn(&self, arrived: usize) {
+        let turn = &self.turn;
+        turn.sightings.set(0);
+        let is_held = turn.held.get().is_some();
+        if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
+            turn.start.set(self.clock.now());
+        }
+        if is_held {
+            self.let_go_on(arrived);
+        }
+    }
+
+    fn let_go_on(&self, arrived: usize) {
+        let turn = &self.turn;
+        if turn.after_long.get() {
+            let now = turn.start.get();
+            let heard = turn.heard.get() + arrived;
+            turn.heard.set(heard);
+            if arrived > 0 && heard >= turn.expected.get() {
+                // A message may be the first of several.
+                turn.due.set(turn.due.get().map(|_| turn.latest.get().min(now + TURN_TIME_MAX)));
+            }
+            if turn.due.get().is_some_and(|due| now < due) {
+                return;
+            }
+            // Others may have been late once.
+            turn.expected.set(if heard > 0 { heard } else { turn.expected.get() / 2 });
+            if heard > 0 {
+                turn.looks.set(LONG_TURN_LOOKS);
+            }
+        }
+        self.release_held();
+    }
+
+    /// Puts the task that is held, if one is, behind those that are ready.
+    pub(super) fn release_held(&self) {
+        self.turn.due.set(None);
+        if let Some(task) = self.turn.held.take() {
+            self.ready(task, task.header().priority());
+        }
+    }
+
+    /// Queues a task that is to run again, or holds it if it has given way to messages.
+    pub(super) fn run_again(&self, task: TaskRef) {
+        let turn = &self.turn;
+        let gave_way = self.gave_way.get();
+        let after_long = gave_way && turn.ended_early.get();
+        // Where there are other hosts, only this place serves them: so whatever gives way goes on after them.
+        if turn.held.get().is_some() || !(after_long || gave_way && self.has_far) {
+            return self.ready(task, task.header().priority());
+        }
+        turn.held.set(Some(task));
+        turn.after_long.set(after_long);
+        turn.heard.set(0);
+        if after_long && turn.expected.get() > 0 {
+            let now = self.clock.now();
+            let wait = (now.saturating_sub(turn.start.get()) / TURN_PART).min(TURN_WAIT_MAX);
+            turn.latest.set(now + wait);
+            turn.due.set(Some(now + wait));
+        }
+    }
+
+    /// When the task that is held goes on, if nothing comes.
+    pub(crate) fn turn_due(&self) -> Option<Duration> {
+        self.turn.due.get()
+    }
+}
