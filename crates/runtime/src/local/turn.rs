@@ -26,6 +26,8 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
+    /// Whether an operation of this turn has found it long.
+    is_long: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
     /// The task that gave way and is held, and whether that was because of the time.
@@ -44,7 +46,7 @@ impl Local {
     #[inline]
     pub(crate) fn is_turn_long(&self) -> bool {
         let turn = &self.turn;
-        match self.clock {
+        let is_long = match self.clock {
             // No time passes within a turn.
             Clock::Steps(_) => false,
             Clock::Host(_) if !self.has_far && turn.looks.get() == 0 => {
@@ -53,7 +55,12 @@ impl Local {
                     && self.have_messages_waited()
             }
             _ => self.is_measured_turn_long(),
+        };
+        if is_long {
+            turn.is_long.set(true);
+            turn.ended_early.set(true);
         }
+        is_long
     }
 
     /// Whether messages have waited for longer than a turn may take, when an operation sees that some wait.
@@ -70,9 +77,7 @@ impl Local {
         if sightings == 1 {
             turn.start.set(now);
         }
-        let is_long = now.saturating_sub(turn.start.get()) >= TURN_TIME_MAX;
-        turn.ended_early.set(is_long);
-        is_long
+        now.saturating_sub(turn.start.get()) >= TURN_TIME_MAX
     }
 
     fn is_measured_turn_long(&self) -> bool {
@@ -81,9 +86,7 @@ impl Local {
         // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
-        let is_long = !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX;
-        turn.ended_early.set(is_long);
-        is_long
+        !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX
     }
 
     /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.
@@ -91,6 +94,7 @@ impl Local {
     pub(super) fn begin_turn(&self, arrived: usize) {
         let turn = &self.turn;
         turn.sightings.set(0);
+        turn.is_long.set(false);
         let is_held = turn.held.get().is_some();
         if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
             turn.start.set(self.clock.now());
@@ -134,7 +138,7 @@ impl Local {
     pub(super) fn run_again(&self, task: TaskRef) {
         let turn = &self.turn;
         let gave_way = self.gave_way.get();
-        let after_long = gave_way && turn.ended_early.get();
+        let after_long = gave_way && turn.is_long.get();
         // Where there are other hosts, only this place serves them: so whatever gives way goes on after them.
         if turn.held.get().is_some() || !(after_long || gave_way && self.has_far) {
             return self.ready(task, task.header().priority());
