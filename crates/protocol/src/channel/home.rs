@@ -226,6 +226,13 @@ impl<V> ChannelHome<V> {
         self.buffer.pop_front().map(|(value, _)| value)
     }
 
+    /// As [`ChannelHome::want`] of a task of this place at a rendezvous, where a value waits with its sender and nobody
+    /// waits to receive; none if that is not so.
+    #[inline]
+    pub fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
+        self.meeting.take_offer(steps)
+    }
+
     /// Someone sends `value`; if there is no room, it waits, if it `waits`. One that is not to wait may wait all the
     /// same until a receiver of a rendezvous has taken its value or left.
     pub fn offer(

@@ -10,7 +10,7 @@ use super::home::{
     Cancelled, ChannelStep, Choice, Offered, OperationId, PutBackViolation, SlotViolation, Wanted,
 };
 use crate::PlaceId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The choice that an operation belongs to, in the whole run.
 type ChoiceId = Option<(PlaceId, u64)>;
@@ -36,6 +36,7 @@ struct Sender<V> {
 /// A value that is lent.
 #[derive(Clone, Debug)]
 struct Loan<V> {
+    receiver: OperationId,
     /// Whose it is. Its value is none as long as it is away.
     sender: Sender<V>,
     /// Nobody waits for the send any more.
@@ -70,8 +71,8 @@ pub(super) struct Meeting<V> {
     sending: VecDeque<Sender<V>>,
     granted: Vec<Grant<V>>,
     receiving: VecDeque<Receiver>,
-    /// By the receiver.
-    loans: BTreeMap<OperationId, Loan<V>>,
+    /// Mostly ended in the order in which they began.
+    loans: VecDeque<Loan<V>>,
 }
 
 impl<V> Default for Meeting<V> {
@@ -81,7 +82,7 @@ impl<V> Default for Meeting<V> {
             sending: VecDeque::new(),
             granted: Vec::new(),
             receiving: VecDeque::new(),
-            loans: BTreeMap::new(),
+            loans: VecDeque::new(),
         }
     }
 }
@@ -162,7 +163,7 @@ impl<V> Meeting<V> {
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Wanted<V> {
-        if self.loans.contains_key(&id) || self.receiving.iter().any(|other| other.id == id) {
+        if self.loan(id).is_some() || self.receiving.iter().any(|other| other.id == id) {
             return Wanted::Ended; // No sound place names two operations alike.
         }
         self.receiving.push_back(Receiver { id, choice: choice_of(id, choice), waits });
@@ -183,10 +184,10 @@ impl<V> Meeting<V> {
         is_closed: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Option<V> {
-        let Some(loan) = self.loans.get_mut(&receiver) else { return Some(value) };
-        if !loan.is_back {
-            loan.sender.value = Some(value);
-        } else if let Some(loan) = self.loans.remove(&receiver) {
+        let Some(found) = self.loan(receiver) else { return Some(value) };
+        if !self.loans[found].is_back {
+            self.loans[found].sender.value = Some(value);
+        } else if let Some(loan) = self.loans.remove(found) {
             self.take_back(loan, value, is_closed, steps);
         }
         None
@@ -198,10 +199,8 @@ impl<V> Meeting<V> {
         receiver: OperationId,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, PutBackViolation> {
-        if self.loans.get(&receiver).is_none_or(|loan| loan.is_back) {
-            return Err(PutBackViolation);
-        }
-        let loan = self.loans.remove(&receiver).ok_or(PutBackViolation)?;
+        let found = self.loan(receiver).filter(|found| !self.loans[*found].is_back);
+        let loan = found.and_then(|found| self.loans.remove(found)).ok_or(PutBackViolation)?;
         steps.push(ChannelStep::Accept(loan.sender.id, 0));
         Ok(loan.sender.value)
     }
@@ -214,15 +213,31 @@ impl<V> Meeting<V> {
         is_closed: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<(), PutBackViolation> {
-        let loan = self.loans.get_mut(&receiver).filter(|loan| !loan.is_back).ok_or(PutBackViolation)?;
-        let Some(value) = value.or_else(|| loan.sender.value.take()) else {
-            loan.is_back = true; // It is being copied at this moment.
+        let found =
+            self.loan(receiver).filter(|found| !self.loans[*found].is_back).ok_or(PutBackViolation)?;
+        let Some(value) = value.or_else(|| self.loans[found].sender.value.take()) else {
+            self.loans[found].is_back = true; // It is being copied at this moment.
             return Ok(());
         };
-        if let Some(loan) = self.loans.remove(&receiver) {
+        if let Some(loan) = self.loans.remove(found) {
             self.take_back(loan, value, is_closed, steps);
         }
         Ok(())
+    }
+
+    /// Where the loan to `receiver` stands.
+    fn loan(&self, receiver: OperationId) -> Option<usize> {
+        self.loans.iter().position(|loan| loan.receiver == receiver)
+    }
+
+    /// A task of the home receives what waits first, if nobody else has a say in that.
+    pub(super) fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
+        if !self.receiving.is_empty() || self.sending.front().is_none_or(|first| first.value.is_none()) {
+            return None;
+        }
+        let first = self.sending.pop_front()?;
+        steps.push(ChannelStep::Accept(first.id, 0));
+        first.value
     }
 
     /// A value was not taken: the next receiver has it, or its sender waits again.
@@ -256,7 +271,7 @@ impl<V> Meeting<V> {
             self.dismiss(steps);
             return Cancelled::Granted;
         }
-        if let Some(loan) = self.loans.values_mut().find(|loan| loan.sender.id == id) {
+        if let Some(loan) = self.loans.iter_mut().find(|loan| loan.sender.id == id) {
             loan.is_given_up = true;
         }
         Cancelled::Later
@@ -277,14 +292,13 @@ impl<V> Meeting<V> {
         self.sending = living;
         self.receiving.retain(|receiver| receiver.id.place != place);
         self.granted.retain(|grant| grant.sender.id.place != place);
-        let given_up = self.loans.values_mut().filter(|loan| loan.sender.id.place == place);
+        let given_up = self.loans.iter_mut().filter(|loan| loan.sender.id.place == place);
         given_up.for_each(|loan| loan.is_given_up = true);
-        let (lost, living) =
-            std::mem::take(&mut self.loans).into_iter().partition(|(receiver, _)| receiver.place == place);
-        let lost: BTreeMap<OperationId, Loan<V>> = lost;
+        let (lost, living): (VecDeque<_>, _) =
+            std::mem::take(&mut self.loans).into_iter().partition(|loan| loan.receiver.place == place);
         self.loans = living;
         let mut left: Vec<V> = dead.into_iter().filter_map(|sender| sender.value).collect();
-        for loan in lost.into_values() {
+        for loan in lost {
             steps.push(ChannelStep::Accept(loan.sender.id, 0));
             left.extend(loan.sender.value);
         }
@@ -325,7 +339,7 @@ impl<V> Meeting<V> {
     fn lend(&mut self, found: usize, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(receiver) = self.receiving.remove(found) {
             steps.push(ChannelStep::Lend(receiver.id, value));
-            self.loans.insert(receiver.id, Loan { sender, is_given_up: false, is_back: false });
+            self.loans.push_back(Loan { receiver: receiver.id, sender, is_given_up: false, is_back: false });
         }
     }
 

@@ -229,6 +229,13 @@ impl World {
     ) -> Wanted<Value> {
         let mut other = self.home.clone();
         let short = other.want_at_once().filter(|_| id.place == HOME);
+        if id.place == HOME
+            && self.home.is_rendezvous()
+            && self.held[&HOME].is_empty()
+            && let Some(value) = self.home.take_offer(steps)
+        {
+            return Wanted::Value(value);
+        }
         let wanted = self.home.want(id, choice, waits, steps);
         if let Some(value) = short {
             assert_eq!((&wanted, steps.len()), (&Wanted::Value(value), 0));
@@ -259,6 +266,13 @@ impl World {
                 other => panic!("{other:?} of a channel that has receivers"),
             },
             Message::Want(id, choice, waits) => match self.want(id, choice, waits, &mut steps) {
+                Wanted::Value(value) if from == HOME && self.home.is_rendezvous() => {
+                    self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
+                    self.operations.remove(&id);
+                    self.happens(id);
+                    self.received.push((HOME, value));
+                    None
+                }
                 Wanted::Value(value) if from == HOME => {
                     self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
                     self.held.get_mut(&HOME).unwrap().push_back((id, value));

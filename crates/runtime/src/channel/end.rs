@@ -260,7 +260,16 @@ impl<T: CanSend> End<T> {
                 *value = Some(self.exchange(next));
                 return Ok(Answer::Ready);
             }
-            let (number, mut steps) = (self.control.new_number(), Vec::new());
+            let mut steps = Vec::new();
+            // What lies here for others would come first.
+            if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
+                *value = home.borrow_mut().take_offer(&mut steps);
+                if value.is_some() {
+                    self.carry_out(local, steps);
+                    return Ok(Answer::Ready);
+                }
+            }
+            let number = self.control.new_number();
             let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
             if matches!(wanted, Wanted::Waits) {
                 self.control.wait(number, "a value of", caller);
