@@ -19,6 +19,26 @@ async fn computes_for_ever() -> Result<()> {
     finish(async { spawn_at!(here().next(), while !std::hint::black_box(false) {}) }).await
 }
 
+/// Its task that receives was told that a value is there, and never looks.
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "never ends on purpose"]
+async fn computes_beside_a_value() -> Result<()> {
+    let ((sender, receiver), (tell, told)) = (channel::<u64>(0), channel::<()>(1));
+    finish(async {
+        spawn_at!(here().next(), {
+            let receiver = receiver.clone();
+            spawn(async move { receiver.recv().await });
+            isles::yield_now().await;
+            tell.send(()).await?;
+            while !std::hint::black_box(false) {}
+        });
+        told.recv().await?;
+        sender.send(1).await?;
+        Ok::<_, isles::Error>(())
+    })
+    .await
+}
+
 #[isles::test(places = 3, machines = [threads, processes])]
 #[ignore = "stands still on purpose"]
 async fn meets_nobody() -> Result<()> {
@@ -105,6 +125,18 @@ fn a_test_of_which_one_place_computes_for_ever_fails_too() {
         let name = format!("computes_for_ever::{machine}");
         let said = ["nothing has happened for ", "1 at place 1", "place 1: does not answer: it computes"];
         assert_fails_saying(&name, &said);
+    }
+}
+
+#[test]
+fn a_place_that_keeps_others_waiting_at_a_channel_is_named() {
+    for machine in ["threads", "processes"] {
+        let said = [
+            "place 0: ",
+            "a task of place 1 to take a value that has come there over a channel of place 0",
+            "place 1: does not answer: it computes",
+        ];
+        assert_fails_saying(&format!("computes_beside_a_value::{machine}"), &said);
     }
 }
 

@@ -9,12 +9,10 @@ fn generic<T>() {
     channel::<T>(1);
 }
 
-fn named(_: &Sender<*const u8>) {}
-
 fn main() {
     channel::<Rc<u8>>(1);
     channel::<Plain>(1);
     channel::<&'static u64>(1);
     generic::<u8>();
-    let _ = (Plain(1).0, named);
+    let _ = Plain(1).0;
 }

@@ -93,6 +93,15 @@ pub enum Cancelled<V> {
     Later,
 }
 
+/// What a task of a place has and has not used, so that others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holding {
+    /// Room that it was granted, or of a rendezvous a receiver.
+    Room,
+    /// A value of a rendezvous, which no task there has taken yet.
+    Value,
+}
+
 /// A place uses or returns slots, or room, that it does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotViolation;
@@ -180,9 +189,13 @@ impl<V> ChannelHome<V> {
         self.is_closed
     }
 
-    /// The slots that each other place has or may have, and the room that was granted.
-    pub fn slots_out(&self) -> impl Iterator<Item = (PlaceId, u32)> {
-        self.windows.out()
+    /// Places whose tasks those who wait to send wait for, if any do.
+    pub fn holders(&self) -> Vec<(PlaceId, Holding)> {
+        if self.is_rendezvous() {
+            return self.meeting.holders();
+        }
+        let granted: &[OperationId] = if self.sending.is_empty() { &[] } else { &self.granted };
+        granted.iter().map(|id| (id.place, Holding::Room)).collect()
     }
 
     /// How many values and promises of room fill it. Slots of other places do not: so nobody waits for room that a

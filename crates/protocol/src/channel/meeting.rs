@@ -6,9 +6,8 @@
 //! is declined, and its task is free to choose otherwise. Invariants: of one choice at most one operation is granted or
 //! claimed here, and none meets another of the same choice; a chosen sender never waits for a receiver.
 
-use super::home::{
-    Cancelled, ChannelStep, Choice, Offered, OperationId, PutBackViolation, SlotViolation, Wanted,
-};
+use super::home::{Cancelled, ChannelStep, Choice, Holding, Offered, OperationId, Wanted};
+use super::home::{PutBackViolation, SlotViolation};
 use crate::PlaceId;
 use std::collections::VecDeque;
 
@@ -228,6 +227,13 @@ impl<V> Meeting<V> {
     /// Where the loan to `receiver` stands.
     fn loan(&self, receiver: OperationId) -> Option<usize> {
         self.loans.iter().position(|loan| loan.receiver == receiver)
+    }
+
+    /// As [`ChannelHome::holders`](super::ChannelHome::holders): a sender waits for each loan, others for each grant.
+    pub(super) fn holders(&self) -> Vec<(PlaceId, Holding)> {
+        let lent = self.loans.iter().map(|loan| (loan.receiver.place, Holding::Value));
+        let granted = self.granted.iter().map(|grant| (grant.sender.id.place, Holding::Room));
+        lent.chain(granted).collect()
     }
 
     /// A task of the home receives what waits first, if nobody else has a say in that.

@@ -13,7 +13,7 @@ mod tests;
 mod windows;
 
 pub use arrivals::{ArrivalStep, Arrivals};
-pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId};
+pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, Holding, Offered, OperationId};
 pub use home::{PutBackViolation, SlotViolation, Wanted};
 
 /// Most values that a channel can hold.

@@ -266,20 +266,8 @@ impl World {
                 other => panic!("{other:?} of a channel that has receivers"),
             },
             Message::Want(id, choice, waits) => match self.want(id, choice, waits, &mut steps) {
-                Wanted::Value(value) if from == HOME && self.home.is_rendezvous() => {
-                    self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
-                    self.operations.remove(&id);
-                    self.happens(id);
-                    self.received.push((HOME, value));
-                    None
-                }
                 Wanted::Value(value) if from == HOME => {
-                    self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
-                    self.held.get_mut(&HOME).unwrap().push_back((id, value));
-                    self.operations.remove(&id);
-                    let (_, value) = self.held.get_mut(&HOME).unwrap().pop_front().unwrap();
-                    self.happens(id);
-                    self.received.push((HOME, value));
+                    self.receive_at_once(id, value);
                     None
                 }
                 Wanted::Value(value) => Some((id, ToPlace::Value(id, value))),
@@ -321,6 +309,17 @@ impl World {
             self.tell(id.place, answer);
         }
         self.carry_out(steps);
+    }
+
+    /// A task of the home has a value at once; if others lie there, it takes the first of them.
+    fn receive_at_once(&mut self, id: OperationId, value: Value) {
+        self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
+        self.operations.remove(&id);
+        let held = self.held.get_mut(&HOME).unwrap();
+        held.push_back((id, value));
+        let (_, value) = held.pop_front().unwrap();
+        self.happens(id);
+        self.received.push((HOME, value));
     }
 
     /// The home takes in what the hostile place says; what it refuses changes nothing.

@@ -63,11 +63,6 @@ impl Windows {
         self.reserved as usize
     }
 
-    /// Each place that has slots, and how many, those for values under way among them.
-    pub(super) fn out(&self) -> impl Iterator<Item = (PlaceId, u32)> {
-        self.places.iter().map(|(place, window)| (*place, window.out)).filter(|(_, out)| *out > 0)
-    }
-
     /// Reserves `slots` for `place`.
     pub(super) fn reserve(&mut self, place: PlaceId, slots: u32) {
         self.places.entry(place).or_default().out += slots;

@@ -82,7 +82,11 @@ impl Service for RefCell<ChannelTable> {
 
     fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
         let table = self.borrow();
-        let mut lines: Vec<String> = table.ends.values().flat_map(|end| end.control().explain()).collect();
+        let lines = table
+            .ends
+            .values()
+            .flat_map(|end| end.control().explain().into_iter().chain(end.explain_holders()));
+        let mut lines: Vec<String> = lines.collect();
         lines.sort();
         lines
     }
@@ -108,6 +112,9 @@ pub(super) trait AnyEnd {
         head: Head,
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused>;
+
+    /// At the home: which places' tasks have what those who wait to send wait for, one line each.
+    fn explain_holders(&self) -> Vec<String>;
 
     /// A place is dead, and all that it sent has arrived.
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);

@@ -13,7 +13,7 @@ use crate::local::{Clock, Local};
 use crate::message::Refused;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice};
+use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice, Holding};
 use isles_protocol::channel::{Offered, OperationId, Wanted};
 use std::any::Any;
 use std::cell::RefCell;
@@ -620,6 +620,22 @@ impl<T: CanSend> AnyEnd for End<T> {
             None if source == self.control.id.home => self.receive_from_home(local, head, reader),
             None => Err(Refused::NotItsHome),
         }
+    }
+
+    fn explain_holders(&self) -> Vec<String> {
+        let mut holders = self.home.as_ref().map_or(Vec::new(), |home| home.borrow().holders());
+        holders.sort_unstable();
+        holders.dedup();
+        let home = self.control.here;
+        let line = |(place, holding): (PlaceId, Holding)| match holding {
+            Holding::Room => format!(
+                "a task of {place} that was granted room in a channel of {home} and has not looked since"
+            ),
+            Holding::Value => {
+                format!("a task of {place} to take a value that has come there over a channel of {home}")
+            }
+        };
+        holders.into_iter().map(line).collect()
     }
 
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {

@@ -111,20 +111,20 @@ impl<T: CanSend> Drop for Side<T> {
 }
 
 /// One counted handle.
-struct Handles<T: CanSend> {
+struct Handles<T> {
     // Goes first: what is returned to the home goes before the handle.
     end: Rc<End<T>>,
     share: PartRef,
 }
 
-impl<T: CanSend> Clone for Handles<T> {
+impl<T> Clone for Handles<T> {
     fn clone(&self) -> Self {
         self.end.control.retain();
         Handles { end: Rc::clone(&self.end), share: self.share.clone() }
     }
 }
 
-impl<T: CanSend> Drop for Handles<T> {
+impl<T> Drop for Handles<T> {
     fn drop(&mut self) {
         self.end.control.release();
     }
@@ -147,22 +147,22 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
 
 /// The end of a [`channel`] that sends.
 #[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Sender<T: CanSend>(Handles<T>);
+#[serde(bound = "T: CanSend")]
+pub struct Sender<T>(Handles<T>);
 
 /// The end of a [`channel`] that receives.
 #[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Receiver<T: CanSend>(Handles<T>);
+#[serde(bound = "T: CanSend")]
+pub struct Receiver<T>(Handles<T>);
 
 // Written out, because an end is cloned whatever its values are.
-impl<T: CanSend> Clone for Sender<T> {
+impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         Sender(self.0.clone())
     }
 }
 
-impl<T: CanSend> Clone for Receiver<T> {
+impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
         Receiver(self.0.clone())
     }
@@ -307,13 +307,13 @@ impl<T: CanSend> Stream for Values<'_, T> {
     }
 }
 
-impl<T: CanSend> fmt::Debug for Sender<T> {
+impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
     }
 }
 
-impl<T: CanSend> fmt::Debug for Receiver<T> {
+impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
     }
