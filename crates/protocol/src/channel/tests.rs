@@ -985,6 +985,39 @@ fn receives_that_are_given_up_do_not_turn_the_order_round() {
 }
 
 #[test]
+fn a_value_goes_back_only_when_no_later_one_is_on_its_way() {
+    let (mut world, place) = (World::new(16), PlaceId(1));
+    (0..4).for_each(|_| world.send_next(HOME));
+    for _ in 0..2 {
+        world.receive(place, true);
+        world.deliver(place, true);
+    }
+    // Both values are on their way, and nobody waits for them.
+    (0..2).for_each(|_| world.give_up(0));
+    assert!(world.deliver(place, false), "the first one comes");
+    world.receive(place, true);
+    (0..3).for_each(|_| world.receive(place, true));
+    world.settle();
+    let came: Vec<Value> = world.received.iter().map(|(_, value)| *value).collect();
+    assert_eq!(came, world.streams[&HOME]);
+}
+
+#[test]
+fn a_channel_of_one_value_holds_one() {
+    let (mut world, keeper, other) = (World::new(1), PlaceId(1), PlaceId(2));
+    for _ in 0..20 {
+        world.send(keeper, false, true);
+        world.receive(HOME, true);
+        world.settle();
+    }
+    for place in [other, keeper] {
+        world.send(place, false, true);
+        world.deliver_all();
+    }
+    assert_eq!((world.home.len(), world.operations.len()), (1, 1), "one is in it, and one waits");
+}
+
+#[test]
 fn a_place_that_keeps_its_slots_keeps_nobody_waiting() {
     for capacity in [1, 2, 8, 64] {
         let mut world = World::new(capacity);
