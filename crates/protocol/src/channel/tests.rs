@@ -1006,8 +1006,8 @@ fn a_value_goes_back_only_when_no_later_one_is_on_its_way() {
 fn a_channel_of_one_value_holds_one() {
     let (mut world, keeper, other) = (World::new(1), PlaceId(1), PlaceId(2));
     for _ in 0..20 {
-        world.send(keeper, false, true);
         world.receive(HOME, true);
+        world.send(keeper, false, true);
         world.settle();
     }
     for place in [other, keeper] {
