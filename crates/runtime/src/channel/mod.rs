@@ -221,7 +221,7 @@ impl<T: CanSend> Sender<T> {
         self.0.end.close();
     }
 
-    /// How many values the channel holds at most.
+    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }
@@ -267,7 +267,7 @@ impl<T: CanSend> Receiver<T> {
         self.0.end.close();
     }
 
-    /// How many values the channel holds at most.
+    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }
