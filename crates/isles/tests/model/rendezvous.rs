@@ -181,3 +181,34 @@ async fn those_who_do_not_wait_meet_those_who_do() -> isles::Result<()> {
     }
     Ok(())
 }
+
+/// A receive inside of another future is given up like one that is a branch itself.
+#[isles::test]
+async fn a_selection_that_wraps_its_receive_meets_others() -> isles::Result<()> {
+    for home in places() {
+        for other in 0..3 {
+            let (sender, receiver) = channel_at::<u64>(home, 0).await?;
+            finish(async {
+                spawn_at!(place(1), [other, sender, receiver] {
+                    match other {
+                        0 => drop(receiver.recv().await?),
+                        1 => sender.send(5).await?,
+                        _ => select! {
+                            sent = sender.send(5) => sent?,
+                            got = async { receiver.recv().await } => drop(got?),
+                        },
+                    }
+                });
+                let mut values = receiver.stream();
+                select! {
+                    sent = sender.send(1) => sent?,
+                    got = values.next() => drop(got?),
+                }
+                Ok::<_, isles::Error>(())
+            })
+            .await?;
+            assert!(receiver.try_recv().await.is_err(), "something stays behind");
+        }
+    }
+    Ok(())
+}

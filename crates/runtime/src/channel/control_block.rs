@@ -12,7 +12,7 @@ use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
 use crate::wire::{EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{Arrivals, SlotPool};
+use isles_protocol::channel::{Arrivals, Choice, SlotPool};
 use isles_transport::{Class, Work};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -41,9 +41,34 @@ pub(crate) struct ChannelTable {
     ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
     /// Counts the `select!`s of the place.
     select_turn: u64,
+    /// The number of the `select!` within a branch of which something is polled now, and receives that wait there.
+    within_branch: Option<(u64, BranchReceives)>,
 }
 
+/// Receives that wait inside of another future.
+pub(super) type BranchReceives = Vec<(Rc<dyn AnyEnd>, u64)>;
+
 impl ChannelTable {
+    /// Lets `receives` note those that wait from now on; those that were noted so far.
+    pub(super) fn note_within(
+        &mut self,
+        receives: Option<(u64, BranchReceives)>,
+    ) -> Option<(u64, BranchReceives)> {
+        std::mem::replace(&mut self.within_branch, receives)
+    }
+
+    /// The number of the `select!` within a branch of which something is polled now.
+    pub(super) fn choice_within(&self) -> Choice {
+        self.within_branch.as_ref().map(|(number, _)| *number)
+    }
+
+    /// Notes that a receive waits, if it is polled within a branch.
+    pub(super) fn note_waiting(&mut self, end: &dyn Fn() -> Rc<dyn AnyEnd>, number: u64) {
+        if let Some((_, receives)) = &mut self.within_branch {
+            receives.push((end(), number));
+        }
+    }
+
     /// The name of a new channel whose home is `here`.
     pub(super) fn new_id(&mut self, here: PlaceId) -> ChannelId {
         let id = ChannelId { home: here, serial: self.serial };
@@ -113,6 +138,9 @@ pub(super) trait AnyEnd {
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused>;
 
+    /// Gives up a receive that waits; it begins anew when it is polled again.
+    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64);
+
     /// At the home: which places' tasks have what those who wait to send wait for, one line each.
     fn explain_holders(&self) -> Vec<String>;
 
@@ -144,6 +172,8 @@ pub(super) enum Answer {
     Dead,
     /// The channel is one of another run.
     Foreign,
+    /// Another branch of the `select!` around it is chosen: it begins anew when it is polled again.
+    Suspended,
 }
 
 /// An answer came to an operation that was given up, or to none.
@@ -359,6 +389,20 @@ impl ControlBlock {
             Some(Wait::Pending { .. }) => Some(false),
             Some(Wait::Answered(Answer::Ready)) => Some(true),
             _ => None,
+        }
+    }
+
+    /// Lets a receive begin anew when it is polled again: whether it was told that a value is there, and whom to wake;
+    /// none if it does not wait.
+    pub(super) fn suspend_receive(&self, number: u64) -> Option<(bool, Option<Waker>)> {
+        let mut waits = self.waits.borrow_mut();
+        let wait = waits.get_mut(&number)?;
+        if !matches!(wait, Wait::Pending { .. } | Wait::Answered(Answer::Ready)) {
+            return None;
+        }
+        match std::mem::replace(wait, Wait::Answered(Answer::Suspended)) {
+            Wait::Pending { waker, .. } => Some((false, waker)),
+            Wait::Answered(_) | Wait::GivenUp => Some((true, None)),
         }
     }
 

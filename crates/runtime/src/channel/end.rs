@@ -254,6 +254,9 @@ impl<T: CanSend> End<T> {
             if self.control.attachment != local.attachment() {
                 return Ok(Answer::Foreign);
             }
+            // Inside of another future it belongs to the `select!` around that.
+            let within = || local.services.channels.borrow().choice_within();
+            let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
             let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
             self.control.charge(local);
             if let Some(next) = home.borrow_mut().want_at_once() {
@@ -619,6 +622,15 @@ impl<T: CanSend> AnyEnd for End<T> {
             Some(home) => self.receive_at_home(local, source, head, reader, home),
             None if source == self.control.id.home => self.receive_from_home(local, head, reader),
             None => Err(Refused::NotItsHome),
+        }
+    }
+
+    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
+        let Some((is_ready, waker)) = self.control.suspend_receive(number) else { return };
+        let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
+        self.carry_arrival(local, step);
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 

@@ -3,7 +3,7 @@
 //! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
 //! that is dropped before its end is given up.
 
-use super::control_block::Answer;
+use super::control_block::{Answer, AnyEnd};
 use super::end::{End, Manner};
 use super::error::{RecvError, SendError, SendErrorKind};
 use crate::call::span;
@@ -79,6 +79,14 @@ impl<T: CanSend> Operation<T> {
         self.progress = Progress::Over;
         self.span = OpenSpan::NONE;
         Poll::Ready(answer)
+    }
+
+    /// Tells the `select!` within a branch of which it is polled, if it is, that it waits.
+    fn note_waiting(&self) {
+        if let Progress::Waiting(number) = self.progress {
+            let end = || Rc::clone(&self.end) as Rc<dyn AnyEnd>;
+            Local::with(|local| local.services.channels.borrow_mut().note_waiting(&end, number));
+        }
     }
 
     /// Its number, if it waits. It begins anew if it is polled again.
@@ -315,8 +323,17 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let how = (self.waits, self.choice);
         let mut now = None;
-        let begin = |end: &Rc<End<T>>, caller| end.receive_value(&mut now, how, caller);
-        let answer = ready!(self.operation.poll_answer(context, begin));
+        let answer = loop {
+            let begin = |end: &Rc<End<T>>, caller| end.receive_value(&mut now, how, caller);
+            match self.operation.poll_answer(context, begin) {
+                Poll::Ready(Answer::Suspended) => self.operation.progress = Progress::New,
+                Poll::Ready(answer) => break answer,
+                Poll::Pending => {
+                    self.operation.note_waiting();
+                    return Poll::Pending;
+                }
+            }
+        };
         if let Answer::Ready = answer
             && let Some(value) = now.or_else(|| self.operation.end.take_arrived())
         {

@@ -6,6 +6,7 @@
 //! that is known the other operations are suspended, so that two that wait for each other never both go on. Invariant:
 //! at most one branch has happened.
 
+use super::control_block::BranchReceives;
 use super::operation::{RecvFuture, SendFuture};
 use crate::capture::CanSend;
 use crate::local::Local;
@@ -64,12 +65,14 @@ pub struct Branch<'p, F> {
     number: usize,
     /// Whether it has said that nothing is there.
     is_over: bool,
+    /// Receives that wait inside of it, where it is another future around them.
+    receives: BranchReceives,
 }
 
 impl<'p, F> Branch<'p, F> {
     /// The one of this number.
     pub fn new(number: usize, future: Pin<&'p mut F>) -> Branch<'p, F> {
-        Branch { future, number, is_over: false }
+        Branch { future, number, is_over: false, receives: Vec::new() }
     }
 
     /// Polls the future; none if it is not ready and shall not wait.
@@ -141,18 +144,61 @@ pub trait PollBranch {
     fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection)
     -> Poll<Option<Self::Output>>;
 
-    /// Another branch is chosen, which changes nothing here.
-    fn suspend(&mut self, _selection: &Selection) {}
+    /// Another branch is chosen: the receives that wait inside of this one begin anew if that is declined. So nothing
+    /// is lent to a task that cannot take it.
+    fn suspend(&mut self, selection: &Selection);
 }
 
 impl<F: Future> PollBranch for Branch<'_, F> {
     type Output = F::Output;
 
     fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection) -> Poll<Option<F::Output>> {
-        self.poll_future(|future| match future.poll(context) {
+        let mut noted = std::mem::take(&mut self.receives);
+        let noting = Noting::begin(&mut noted, selection.number);
+        let polled = self.poll_future(|future| match future.poll(context) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending if selection.waits => Poll::Pending,
             Poll::Pending => Poll::Ready(None),
-        })
+        });
+        drop(noting);
+        self.receives = noted;
+        polled
+    }
+
+    fn suspend(&mut self, _selection: &Selection) {
+        Local::with(|local| {
+            for (end, number) in self.receives.drain(..) {
+                end.suspend_receive(local, number);
+            }
+        });
+    }
+}
+
+/// Receives that wait note themselves as long as this lives, which ends also if the branch panics.
+struct Noting<'a> {
+    noted: &'a mut BranchReceives,
+    /// Those of a `select!` around this one, which has these as well.
+    outer: Option<(u64, BranchReceives)>,
+}
+
+impl<'a> Noting<'a> {
+    fn begin(noted: &'a mut BranchReceives, number: u64) -> Noting<'a> {
+        let within = Some((number, Vec::new()));
+        let outer = Local::with(|local| local.services.channels.borrow_mut().note_within(within));
+        Noting { noted, outer }
+    }
+}
+
+impl Drop for Noting<'_> {
+    fn drop(&mut self) {
+        Local::try_with(|local| {
+            let mut table = local.services.channels.borrow_mut();
+            *self.noted = table.note_within(None).map_or(Vec::new(), |(_, noted)| noted);
+            let outer = self.outer.take().map(|(number, mut outer)| {
+                outer.extend(self.noted.iter().cloned());
+                (number, outer)
+            });
+            table.note_within(outer);
+        });
     }
 }
