@@ -1,4 +1,4 @@
-//! `exchange [ROUNDS]`: so many rounds of random programs over channels, on the machine that the environment says.
+//! `exchange [ROUNDS]`: rounds of random programs over channels, on the machine that `ISLES_MACHINE` names.
 
 mod round;
 

@@ -1,4 +1,4 @@
-//! The home of a channel: the buffer, who waits to send, who waits to receive, and what other places may have.
+//! The home of a channel: the buffer, the tasks that wait to send or to receive, and the slots of other places.
 //!
 //! Generic over the values. What becomes of the operation at hand is returned; what happens to others is added to a
 //! list of [`ChannelStep`]s, to be carried out in order. Invariants: the buffer and the room that was granted are

@@ -1,4 +1,4 @@
-//! A rendezvous at its home: who waits to send, who waits to receive, and the values that are lent.
+//! A rendezvous at its home: the tasks that wait to send or to receive, and the values that are lent.
 //!
 //! A value is lent to a receiver and stays its sender's until the place of that receiver says that a task has taken it.
 //! Only then does the send end. A sender that is one of several operations keeps its value: it is granted one receiver,
