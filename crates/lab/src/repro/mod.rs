@@ -248,7 +248,8 @@ mod tests {
 
     /// A figure of this number of the deck that is twice what was published.
     fn doubled(deck: &'static str) -> Row {
-        Family { deck, unit: "", band: Band::Within(5.0), basis: Basis::Predicted }.row("doubled", 1.0, 2.0)
+        let (band, basis) = (Band::Within(5.0), Basis::Predicted);
+        Family { deck, unit: "", band, basis, source: "000:293" }.row("doubled", 1.0, 2.0)
     }
 
     #[test]
@@ -257,12 +258,13 @@ mod tests {
         let outcomes = [ExperimentOutcome { experiment: &super::messages::bisection::BISECTION, rows }];
         assert_eq!(super::row::missed(&outcomes), 1);
         let page = super::row::markdown(&outcomes);
-        let summary: Vec<&str> = page.lines().take(4).collect();
+        let summary: Vec<&str> = page.lines().take(5).collect();
         let expected = [
             "0 figures have no published value.",
             "Out of band although they must not be:",
             "- V3 doubled (+100.0 %)",
             "3 of 3 published figures are OUT of their bands; of the 1 that must be in them, 1.",
+            "By basis: 3 predicted (3 OUT).",
         ];
         assert_eq!(summary, expected);
     }

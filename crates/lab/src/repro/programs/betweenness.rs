@@ -51,7 +51,13 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
 
 /// The rows of one graph.
 fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<SpeedupsByProtocol, Failure> {
-    let published = Family { deck: "V13", unit: "", band: Band::Within(20.0), basis: Basis::Predicted };
+    let published = Family {
+        deck: "V13",
+        unit: "",
+        band: Band::Within(20.0),
+        basis: Basis::Predicted,
+        source: "000:293",
+    };
     let alone = Family { band: Band::Unpublished, ..published };
     let (unit, ignore) = ("unit", "ignore");
     let many = MANY.into_iter().flat_map(|cores| PROTOCOLS.map(|protocol| (unit, cores, protocol)));
@@ -96,7 +102,8 @@ impl Drop for EffortsFile {
 
 /// What was published of the order of the transports and of the graphs, as ratios that are at most one.
 fn shapes(on_all: &[(&str, SpeedupsByProtocol)]) -> Vec<Row> {
-    let family = Family { deck: "V13", unit: "", band: Band::AtMost, basis: Basis::Predicted };
+    let family =
+        Family { deck: "V13", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "000:293" };
     let mut rows = Vec::new();
     for (graph, ours) in on_all {
         for (pair, speeds) in PROTOCOLS[..3].windows(2).zip(ours.windows(2)) {

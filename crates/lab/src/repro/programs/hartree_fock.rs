@@ -48,7 +48,7 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
 
 /// The rows of one basis set.
 fn scaling(set: &str, rows: &mut Vec<Row>) -> Result<Speedups, Failure> {
-    let alone = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted };
+    let alone = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
     let many = BALANCES.into_iter().flat_map(|balance| {
         let cores = MANY.into_iter();
         cores.flat_map(move |cores| PROTOCOLS.map(|protocol| (balance, cores, protocol)))
@@ -69,7 +69,8 @@ fn scaling(set: &str, rows: &mut Vec<Row>) -> Result<Speedups, Failure> {
 
 /// That the first protocol is ahead and the last behind at all numbers of cores, as ratios that are at most one.
 fn order_of_protocols(set: &str, speedups: &Speedups) -> Vec<Row> {
-    let family = Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted };
+    let family =
+        Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "000:220" };
     let mut rows = Vec::new();
     for (balance, by_cores) in BALANCES.into_iter().zip(speedups) {
         let most = |ratio: fn(&[f64; 3]) -> f64| by_cores.iter().map(ratio).fold(0.0, f64::max);
@@ -92,7 +93,7 @@ fn order_of_protocols(set: &str, speedups: &Speedups) -> Vec<Row> {
 /// That a counter costs something on few cores, and as much as it wins on all of them.
 fn cost_of_the_counter(set: &str, basis: Basis, [beforehand, dynamic]: &Speedups) -> [Row; 2] {
     let ratio = |index: usize| dynamic[index][0] / beforehand[index][0];
-    let dear = Family { deck: "", unit: "", band: Band::AtMost, basis };
+    let dear = Family { deck: "", unit: "", band: Band::AtMost, basis, source: "000:220" };
     let level = Family { band: Band::Within(10.0), ..dear };
     [
         dear.row(format!("{set}, rcce-x10, dynamic against static (on {FEW} cores)"), 1.0, ratio(0)),
