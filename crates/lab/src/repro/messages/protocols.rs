@@ -41,9 +41,8 @@ fn protocols(chip: &Chip) -> Vec<Row> {
     rows.extend(ring(chip));
     let alone =
         Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
-    for protocol in
-        [Protocol::Doorbell, Protocol::RcceX10, Protocol::Sections, Protocol::Ring, Protocol::Sockets]
-    {
+    let others = Protocol::OF_BUFFERS.into_iter().filter(|protocol| *protocol != Protocol::Rcce);
+    for protocol in others {
         for bytes in [32, 1 << 10, 8 << 10, 64 << 10, 256 << 10] {
             let ours = half(protocol, 1, bytes);
             rows.push(alone.row(Title::from(protocol.name()).over(Quantity::length(bytes)), f64::NAN, ours));
