@@ -29,7 +29,8 @@ pub(super) enum Lengths {
 /// The arguments of `isles run bc`.
 #[derive(Args, Debug)]
 pub struct Betweenness {
-    /// A file (edge list, Matrix Market, .gt; also gzipped), a name (`isles data list`), or rmat:n,a,b,c,d[,seed]
+    /// A file (edge list, CSV, Matrix Market, METIS .graph, .gt; also gzipped), a name (`isles data list`), or
+    /// rmat:n,a,b,c,d[,seed]
     #[arg(long, value_name = "FILE|NAME", default_value = "power")]
     graph: String,
 
@@ -90,6 +91,12 @@ impl Betweenness {
         if self.weights == Lengths::File && !graph.is_weighted() {
             return Err(Failure::Usage(format!(
                 "--weights is \"file\", but {name} has no weights; allowed: ignore, unit"
+            )));
+        }
+        if self.directed && !graph.is_directed() {
+            return Err(Failure::Usage(format!(
+                "--directed is given, but {name} says that it is undirected; allowed: an edge list, or a form that says \
+                 that edges lead one way (Matrix Market general, .gt)"
             )));
         }
         Ok(graph)

@@ -4,6 +4,7 @@
 //! for the imbalance.
 
 use super::scf::{Iteration, Properties};
+use super::verify::Golden;
 use isles_app::frame::count;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -28,6 +29,9 @@ pub struct HfFound {
     /// What the iterations were to converge to, in hartree.
     #[serde(skip)]
     pub(super) convergence: f64,
+    /// What another program gives for the same, if that is known.
+    #[serde(skip)]
+    pub(super) golden: Option<&'static Golden>,
 }
 
 impl HfFound {

@@ -90,9 +90,10 @@ impl Application for HartreeFock {
     fn open(&self, _: u32) -> Result<HfInput, Failure> {
         let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
         let molecule = molecule::open(&self.molecule, self.charge).map_err(usage)?;
-        let basis = basis::open(&self.basis).map_err(usage)?;
-        let shells = basis::shell::shells(&molecule, &basis, self.cartesian).map_err(usage)?;
-        let functions = Functions { shells, is_cartesian: self.cartesian };
+        let basis = basis::open(&self.basis, &molecule.elements()).map_err(usage)?;
+        let is_cartesian = self.cartesian || basis.is_cartesian;
+        let shells = basis::shell::shells(&molecule, &basis, is_cartesian).map_err(usage)?;
+        let functions = Functions { shells, is_cartesian };
         let builder = FockBuilder::new(&functions);
         let scf = Scf::new(&molecule, &functions, &builder, &basis.name).map_err(usage)?;
         Ok(HfInput::new(self, molecule, functions, scf))
@@ -128,6 +129,7 @@ impl Application for HartreeFock {
             iterations,
             imbalance: (!done.shares.is_empty()).then(|| done.imbalance()),
             convergence,
+            golden: verify::golden(&input.nuclei, &input.basis, input.cartesian),
         };
         Ok((found, done))
     }
@@ -145,10 +147,7 @@ impl Application for HartreeFock {
         if let Some(text) = found.unconverged(&format!("{} in {}", self.molecule, self.basis)) {
             return Err(Failure::Ended(text));
         }
-        let molecule = molecule::open(&self.molecule, self.charge);
-        let molecule = molecule.map_err(|error| Failure::Usage(error.to_string()))?;
-        let golden = verify::golden(&molecule, &self.basis, self.cartesian);
-        Ok(golden.map(|golden| verify::check(golden, found.energy, self.convergence)))
+        Ok(found.golden.map(|golden| verify::check(golden, found.energy, self.convergence)))
     }
 
     fn write_csv(&self, found: &HfFound, out: &mut dyn Write) -> io::Result<()> {
@@ -186,7 +185,7 @@ impl HfInput {
             molecule: nuclei.name.clone(),
             basis: arguments.basis.to_ascii_lowercase(),
             charge: nuclei.charge,
-            cartesian: arguments.cartesian,
+            cartesian: all_functions.is_cartesian,
             atoms: nuclei.atoms.len(),
             electrons: nuclei.electrons(),
             shells: all_functions.shells.len(),

@@ -10,7 +10,9 @@ const CONVERGENCE: f64 = 1e-11;
 
 /// A calculation at one place: its energy and the rest.
 fn calculated(molecule: &Molecule, set: &str, is_cartesian: bool) -> (f64, Properties) {
-    let shells = basis::shell::shells(molecule, &basis::open(set).unwrap(), is_cartesian).unwrap();
+    let shells =
+        basis::shell::shells(molecule, &basis::open(set, &molecule.elements()).unwrap(), is_cartesian)
+            .unwrap();
     let functions = Functions { shells, is_cartesian };
     let mut builder = FockBuilder::new(&functions);
     let mut scf = Scf::new(molecule, &functions, &builder, set).unwrap();
@@ -94,7 +96,8 @@ fn functions_that_depend_on_each_other_and_too_few_of_them_are_refused() {
         let builder = FockBuilder::new(functions);
         Scf::new(molecule, functions, &builder, "sto-3g").err().unwrap().to_string()
     };
-    let shells = basis::shell::shells(&water, &basis::open("sto-3g").unwrap(), false).unwrap();
+    let shells =
+        basis::shell::shells(&water, &basis::open("sto-3g", &water.elements()).unwrap(), false).unwrap();
     let few = Functions { shells: shells[..2].to_vec(), is_cartesian: false };
     assert_eq!(
         refused(&water, &few),

@@ -118,6 +118,24 @@ fn a_file_is_read_and_its_result_is_told_and_written() {
 }
 
 #[test]
+fn a_file_of_another_system_gives_what_its_own_form_gives() {
+    let scene = Scene::new("imsuite-endings");
+    let plain = "3\n0\n010\n101\n010\n";
+    let utf16: Vec<u8> = format!("\u{feff}{plain}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let answers = [
+        plain.as_bytes().to_vec(),
+        format!("\u{feff}{}", plain.replace('\n', "\r\n")).into_bytes(),
+        plain.replace('\n', "\r").into_bytes(),
+        utf16,
+    ]
+    .map(|bytes| document(&format!("--kernel BF --input {}", scene.file("net.txt", bytes).display())));
+    assert_eq!(answer(&answers[0])[2], &serde_json::json!([[0], [1], [2]]));
+    for other in &answers[1..] {
+        assert_eq!(answer(other), answer(&answers[0]));
+    }
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_in_a_line() {
     let scene = Scene::new("imsuite-refused");
     let name = scene.file("net.txt", "2\n01\n1\n").display().to_string();
@@ -133,6 +151,10 @@ fn what_cannot_be_run_is_refused_in_a_line() {
         (
             "--kernel MIS --input /no/such/file",
             "/no/such/file: cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "--kernel MIS --input /dev/zero",
+            "/dev/zero: cannot be read: it has more than 16 MiB, at most so many are accepted",
         ),
         (
             &format!("--kernel MIS --input {name}"),

@@ -1,12 +1,15 @@
 //! Reads geometries: XYZ files in ångström, and the input files of ANUChem's Hartree-Fock program in bohr.
 //!
-//! XYZ: the number of atoms, a line of any text, then a line for each atom: element, x, y, z; blank lines may follow.
-//! `.inp`: a line `molecule`, the atoms as in XYZ but in bohr, a line `end`; before it may stand `units U`, how many
-//! of the file's lengths are a bohr. All other lines of `.inp` are settings of that program and are passed over.
-//! Invariant: any bytes give atoms or an error that names the line, never a panic.
+//! XYZ: the number of atoms, a line of any text (see [`header`](super::header)), then a line for each atom: element, x,
+//! y, z. Columns behind them (charges, forces) and lines behind the atoms are no part of the geometry and are passed
+//! over, but for lines that are atoms as well. `.inp`: a line `molecule`, the atoms as in XYZ but in bohr, a line
+//! `end`; before it may stand `units U`, how many of the file's lengths are a bohr, and `charge N`. All other lines of
+//! `.inp` are settings of that program and are passed over. Invariant: any bytes give atoms or an error that names the
+//! line, never a panic.
 
 use super::super::element::{ALLOWED, Element};
-use super::super::input_error::{InputError, excerpt};
+use super::super::input_error::{InputError, excerpt, number};
+use super::header::{self, Columns};
 use super::{ANGSTROM_PER_BOHR, ATOMS_MAX, Atom};
 
 /// What a line of an atom is.
@@ -15,44 +18,66 @@ const LINE: &str = "an element and three finite numbers, such as `O 0.0 0.0 0.11
 /// Largest coordinate, in the file's unit.
 const COORDINATE_MAX: f64 = 1e6;
 
-/// The atoms of an XYZ file.
-pub(super) fn xyz(source: &str, text: &str) -> Result<Vec<Atom>, InputError> {
+/// A line with its index.
+pub(super) type Line<'a> = (usize, &'a str);
+
+/// The atoms of an XYZ file; `charge` is that of the molecule.
+pub(super) fn xyz(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, InputError> {
     let mut lines = text.lines().enumerate();
     let missing = |missing: String| InputError::Truncated { source: source.to_owned(), missing };
-    let (_, first) = lines.next().ok_or_else(|| missing("the number of atoms".to_owned()))?;
-    let count = first.trim().parse::<usize>().ok().filter(|count| (1..=ATOMS_MAX).contains(count));
+    let first = lines.next().ok_or_else(|| missing("the number of atoms".to_owned()))?;
+    let count = first.1.trim().parse::<usize>().ok().filter(|count| (1..=ATOMS_MAX).contains(count));
     let allowed = format!("the number of atoms, 1 to {ATOMS_MAX}");
-    let count = count.ok_or_else(|| malformed(source, 0, first, &allowed))?;
-    lines.next().ok_or_else(|| missing("the line of text after the number of atoms".to_owned()))?;
+    let count = count.ok_or_else(|| malformed(source, first, &allowed))?;
+    let second = lines.next();
+    let second = second.ok_or_else(|| missing("the line of text after the number of atoms".to_owned()))?;
+    let columns = header::columns(source, second, charge)?;
     let mut atoms = Vec::new();
+    let mut begins_with_its_number = true;
     for number in 1..=count {
         let line = lines.next().ok_or_else(|| missing(format!("atom {number} of {count}")))?;
-        atoms.push(atom(source, line, 1.0 / ANGSTROM_PER_BOHR)?);
+        let words: Vec<&str> = line.1.split_whitespace().collect();
+        begins_with_its_number &= words.len() > 4 && words[0].parse() == Ok(number);
+        atoms.push(atom(source, line, &words, &columns)?);
     }
-    match lines.find(|(_, line)| !line.trim().is_empty()) {
-        Some((index, line)) => {
-            let allowed = format!("nothing after {count} atoms");
-            Err(malformed(source, index, line, &allowed))
+    if begins_with_its_number && columns.species == 0 && count > 1 {
+        let allowed = "an element in the first column; the atoms are numbered there";
+        return Err(malformed(source, (2, text.lines().nth(2).unwrap_or_default()), allowed));
+    }
+    let is_atom = |(_, line): &Line<'_>| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.len() > 3
+            && words[0].parse::<u32>().is_err()
+            && Element::parse(words[0]).is_some()
+            && words[1..4].iter().all(|word| number(word).is_some())
+    };
+    match lines.find(is_atom) {
+        Some(line) => {
+            let allowed = format!("no atom after the {count} that line 1 counts, and one molecule");
+            Err(malformed(source, line, &allowed))
         }
-        None => Ok(atoms),
+        None => Ok(atoms.into_iter().map(|atom| scaled(atom, 1.0 / ANGSTROM_PER_BOHR)).collect()),
     }
 }
 
-/// The atoms of an input file of ANUChem.
-pub(super) fn inp(source: &str, text: &str) -> Result<Vec<Atom>, InputError> {
+/// The atoms of an input file of ANUChem; `charge` is that of the molecule.
+pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, InputError> {
     let mut lines = text.lines().enumerate();
     let mut bohr = 1.0;
     loop {
         let missing = || "the line `molecule`".to_owned();
-        let (index, line) = lines
+        let line = lines
             .next()
             .ok_or_else(|| InputError::Truncated { source: source.to_owned(), missing: missing() })?;
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words: Vec<&str> = line.1.split_whitespace().collect();
         match words.as_slice() {
             ["molecule"] => break,
             ["units", unit] => {
-                let unit = unit.parse::<f64>().ok().filter(|unit| (1e-3..=1e3).contains(unit));
-                bohr = unit.ok_or_else(|| malformed(source, index, line, "`units` and 0.001 to 1000"))?;
+                let unit = number(unit).filter(|unit| (1e-3..=1e3).contains(unit));
+                bohr = unit.ok_or_else(|| malformed(source, line, "`units` and 0.001 to 1000"))?;
+            }
+            ["charge", own] if number(own) != Some(f64::from(charge)) => {
+                return Err(malformed(source, line, &format!("`charge {charge}`, as --charge says")));
             }
             _ => {}
         }
@@ -62,27 +87,40 @@ pub(super) fn inp(source: &str, text: &str) -> Result<Vec<Atom>, InputError> {
         if line.1.trim() == "end" && !atoms.is_empty() {
             return Ok(atoms);
         }
-        atoms.push(atom(source, line, 1.0 / bohr)?);
+        let words: Vec<&str> = line.1.split_whitespace().collect();
+        let atom = atom(source, line, &words, &Columns::default())?;
+        if words.len() > 4 {
+            return Err(malformed(source, line, LINE));
+        }
+        atoms.push(scaled(atom, 1.0 / bohr));
     }
     Err(InputError::Truncated { source: source.to_owned(), missing: "the line `end`".to_owned() })
 }
 
-/// An atom whose coordinates become bohr by `scale`.
-fn atom(source: &str, (index, line): (usize, &str), scale: f64) -> Result<Atom, InputError> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [element, coordinates @ ..] = words.as_slice() else {
-        return Err(malformed(source, index, line, LINE));
-    };
-    let element = Element::parse(element).ok_or_else(|| malformed(source, index, line, ALLOWED))?;
-    let coordinate = |word: &&str| word.parse::<f64>().ok().filter(|number| number.abs() <= COORDINATE_MAX);
+/// The atom of a line, its point in the file's unit.
+fn atom(source: &str, line: Line<'_>, words: &[&str], columns: &Columns) -> Result<Atom, InputError> {
+    let species = words.get(columns.species).ok_or_else(|| malformed(source, line, LINE))?;
+    let element = Element::of_molecule(species).ok_or_else(|| malformed(source, line, ALLOWED))?;
+    let coordinates = words.get(columns.position..columns.position + 3).unwrap_or_default();
+    let coordinate = |word: &&str| number(word).filter(|number| number.abs() <= COORDINATE_MAX);
     let numbers: Option<Vec<f64>> = coordinates.iter().map(coordinate).collect();
     match numbers.as_deref() {
-        Some(&[x, y, z]) => Ok(Atom { element, point: [x, y, z].map(|number| number * scale) }),
-        _ => Err(malformed(source, index, line, LINE)),
+        Some(&[x, y, z]) if words.len() >= columns.count => Ok(Atom { element, point: [x, y, z] }),
+        _ if columns.count > 4 => {
+            let allowed = format!("{} columns with three finite coordinates, as line 2 says", columns.count);
+            Err(malformed(source, line, &allowed))
+        }
+        _ => Err(malformed(source, line, LINE)),
     }
 }
 
-fn malformed(source: &str, index: usize, line: &str, allowed: &str) -> InputError {
+/// An atom with another unit of length.
+fn scaled(atom: Atom, scale: f64) -> Atom {
+    Atom { point: atom.point.map(|number| number * scale), ..atom }
+}
+
+/// That something else stands in a line.
+pub(super) fn malformed(source: &str, (index, line): Line<'_>, allowed: &str) -> InputError {
     let (source, found, allowed) = (source.to_owned(), excerpt(line), allowed.to_owned());
     InputError::Malformed { source, line: index + 1, found, allowed }
 }
@@ -96,44 +134,73 @@ mod tests {
 
     #[test]
     fn an_xyz_file_is_in_angstrom_and_an_inp_file_in_bohr() {
-        let water = xyz("w", WATER).unwrap();
+        let water = xyz("w", WATER, 0).unwrap();
         assert_eq!(water[1].element, water[2].element);
         assert!((water[1].point[1] - 1.430_9).abs() < 1e-4);
-        let hydrogen = inp("h", "H2\nbasis sto3g\nmolecule \nH 0 0 0\nH 1.0 0 0\nend\nscf_max 3\n").unwrap();
+        let hydrogen =
+            inp("h", "H2\nbasis sto3g\nmolecule \nH 0 0 0\nH 1.0 0 0\nend\nscf_max 3\n", 0).unwrap();
         assert_eq!(hydrogen[1].point, [1.0, 0.0, 0.0]);
     }
 
     #[test]
+    fn columns_and_lines_behind_the_geometry_change_nothing() {
+        let plain = xyz("w", "2\nx\nC 0 0 0\nO 0 0 0.0113\n", 0).unwrap();
+        let others = [
+            "2\ncharges\nC 0 0 0 -0.4 T\nO 0 0 1.13D-02 0.4 F\n",
+            "2\ngdb 1 \t0.1\nC\t0\t0\t0\t-0.5\nO\t0\t0\t1.13*^-2\t0.5\n1341.3 1341.3\nC#O\tC#O\nInChI=1S/CO/c1-2\n",
+            "2\nProperties=species:S:1:pos:R:3:forces:R:3 pbc=\"F F F\"\nC 0 0 0 1 1 1\nO 0 0 .0113 1 1 1\n",
+            "2\nProperties=id:I:1:pos:R:3:species:S:1\n1 0 0 0 C\n2 0 0 0.0113 O\n",
+        ];
+        for other in others {
+            assert_eq!(xyz("w", other, 0).unwrap(), plain, "{other}");
+        }
+    }
+
+    #[test]
     fn what_is_malformed_is_named_with_its_line_and_what_was_expected() {
-        let message = |text: &str| xyz("f.xyz", text).unwrap_err().to_string();
+        let message = |text: &str| xyz("f.xyz", text, 0).unwrap_err().to_string();
         assert_eq!(message(""), "f.xyz: the text ends early, the number of atoms is missing");
         assert_eq!(message("x\n"), "f.xyz: line 1: found `x`, expected the number of atoms, 1 to 1000");
         assert_eq!(message("2\n\nH 0 0 0\n"), "f.xyz: the text ends early, atom 2 of 2 is missing");
         assert!(message("1\n\nQ 0 0 0\n").starts_with("f.xyz: line 3: found `Q 0 0 0`, expected an element"));
-        for bad in ["H 0 0", "H 0 0 nan", "H 0 0 1e400", "H 0 0 0 0", "H 0 x 0"] {
+        for bad in ["H 0 0", "H 0 0 nan", "H 0 0 1e400", "H 0 x 0"] {
             assert!(message(&format!("1\n\n{bad}\n")).contains("and three finite numbers"), "{bad}");
         }
-        assert!(message("1\n\nH 0 0 0\nH 0 0 1\n").contains("line 4: found `H 0 0 1`, expected nothing"));
-        let message = |text: &str| inp("f.inp", text).unwrap_err().to_string();
+        assert!(
+            message("1\n\nH 0 0 0\nH 0 0 1\n")
+                .contains("line 4: found `H 0 0 1`, expected no atom after the 1 that")
+        );
+        assert!(
+            message("2\n\n1 6 0 0 0\n2 8 0 0 1.1\n")
+                .contains("line 3: found `1 6 0 0 0`, expected an element")
+        );
+        let message = |text: &str| inp("f.inp", text, 0).unwrap_err().to_string();
         assert!(message("H2\n").contains("the line `molecule` is missing"));
         assert!(message("molecule\nH 0 0 0\n").contains("the line `end` is missing"));
         assert!(message("molecule\nend\n").contains("line 2: found `end`, expected an element"));
+        assert!(
+            message("charge 1\nmolecule\n").contains("line 1: found `charge 1`, expected `charge 0`, as")
+        );
+        assert!(
+            message("molecule\nH 0 0 0 1\nend\n")
+                .contains("line 2: found `H 0 0 0 1`, expected an element and")
+        );
         assert!(message("units 0\nmolecule\n").contains("line 1: found `units 0`, expected `units` and"));
     }
 
     proptest! {
         #[test]
         fn any_text_gives_atoms_or_an_error(text in "[ -~\n\t]{0,200}", number in 0_usize..4) {
-            let _ = (xyz("f", &text), inp("f", &text));
-            let _ = xyz("f", &format!("{number}\n\n{text}"));
-            let _ = inp("f", &format!("molecule\n{text}\nend"));
+            let _ = (xyz("f", &text, 0), inp("f", &text, 0));
+            let _ = xyz("f", &format!("{number}\n\n{text}"), 0);
+            let _ = inp("f", &format!("molecule\n{text}\nend"), 0);
         }
 
         #[test]
         fn a_damaged_file_gives_atoms_or_an_error(at in 0..WATER.len(), byte in any::<u8>()) {
             let mut bytes = WATER.as_bytes().to_vec();
             bytes[at] = byte;
-            let _ = xyz("f", &String::from_utf8_lossy(&bytes));
+            let _ = xyz("f", &String::from_utf8_lossy(&bytes), 0);
         }
     }
 }

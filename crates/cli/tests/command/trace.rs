@@ -133,9 +133,12 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
     for (name, bytes) in [("none", &b"{}"[..]), ("empty", b""), ("cut", &whole[..whole.len() / 2])] {
         std::fs::write(scene.path(name), bytes).unwrap();
     }
+    std::fs::File::create(scene.path("sparse")).and_then(|file| file.set_len(8 << 30)).unwrap();
     for (name, cause) in [
         ("none", "it is none: it holds something else than packets of Perfetto"),
         ("empty", "it is none: it does not say of which run of Isles it is"),
+        ("sparse", "it is none: "),
+        ("/dev/zero", "it is none: "),
         ("cut", "it is cut off after "),
         ("absent", "No such file or directory"),
     ] {

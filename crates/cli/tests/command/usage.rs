@@ -594,7 +594,7 @@ const FAULTS: &[Fault] = &[
         name: "binary",
         bytes: b"\x00\x01\x02\x03",
         weights: "ignore",
-        says: &["unknown format; known are edge list, Matrix Market"],
+        says: &["unknown format; known are edge list, CSV, Matrix Market"],
     },
     Fault {
         name: "cut.gt",
