@@ -158,6 +158,15 @@ pub struct LinkSample {
     pub busy_ps: u64,
 }
 
+/// What the whole of a modelled chip has drawn since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnergySample {
+    /// Nanojoules, with those of the cores.
+    pub nanojoules: u64,
+    /// The modelled time until which that is so, in nanoseconds; also of the energy of the cores.
+    pub until_ns: u64,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
@@ -229,6 +238,8 @@ pub struct Sample {
     pub time_ms: u64,
     /// Nanoseconds of modelled time, on a chip.
     pub model_ns: u64,
+    /// Energy of the chip.
+    pub energy: EnergySample,
     /// Whether it has ended.
     pub end: RunEnd,
     /// How far the program says it is.

@@ -3,7 +3,8 @@
 use crate::draw;
 use crate::screen::{KeyOutcome, Pane, Screen};
 use isles_telemetry::{
-    CounterId, DeathCause, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription, RunEnd, Sample,
+    CounterId, DeathCause, EnergySample, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription,
+    RunEnd, Sample,
 };
 use isles_view::{Snapshot, SnapshotBuilder};
 use ratatui::Terminal;
@@ -175,7 +176,8 @@ fn a_chip_has_clocks_and_watts_and_the_end_of_a_run_is_said() {
     scene.look(1, |_| ());
     scene.look(2, |sample| {
         sample.places[0].values[CounterId::ClockKilohertz.index()] = 533_000;
-        sample.places[0].values[CounterId::Microwatts.index()] = 1_230_000;
+        sample.energy = EnergySample { nanojoules: 9_000_000, until_ns: 1_000_000 };
+        sample.places[0].values[CounterId::Energy.index()] = 1_230_000;
         sample.end = RunEnd::Ended;
     });
     let picture = scene.picture();

@@ -5,8 +5,8 @@
 
 use super::warnings::Watcher;
 use super::{
-    Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition, ProgressView,
-    RunState, Snapshot,
+    Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition, PowerView,
+    ProgressView, RunState, Snapshot,
 };
 use isles_telemetry::CounterId;
 use isles_telemetry::RunDescription;
@@ -19,6 +19,8 @@ pub struct SnapshotBuilder {
     has_mesh: bool,
     before: Sample,
     busy: Vec<f64>,
+    /// Power of each core and, behind them, of the chip.
+    watts: Vec<f64>,
     links: Vec<LinkLoad>,
     watcher: Watcher,
     seq: u64,
@@ -32,6 +34,7 @@ impl SnapshotBuilder {
             has_mesh: description.mesh.is_some(),
             before: Sample::default(),
             busy: vec![0.0; description.places as usize],
+            watts: vec![0.0; description.places as usize + 1],
             links: Vec::new(),
             watcher: Watcher::default(),
             seq: 0,
@@ -43,6 +46,7 @@ impl SnapshotBuilder {
         self.seq += 1;
         self.update_shares(&sample);
         self.update_links(&sample);
+        self.update_power(&sample);
         let state = match (sample.end, lost) {
             (RunEnd::Running, Some(_)) => RunState::Unknown,
             (RunEnd::Running, None) => RunState::Running,
@@ -67,6 +71,11 @@ impl SnapshotBuilder {
             reason: lost.filter(|_| state == RunState::Unknown).map(str::to_owned),
             missed: 0,
             places: self.columns(&sample, state),
+            power: self.knows_power(&sample).then(|| PowerView {
+                watt: self.watts.last().copied().unwrap_or_default(),
+                joule: sample.energy.nanojoules as f64 / 1e9,
+                until_ms: sample.energy.until_ns as f64 / 1e6,
+            }),
             links: self.has_mesh.then(|| self.links.clone()),
             pairs,
             pairs_rest,
@@ -117,6 +126,27 @@ impl SnapshotBuilder {
         self.links = loads.collect();
     }
 
+    /// Whether the power of the machine is known; at the start of a chip that is hoped.
+    fn knows_power(&self, sample: &Sample) -> bool {
+        self.is_modelled && (sample.energy.until_ns > 0 || sample.model_ns == 0)
+    }
+
+    /// What each core and the chip have drawn since the sample before, by the modelled time that has passed; where none
+    /// has, the power stays.
+    fn update_power(&mut self, sample: &Sample) {
+        let passed_ns = sample.energy.until_ns.saturating_sub(self.before.energy.until_ns);
+        if passed_ns == 0 {
+            return;
+        }
+        let silent = PlaceSample::default();
+        let cores = sample.places.iter().enumerate().map(|(index, place)| {
+            let before = self.before.places.get(index).unwrap_or(&silent);
+            place.value(CounterId::Energy).saturating_sub(before.value(CounterId::Energy))
+        });
+        let chip = sample.energy.nanojoules.saturating_sub(self.before.energy.nanojoules);
+        self.watts = cores.chain([chip]).map(|nanojoules| nanojoules as f64 / passed_ns as f64).collect();
+    }
+
     fn columns(&self, sample: &Sample, state: RunState) -> PlaceColumns {
         let places = &sample.places;
         let column =
@@ -146,7 +176,8 @@ impl SnapshotBuilder {
             memory_bytes: column(CounterId::MemoryBytes),
             clock_mhz: scaled(CounterId::ClockKilohertz, 1e3),
             volt: scaled(CounterId::Microvolts, 1e6),
-            watt: scaled(CounterId::Microwatts, 1e6),
+            watt: self.knows_power(sample).then(|| self.watts[..places.len()].to_vec()),
+            joule: scaled(CounterId::Energy, 1e9).filter(|_| self.knows_power(sample)),
         }
     }
 

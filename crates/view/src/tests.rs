@@ -4,7 +4,7 @@ use super::*;
 use isles_telemetry::CounterId;
 use isles_telemetry::MeshDescription;
 use isles_telemetry::{
-    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
+    DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
 };
 use isles_telemetry::{LogReader, LogWriter};
 
@@ -95,6 +95,71 @@ fn a_chip_has_clocks_links_and_modelled_time() {
     assert_eq!(shown.links.unwrap(), [LinkLoad { from: 0, to: 1, load: 0.5 }]);
     let still = builder.build(second, None);
     assert_eq!(still.links.unwrap()[0].load, 0.5, "no modelled time has passed");
+}
+
+/// A sample of a chip whose two cores have drawn so much, and all else besides twice the first.
+fn drawn(time_ms: u64, until_ns: u64, cores: [u64; 2]) -> Sample {
+    let mut sample = Sample { model_ns: until_ns, ..sample(time_ms) };
+    sample.energy = EnergySample { until_ns, nanojoules: 3 * cores[0] + cores[1] };
+    for (place, energy) in cores.into_iter().enumerate() {
+        set(&mut sample, place, CounterId::Energy, energy);
+    }
+    sample
+}
+
+/// The sum of a power over modelled time, in joules.
+fn integral(history: &History, watts: &[f64]) -> f64 {
+    let starts = std::iter::once(&0.0).chain(&history.model_ms);
+    let passed = history.model_ms.iter().zip(starts).map(|(end, start)| (end - start) / 1e3);
+    passed.zip(watts).map(|(seconds, watt)| seconds * watt).sum()
+}
+
+#[test]
+fn power_is_the_energy_of_the_modelled_time_that_has_passed() {
+    let mut builder = SnapshotBuilder::new(&description("chip:scc"));
+    let first = builder.build(drawn(0, 0, [0, 0]), None);
+    assert_eq!(first.power, Some(PowerView::default()));
+    let second = builder.build(drawn(500, 1_000, [2_000, 500]), None);
+    assert_eq!(second.places.watt.as_deref(), Some(&[2.0, 0.5][..]));
+    assert_eq!(second.power, Some(PowerView { watt: 6.5, joule: 6.5e-6, until_ms: 1e-3 }));
+    let still = builder.build(drawn(1_000, 1_000, [2_000, 500]), None);
+    assert_eq!(still.power.unwrap().watt, 6.5, "no modelled time has passed");
+    let third = builder.build(drawn(1_500, 1_000_000, [2_000, 999_500]), None);
+    assert_eq!(third.places.watt.unwrap(), [0.0, 1.0]);
+    // A chip whose power nobody has published.
+    let unknown = builder.build(Sample { model_ns: 1, ..sample(2_000) }, None);
+    assert_eq!((unknown.power, unknown.places.watt, unknown.places.joule), (None, None, None));
+}
+
+#[test]
+fn a_history_of_power_sums_up_to_the_energy_however_few_of_its_snapshots_are_kept() {
+    let description = description("chip:scc");
+    let mut builder = SnapshotBuilder::new(&description);
+    let mut ring = HistoryRing::new(2);
+    // Looks of the host are even, modelled time passes by leaps, and the power is high where nothing is kept.
+    let samples: Vec<Sample> = (0..40_u64)
+        .map(|look| {
+            let until = look * look * 1_000_000;
+            drawn(look * 300, until, [until / 2 + (look % 3) * 300_000, until])
+        })
+        .chain([Sample { end: RunEnd::Ended, ..drawn(11_750, 1_600_000_000, [900_000_000, 1_600_000_000]) }])
+        .collect();
+    for sample in &samples {
+        ring.push(&builder.build(sample.clone(), None));
+    }
+    let path = std::env::temp_dir().join(format!("isles-view-power-{}", std::process::id()));
+    let mut log = LogWriter::create(&path, &description).unwrap();
+    samples.iter().for_each(|sample| log.append(sample).unwrap());
+    log.finish(RunEnd::Ended, None).unwrap();
+    let run = ReplayedRun::of(LogReader::open(&path).unwrap());
+    std::fs::remove_file(path).unwrap();
+    let series = Series::of_name("watt").unwrap();
+    for history in [ring.query(&[0], series, 0, u64::MAX), run.history(&[0], series, 0, u64::MAX)] {
+        let core: Vec<f64> = history.series[&0].iter().map(|watt| watt.unwrap()).collect();
+        assert!((integral(&history, &core) - 0.9).abs() < 1e-9, "{history:?}");
+        assert!((integral(&history, &history.chip_watt) - 4.3).abs() < 1e-9, "{history:?}");
+        assert_eq!(history.model_ms.last(), Some(&1_600.0));
+    }
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Runs that are recorded: what lies in the run directory, what an observer sees, and what is refused.
 
+use isles_chip::Chip;
+use isles_chip::energy::{Load, OperatingPoint};
+use isles_chip::quantity::{Microvolts, Rate};
 use isles_telemetry::{
     COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, ProgressSample, RunDirectory, RunEnd, Sample,
 };
@@ -275,5 +278,62 @@ fn the_table_of_counters_is_printed() {
         let line =
             told.lines().find(|line| line.split(' ').next() == Some(counter.name)).expect(counter.name);
         assert!(line.contains(counter.unit) && line.ends_with(counter.description));
+    }
+}
+
+/// The most that an SCC can draw, and one of its cores: all cores compute at the highest of its presets, by the model
+/// that a run reckons with.
+fn highest_power() -> [f64; 2] {
+    let chip = Chip::find("scc").unwrap();
+    let model = &chip.power_models()[0];
+    let point = OperatingPoint { rate: Rate::new(1_600_000_000, 2).unwrap(), voltage: Microvolts(1_162_500) };
+    [model.chip(48, Load::Compute, point).watts(), model.core(Load::Compute, point).watts()]
+}
+
+#[test]
+fn the_power_of_a_recorded_run_is_its_energy_and_never_more_than_the_chip_can_draw() {
+    let scratch = Scratch::new("power");
+    let applications: [&[&str]; 5] = [
+        &["uts", "--tree", "T1", "--depth", "8"],
+        &["pi", "--points", "300000"],
+        &["bc", "--graph", "karate", "--balance", "dynamic"],
+        &["ga", "--islands", "3", "--generations-max", "20"],
+        &["hf", "--molecule", "h2"],
+    ];
+    let settings: [&[&str]; 4] = [
+        &["--places", "48"],
+        &["--places", "5"],
+        &["--places", "8", "--governor", "on-demand"],
+        &["--places", "12", "--preset", "800/1600/1066"],
+    ];
+    let most = highest_power();
+    let runs = applications.iter().flat_map(|application| settings.map(|setting| (*application, setting)));
+    for (number, (application, setting)) in runs.enumerate() {
+        let directory = format!("run{number}");
+        let files = ["--machine", "chip:scc", "--record", &directory, "--summary", "summary.json"];
+        let output = scratch.run(&[&["run"], application, setting, &files].concat());
+        assert!(output.status.success(), "{application:?} {setting:?}: {}", text(&output.stderr));
+        let summary = std::fs::read_to_string(scratch.path("summary.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        let energy = summary["energy"]["models"][0]["total_j"].as_f64().unwrap();
+        let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+        let mut before = Sample::default();
+        let mut sum = 0.0;
+        run.visit(0, run.len(), |sample| {
+            let passed = sample.energy.until_ns - before.energy.until_ns;
+            let drawn = sample.energy.nanojoules - before.energy.nanojoules;
+            sum += drawn as f64 / 1e9;
+            let said = format!("{application:?} {setting:?}: {drawn} nJ in {passed} ns");
+            // Energies are cut to a nanojoule.
+            assert!(drawn as f64 <= most[0] * passed as f64 + 1.0, "{said}");
+            for (number, place) in sample.places.iter().enumerate() {
+                let value = place.value(CounterId::Energy);
+                let drawn =
+                    value - before.places.get(number).map_or(0, |before| before.value(CounterId::Energy));
+                assert!(drawn as f64 <= most[1] * passed as f64 + 1.0, "{said}, {drawn} at place {number}");
+            }
+            before = sample.clone();
+        });
+        assert!((sum / energy - 1.0).abs() < 1e-3, "{application:?} {setting:?}: {sum} of {energy} J");
     }
 }

@@ -4,14 +4,16 @@
 //! place.
 
 use super::{
-    FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout, STATE_WORDS,
-    UNIT_BYTES, VERSION, WAITS, group_words, head,
+    ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout,
+    STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
 };
 use crate::counter::names_hash;
 use crate::page::group;
 use crate::page::output::{self, RingWriter};
 use crate::page::sync::{AtomicU64, Ordering};
-use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputStream, RunEnd};
+use crate::sample::{
+    CounterValues, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputStream, RunEnd,
+};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -71,6 +73,12 @@ impl HeadWriter {
         }
         self.set(head::LINKS_USED, kept.len() as u64);
         self.set(head::MODEL, model_ns);
+    }
+
+    /// Says what the whole chip has drawn.
+    pub fn energy(&self, energy: EnergySample) {
+        let group = &self.words.words()[head::ENERGY..=head::ENERGY + ENERGY_VALUES];
+        group::write(group, &[energy.until_ns, energy.nanojoules]);
     }
 
     /// Says why a place is dead. Any place may say so; the last word counts.
