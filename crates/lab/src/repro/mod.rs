@@ -30,6 +30,9 @@ pub struct ReproArguments {
     names: Vec<String>,
     #[command(flatten)]
     request: RequestArguments,
+    /// All experiments, those too that run only by name
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
     /// Names the experiments and runs none
     #[arg(long)]
     list: bool,
@@ -132,7 +135,7 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
     if arguments.list {
         return console::print(list()).map_err(Failure::stdout);
     }
-    let chosen = chosen(&arguments.names)?;
+    let chosen = if arguments.all { EXPERIMENTS.iter().collect() } else { chosen(&arguments.names)? };
     let request = arguments.request.read(&arguments.names)?;
     let files = files(arguments)?;
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
@@ -142,7 +145,8 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
         let own = |outcome: &&mut ExperimentOutcome| outcome.experiment.name == collective::BROADCAST.name;
         outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
     }
-    let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
+    let left_out = left_out(&arguments.names).filter(|_| !arguments.all);
+    let text = row::text(&outcomes, left_out.as_deref());
     console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout)?;
     for (destination, format) in files.texts {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;

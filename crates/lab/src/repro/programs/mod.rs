@@ -5,6 +5,7 @@
 //! itself; what a row says is the time or the energy of a run.
 
 pub mod at_opt;
+mod at_opt_places;
 pub mod betweenness;
 pub mod ga;
 pub mod hartree_fock;
