@@ -2,8 +2,8 @@
 //!
 //! At self-consistency the energy has no slope; it is a minimum if its second derivatives over all rotations of
 //! occupied into other real orbitals have no negative eigenvalue (R. Seeger, J. A. Pople, J. Chem. Phys. 66, 3045
-//! (1977)). The lowest is found as E. R. Davidson does (J. Comput. Phys. 17, 87 (1975)); each step takes the two-electron
-//! part of one density. The first rotation has a part in every direction, so that no symmetry hides an
+//! (1977)). The lowest is found as E. R. Davidson does (J. Comput. Phys. 17, 87 (1975)); each step takes the
+//! two-electron part of one density. The first rotation has a part in every direction, so that no symmetry hides an
 //! eigenvalue. Invariant: a found eigenvalue is never below the lowest.
 
 use super::super::matrix::Matrix;
