@@ -2,8 +2,8 @@
 //!
 //! For the first, each element of the molecule is computed alone, in the same functions, with the electrons of its
 //! ground state spread evenly over the orbitals of a shell, so that the atom is a sphere (J. H. Van Lenthe et al., J.
-//! Comput. Chem. 27, 926 (2006)). The molecule's density is the sum; its charge is left to the iterations. Invariant: the
-//! density of an atom is made of orbitals, no number of which belongs to a direction.
+//! Comput. Chem. 27, 926 (2006)). The molecule's density is the sum; its charge is left to the iterations. Invariant:
+//! the density of an atom is made of orbitals, no number of which belongs to a direction.
 
 use super::super::basis::shell::Shell;
 use super::super::fock::{self, FockBuilder, Functions, WorkUnit, units};
