@@ -184,6 +184,47 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
 }
 
 #[test]
+fn a_stretched_bond_converges_and_either_guess_leads_to_one_energy() {
+    let scene = Scene::new("hf-stretched");
+    let molecule = scene.file("hf.xyz", "2\n2.5 angstrom\nH 0 0 0\nF 0 0 2.5\n").display().to_string();
+    // PySCF 2.14: 10 or 11 iterations from each of four guesses.
+    for (set, expected) in [("3-21g", -99.136_287_162_3), ("6-31g*", -99.671_353_529_9)] {
+        for guess in ["atoms", "core"] {
+            let arguments =
+                ["--molecule", &molecule, "--basis", set, "--guess", guess, "--machine", "threads"];
+            let found = document(&arguments);
+            assert!((found["energy"].as_f64().unwrap() - expected).abs() < 1e-9, "{set} {guess}: {found}");
+            let iterations = found["iterations"].as_array().unwrap().len();
+            assert!(iterations < 16, "{set} {guess}: {iterations} iterations");
+        }
+    }
+}
+
+#[test]
+fn a_run_says_whether_a_lower_energy_is_near_and_goes_there_if_it_is_asked_to() {
+    let scene = Scene::new("hf-stable");
+    let square = scene.file("square.xyz", "4\n\nH 0 0 0\nH 1 0 0\nH 1 1 0\nH 0 1 0\n").display().to_string();
+    let run = |flags: &[&str]| {
+        let arguments = ["--molecule", &square, "--basis", "6-31g*", "--places", "2"];
+        scene.run(&[&arguments, flags].concat())
+    };
+    // PySCF 2.14 from its own guess, and after it has followed its check of internal stability.
+    let plain = run(&[]);
+    assert!(plain.stdout.contains("\nenergy     -1.8837662821 hartree"), "{plain:?}");
+    assert!(
+        plain.stdout.contains("\nstability  it is no minimum: a lower energy is near (curvature -0.06"),
+        "{plain:?}"
+    );
+    assert!(plain.stdout.contains("; --stable goes on to a stable one\n"), "{plain:?}");
+    let stable = run(&["--stable"]);
+    assert!(stable.stdout.contains("\nenergy     -1.9144315918 hartree"), "{stable:?}");
+    assert!(stable.stdout.contains("\nstability  it is a minimum (least curvature 0.06"), "{stable:?}");
+    // On a modelled chip the check would be part of the prediction.
+    let chip = document(&["--molecule", &square, "--places", "2", "--machine", "chip:scc"]);
+    assert!(chip["stability"].is_null(), "{chip}");
+}
+
+#[test]
 fn a_calculation_that_does_not_converge_fails_with_its_last_energies() {
     let scene = Scene::new("hf-unconverged");
     let ended = scene.run(&["--max-iterations", "3", "--places", "2"]);
