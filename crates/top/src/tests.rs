@@ -149,6 +149,8 @@ fn panes_show_finishes_messages_warnings_and_keys() {
             ..OpenFinish::default()
         };
         sample.finishes = vec![outer, inner];
+        // Nothing happens.
+        sample.places.iter_mut().for_each(|place| place.values[CounterId::Tasks.index()] = 0);
         sample.pairs = vec![PairCount { from: 0, to: 1, messages: 12, bytes: 345 }];
     };
     scene.look(1, change);
