@@ -68,13 +68,16 @@ fn states_are_those_that_are_known() {
 #[test]
 fn progress_is_shown_once_there_are_steps_and_never_more_than_all() {
     let mut builder = SnapshotBuilder::new(&description("processes"));
-    let mut shown = |done, total| {
-        let progress = ProgressSample { done, total, unit: "sources".to_owned() };
+    let mut shown = |done, total, grows| {
+        let progress = ProgressSample { done, total, grows, unit: "sources".to_owned() };
         builder.build(Sample { progress, ..sample(1000) }, None).progress
     };
-    assert_eq!(shown(3, 0), None);
-    let told = |done| Some(ProgressView { label: "sources".to_owned(), done, total: 8 });
-    assert_eq!((shown(3, 8), shown(9, 8)), (told(3), told(8)));
+    let told = |done, total, grows| Some(ProgressView { label: "sources".to_owned(), done, total, grows });
+    assert_eq!(shown(0, 0, false), None);
+    assert_eq!((shown(3, 8, false), shown(9, 8, false)), (told(3, 8, false), told(8, 8, false)));
+    assert_eq!(shown(3, 8, true), told(3, 8, true));
+    assert_eq!(shown(9, 8, true), told(9, 8, true), "there will be more");
+    assert_eq!(shown(3, 0, false), told(3, 0, true), "nobody knows how many there are");
 }
 
 #[test]
