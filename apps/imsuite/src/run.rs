@@ -160,6 +160,7 @@ impl Application for ImSuite {
     async fn compute(input: ImSuiteInput, dealer: Dealer) -> isles::Result<(ImSuiteFound, WorkDone)> {
         let ImSuiteInput { ship, network, .. } = input;
         let units = dealer.units(0, Balance::Static).await?;
+        let _steps = dealer.open_steps();
         let KernelOutcome { answers, counts, done } = kernels::run(&network, ship, &units).await?;
         let (rounds, node_messages, calls) = (counts.rounds, counts.messages, counts.calls);
         Ok((ImSuiteFound { rounds, node_messages, calls, answers, network }, done))

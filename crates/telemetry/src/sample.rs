@@ -220,13 +220,15 @@ pub struct OutputLine {
     pub text: String,
 }
 
-/// How far a program says it is; nothing is said if there are no steps.
+/// How far a program says it is; nothing is said if there are no steps and none is done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSample {
     /// Steps that all places have done.
     pub done: u64,
     /// Steps that there are, as far as is known by now.
     pub total: u64,
+    /// Whether there will be more, or have become more since the first was done.
+    pub grows: bool,
     /// What the steps are, in the plural.
     pub unit: String,
 }

@@ -90,7 +90,8 @@ fn how_far_the_program_is_stands_in_the_head_if_it_says_so() {
     scene.look(1, |_| ());
     assert!(scene.picture().contains("busy 5 % "), "{}", scene.picture());
     scene.look(2, |sample| {
-        sample.progress = ProgressSample { done: 12, total: 34, unit: "sour\u{1b}ces".to_owned() };
+        sample.progress =
+            ProgressSample { done: 12, total: 34, grows: false, unit: "sour\u{1b}ces".to_owned() };
     });
     assert!(scene.picture().contains("busy 5 %, 12 of 34 sources "), "{}", scene.picture());
 }
@@ -149,6 +150,8 @@ fn panes_show_finishes_messages_warnings_and_keys() {
             ..OpenFinish::default()
         };
         sample.finishes = vec![outer, inner];
+        // Nothing happens.
+        sample.places.iter_mut().for_each(|place| place.values[CounterId::Tasks.index()] = 0);
         sample.pairs = vec![PairCount { from: 0, to: 1, messages: 12, bytes: 345 }];
     };
     scene.look(1, change);

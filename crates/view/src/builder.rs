@@ -10,7 +10,7 @@ use super::{
 };
 use isles_telemetry::CounterId;
 use isles_telemetry::RunDescription;
-use isles_telemetry::{Liveness, OpenFinish, PlaceSample, RunEnd, Sample};
+use isles_telemetry::{Liveness, OpenFinish, PlaceSample, ProgressSample, RunEnd, Sample};
 
 /// Makes a snapshot of each sample, in their order.
 #[derive(Debug)]
@@ -57,12 +57,7 @@ impl SnapshotBuilder {
         let warnings =
             if state == RunState::Running { self.watcher.look(&sample, &finishes) } else { Vec::new() };
         let (pairs, pairs_rest) = pairs(&sample);
-        let progress = (sample.progress.total > 0).then(|| ProgressView {
-            label: sample.progress.unit.clone(),
-            // What a dead place had done may be done again.
-            done: sample.progress.done.min(sample.progress.total),
-            total: sample.progress.total,
-        });
+        let progress = progress(&sample);
         let snapshot = Snapshot {
             seq: self.seq,
             time_ms: sample.time_ms,
@@ -211,6 +206,19 @@ fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
         (None, Liveness::Idle, _) if has_waiting => PlaceCondition::Waiting,
         (None, Liveness::Idle, _) => PlaceCondition::Idle,
     }
+}
+
+/// How far the program says it is, if it says anything.
+fn progress(sample: &Sample) -> Option<ProgressView> {
+    let ProgressSample { done, total, grows, unit } = &sample.progress;
+    let is_whole = *total > 0 && !grows;
+    (done + total > 0).then(|| ProgressView {
+        label: unit.clone(),
+        // What a dead place had done may be done again.
+        done: if is_whole { *done.min(total) } else { *done },
+        total: *total,
+        grows: !is_whole,
+    })
 }
 
 /// The pairs with the most messages, and the sum of all others.

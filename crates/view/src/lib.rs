@@ -171,8 +171,10 @@ pub struct ProgressView {
     pub label: String,
     /// How many are done.
     pub done: u64,
-    /// How many there are.
+    /// How many there are, as far as is known; 0 if nobody knows.
     pub total: u64,
+    /// Whether that is no whole, so that nothing follows from it: there will be more, or there have become more.
+    pub grows: bool,
 }
 
 /// What was not seen.

@@ -75,6 +75,9 @@ export const WAITS_TOLD = 4;
 
 export interface Warning { kind: string; place: number; text: string; since_ms: number }
 
+/** `grows`: the total is no whole, and nothing follows from it; it is 0 where nobody knows any. */
+export interface Progress { label: string; done: number; total: number; grows?: boolean }
+
 export interface Snapshot {
     seq: number;
     time_ms: number;
@@ -89,7 +92,7 @@ export interface Snapshot {
     pairs_rest: Rest;
     finishes: Finish[];
     warnings: Warning[];
-    progress: { label: string; done: number; total: number } | null;
+    progress: Progress | null;
     dropped: { events: number; samples: number };
 }
 

@@ -116,8 +116,9 @@ export class App extends Element implements Shell {
         </dl>`;
     }
 
-    private progress({ label, done, total }: NonNullable<Snapshot["progress"]>): TemplateResult {
+    private progress({ label, done, total, grows }: NonNullable<Snapshot["progress"]>): TemplateResult {
         const name = plain(label) || "Progress";
+        if (grows) return figure(name, count(done), "so far");
         return figure(name, html`<progress class="progress" aria-label=${name} max=${total} .value=${done}></progress>
             ${percent(done / Math.max(1, total))}`, `${count(done)} of ${count(total)}`);
     }

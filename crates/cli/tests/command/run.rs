@@ -208,6 +208,25 @@ fn progress_is_told_in_plain_lines_where_there_is_no_terminal() {
 }
 
 #[test]
+fn a_run_of_which_nobody_knows_how_long_it_is_says_that_it_is_alive_and_foretells_nothing() {
+    for (line, unit) in [
+        ("run uts --tree T1 --depth 30 --places 2 --machine processes", " nodes at the first place so far, "),
+        ("run uts --tree T1 --depth 30 --machine chip:scc", " nodes so far, "),
+        ("run nqueens --n 18 --places 2 --machine threads", " queens at the first place so far, "),
+        ("run nqueens --n 18 --places 2 --machine threads --record run", " queens so far, "),
+        ("run hf --molecule benzene --basis 6-31g* --places 2", " units so far, "),
+    ] {
+        let scene = Scene::new("alive");
+        let running = Running::start(scene.isles(&words(line)));
+        let told = running.until_line("that it is alive", |told| told.contains(unit));
+        assert!(!told.contains("left") && told.ends_with("/s\n"), "{line}: {told:?}");
+        kill(running.child.id() as i32);
+        running.finish();
+        scene.until_all_ended();
+    }
+}
+
+#[test]
 fn a_run_with_reports_prints_them_on_standard_error() {
     let scene = Scene::new("report");
     let mut command = scene.isles(&words("run bc --graph karate --places 2 --json - --csv /dev/null"));

@@ -146,13 +146,41 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
             let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
             let (done, rest) = told.split_once(',')?;
             assert!(rest.starts_with("\"total\":"), "{rest}");
-            let total: u64 = rest["\"total\":".len()..].split('}').next()?.parse().ok()?;
+            let total: u64 = rest["\"total\":".len()..].split([',', '}']).next()?.parse().ok()?;
             done.parse::<u64>().ok().filter(|done| 0 < *done && *done < total)
         });
         assert!(done.is_some(), "{machine}: nothing between the first source and the last is shown");
         child.kill().unwrap();
         child.wait().unwrap();
     }
+}
+
+#[test]
+fn the_terminal_tells_the_count_of_the_page() {
+    with_server();
+    let scratch = Scratch::new("count");
+    // On a chip the first place may be far ahead of the others.
+    let words = ["run", "bc", "--rmat", "large", "--places", "8", "--machine", "chip:scc", "--ui"];
+    let mut child = scratch.isles(&words).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
+    let mut page = snapshots(&known).filter_map(|snapshot| {
+        let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
+        told.split(',').next()?.parse::<u64>().ok()
+    });
+    let said = |line: &String| line.split_once(" of 32768 sources")?.0.parse::<u64>().ok();
+    let before = page.next().expect("a snapshot");
+    let told = errors.find_map(|line| said(&line)).expect("a line of progress");
+    // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
+    let after = page.find(|done| *done >= told).expect("the page comes to where the terminal was");
+    assert!((before..=after).contains(&told), "{before} {told} {after}");
+    let next = page.next().expect("a snapshot");
+    assert!(
+        after - told <= 2 * (next - before) + 100,
+        "{before}, then {told} told, {after} and {next} shown"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

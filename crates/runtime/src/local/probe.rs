@@ -171,6 +171,19 @@ impl Local {
         }
     }
 
+    /// The program will have more steps than it knows of.
+    pub(crate) fn note_more_to_come(&self) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().expect_more();
+        }
+    }
+
+    /// What those who observe the run see of its steps.
+    pub(crate) fn observed_steps(&self) -> Option<(u64, u64, bool)> {
+        let seen = self.probe.get()?.writer.borrow().progress();
+        Some((seen.done, seen.total, seen.grows))
+    }
+
     /// The place has done some of them.
     #[inline]
     pub(crate) fn note_done(&self, steps: u64) {

@@ -53,6 +53,7 @@ mod head {
     pub const END: usize = 9;
     pub const LINKS_USED: usize = 10;
     pub const MODEL: usize = 11;
+    pub const GROWS: usize = 12;
     pub const UNIT: usize = 16;
     /// A group: until when the energy of the chip is known, and the energy.
     pub const ENERGY: usize = 24;

@@ -156,6 +156,7 @@ impl PagesReader {
             progress: ProgressSample {
                 done: self.progress[0],
                 total: self.progress[1],
+                grows: words[head::GROWS] != 0,
                 unit: text(&words[head::UNIT..head::UNIT + UNIT_BYTES / 8]),
             },
             missed: self.missed,
