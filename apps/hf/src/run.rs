@@ -38,6 +38,10 @@ pub struct HartreeFock {
     #[arg(long, value_name = "NAME|FILE", default_value = "h2o")]
     molecule: String,
 
+    /// Which molecule of an .xyz file with several, from 1
+    #[arg(long, value_name = "N")]
+    frame: Option<usize>,
+
     /// A basis set: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian
     #[arg(long, value_name = "NAME|FILE", default_value = "sto-3g")]
     basis: String,
@@ -103,7 +107,7 @@ impl Application for HartreeFock {
 
     fn open(&self, _: u32) -> Result<HfInput, Failure> {
         let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
-        let molecule = molecule::open(&self.molecule, self.charge).map_err(usage)?;
+        let molecule = molecule::open_frame(&self.molecule, self.charge, self.frame).map_err(usage)?;
         let basis = basis::open(&self.basis, &molecule.elements()).map_err(usage)?;
         let is_cartesian = self.cartesian || basis.is_cartesian;
         let shells = basis::shell::shells(&molecule, &basis, is_cartesian).map_err(usage)?;
@@ -210,6 +214,8 @@ pub struct HfInput {
     molecule: String,
     basis: String,
     charge: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<usize>,
     cartesian: bool,
     atoms: usize,
     electrons: usize,
@@ -236,6 +242,7 @@ impl HfInput {
             molecule: nuclei.name.clone(),
             basis: arguments.basis.to_ascii_lowercase(),
             charge: nuclei.charge,
+            frame: arguments.frame,
             cartesian: all_functions.is_cartesian,
             atoms: nuclei.atoms.len(),
             electrons: nuclei.electrons(),

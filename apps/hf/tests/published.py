@@ -3,8 +3,8 @@
 Usage: python3 apps/hf/tests/published.py PROGRAM     (needs pyscf 2.14, basis_set_exchange 0.12 and ase 3.29)
 
 PROGRAM is `isles-hf`. Basis sets are whole files of the Basis Set Exchange with all elements, in three forms; XYZ files
-are collections of ASE, as ASE writes them, plain and extended. Each energy must be PySCF's to 1e-8
-hartree, and what must be refused is refused in one line. Exit code 0: all right; 1: a difference.
+are whole collections of ASE in one file each, as ASE writes them, plain and extended. Each energy must be PySCF's to
+1e-8 hartree, and what must be refused is refused in one line. Exit code 0: all right; 1: a difference.
 """
 
 import json
@@ -30,9 +30,9 @@ MOLECULES = ["H2O", "H2", "HCl"]
 REFUSED = {("cc-pVTZ", "H2O"), ("cc-pVTZ", "HCl"), ("def2-TZVP", "H2O"), ("def2-TZVP", "HCl"), ("LANL2DZ", "HCl")}
 
 
-def run(program, path, basis, charge=0):
+def run(program, path, basis, *more):
     """What the program makes of two files: its JSON, or its line of refusal."""
-    flags = ["--machine", "threads", "--places", "1", "--json", "-", "--csv", "/dev/null", "--charge", str(charge)]
+    flags = ["--machine", "threads", "--places", "1", "--json", "-", "--csv", "/dev/null", *more]
     ended = subprocess.run([program, "--molecule", path, "--basis", basis, *flags], capture_output=True, text=True)
     if ended.returncode == 0:
         return json.loads(ended.stdout)
@@ -76,27 +76,31 @@ def check_sets(program, folder):
 
 
 def collections(folder):
-    """XYZ files with the atoms that they hold: as text alone, and in the extended form with more columns."""
+    """XYZ files, each with a whole collection, with the numbers and the atoms of those that can be computed.
+
+    One of each is text alone, one is in the extended form with a column more.
+    """
     for title, collection in [("g2", g2), ("s22", s22)]:
-        for name in collection.names:
-            atoms = collection[name]
-            numbers = atoms.numbers
-            if max(numbers) > 18 or sum(numbers) % 2 or len(atoms) > 12:
-                continue
+        every = [collection[name] for name in collection.names]
+        for atoms in every:
             atoms.pbc = False
-            plain, extended = folder / f"{title}-{name}.xyz", folder / f"{title}-{name}.ext.xyz"
-            io.write(plain, atoms, format="xyz", fmt="%22.15f")
-            atoms.arrays["partial_charges"] = numbers * 0.1
-            io.write(extended, atoms, format="extxyz")
-            yield plain, atoms, 0
-            yield extended, io.read(extended), 0
+            atoms.set_initial_magnetic_moments(None)
+        plain, extended = folder / f"{title}.xyz", folder / f"{title}.extended.xyz"
+        io.write(plain, every, format="xyz", fmt="%22.15f")
+        for atoms in every:
+            atoms.arrays["partial_charges"] = atoms.numbers * 0.1
+        io.write(extended, every, format="extxyz")
+        for path, read in [(plain, every), (extended, io.read(extended, index=":"))]:
+            for index, atoms in enumerate(read):
+                if max(atoms.numbers) <= 18 and sum(atoms.numbers) % 2 == 0 and len(atoms) <= 12:
+                    yield path, index + 1, atoms
 
 
 def check_molecules(program, folder):
     """Compares energies of all molecules in STO-3G; the number of differences."""
     wrong = count = 0
-    for path, atoms, charge in collections(folder):
-        found = run(program, path, "sto-3g", charge)
+    for path, frame, atoms in collections(folder):
+        found = run(program, path, "sto-3g", "--frame", str(frame))
         expected = reference(atoms, "sto-3g")
         if isinstance(found, str) or expected is None:
             right = False
@@ -105,8 +109,8 @@ def check_molecules(program, folder):
         count += 1
         if not right:
             wrong += 1
-            print("wrong:", path.name, expected, found if isinstance(found, str) else found["energy"])
-    print(f"{count} files of molecules")
+            print("wrong:", path.name, frame, expected, found if isinstance(found, str) else found["energy"])
+    print(f"{count} molecules out of collections")
     return wrong
 
 
