@@ -157,6 +157,7 @@ class Scenario {
                 const [mhz, volt] = this.traits[place].point;
                 return Math.round(1000 * (0.32 + (0.0445 + 0.0426 * busy[place]) * volt * volt * mhz / 48)) / 1000;
             });
+            places.joule = all.map((place) => this.joule(place, step));
         }
         return {
             seq: step + 1, time_ms,
@@ -165,7 +166,7 @@ class Scenario {
             reason: over ? this.ends.reason : lost ? "the log ends here" : null,
             missed: 0,
             places,
-            ...(base.mesh ? { links: this.links(step) } : {}),
+            ...(base.mesh ? { links: this.links(step), power: this.power(step) } : {}),
             ...this.pairs(step),
             finishes: this.finishes(step, time_ms),
             warnings: this.warnings(step, time_ms),
@@ -176,6 +177,22 @@ class Scenario {
             },
             dropped: { events: 0, samples: 0 },
         };
+    }
+
+    /** Energy of a core: what its power would come to over the work that it has done. */
+    joule(place, step) {
+        const [mhz, volt] = this.traits[place].point;
+        const seconds = STEP_MS / 37 / 1000;
+        const moving = 0.0426 * this.worked(place, step) + 0.0445 * step;
+        return seconds * (0.32 * step + moving * volt * volt * mhz / 48);
+    }
+
+    power(step) {
+        const total = (at) => Array.from({ length: this.base.places }, (_, place) => this.joule(place, at))
+            .reduce((sum, joule) => sum + joule, 15 * at * STEP_MS / 37 / 1000);
+        const seconds = STEP_MS / 37 / 1000;
+        const watt = step > 0 ? (total(step) - total(step - 1)) / seconds : 0;
+        return { watt, joule: total(step), until_ms: step * STEP_MS / 37 };
     }
 
     neighbours() {
@@ -280,7 +297,11 @@ class Scenario {
             const step = ms / STEP_MS;
             for (const place of places) series[place].push(this.value(counter, place, step));
         }
-        return { step_ms: 1000, t, series };
+        if (!this.base.mesh) return { step_ms: 1000, t, series };
+        const energies = t.map((ms) => this.power(ms / STEP_MS));
+        const chip_watt = energies.map(({ joule, until_ms }, row) => row === 0 ? 0
+            : 1000 * (joule - energies[row - 1].joule) / (until_ms - energies[row - 1].until_ms));
+        return { step_ms: 1000, t, model_ms: energies.map(({ until_ms }) => until_ms), chip_watt, series };
     }
 
     value(counter, place, step) {

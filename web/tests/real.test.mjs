@@ -76,6 +76,49 @@ test("a live chip: by the name that is its own, news twice a second, each counte
         }, { named: true });
     });
 
+/** What the curve of the power view sums up to over its time, its highest point, and the energy of the snapshot. */
+const energyOf = (page) => page.evaluate(() => {
+    const { x, series: [{ values }] } = document.querySelector('.pane[data-view="power"] isles-chart').curve;
+    const joule = values.reduce((sum, watt, row) => sum + watt * (x[row] - (x[row - 1] ?? 0)), 0);
+    return { joule, most: Math.max(...values), energy: window.isles.store.shown.power.joule, points: x.length };
+});
+
+test("the power of a chip sums up to its energy, live, at the end and replayed, and is never more than it can draw",
+    async () => {
+        // All cores at 800 MHz and 1.1625 V: 0.0871 V^2 f + 15.3 W, of ManyMan; its largest error is 2 W.
+        const most = 0.0871 * 1.1625 ** 2 * 800 + 15.3 + 2;
+        const holds = async (page) => {
+            const { joule, energy, points, ...more } = await energyOf(page);
+            assert.ok(points > 0 && Math.abs(joule / energy - 1) < 0.01, `${joule} of ${energy} J in ${points} points`);
+            assert.ok(more.most < most, `${more.most} W`);
+        };
+        await onRun([...CHIP, "--record", "run"], async ({ page }) => {
+            await go(page, "power");
+            await page.waitForFunction(() => document.querySelector("isles-chart")?.curve.x.length > 5);
+            await holds(page);
+        });
+        const small = ["run", "bc", "--rmat", "small", "--machine", "chip:scc", "--ui", "--keep-ui", "--record", "run"];
+        await onRun(small, async ({ page, run }) => {
+            await page.waitForFunction(() => window.isles.store.shown?.state === "ended");
+            await go(page, "power");
+            await page.waitForFunction(() => document.querySelector("isles-chart")?.curve.x.length > 0);
+            await holds(page);
+            const text = await page.textContent('.pane[data-view="power"] .figures');
+            assert.match(text, /mean of the run/);
+            const told = / ([0-9.]+) J by manyman/.exec(run.said);
+            const { energy } = await energyOf(page);
+            assert.ok(Math.abs(energy / Number(told[1]) - 1) < 0.01, `${energy} J on the page, ${told[0]} in the terminal`);
+        });
+        await onRun(["replay", join(recorded.folder, "chip")], async ({ page }) => {
+            await go(page, "power");
+            await page.waitForFunction(() => document.querySelector("isles-chart")?.curve.x.length > 0);
+            await page.focus(".replay input");
+            await page.keyboard.press("End");
+            await page.waitForFunction(() => window.isles.store.shown.state === "ended");
+            await holds(page);
+        });
+    });
+
 /** How long the page waits for a snapshot, in ms, by six of them. */
 const newsOf = (page) => page.evaluate(() => new Promise((done) => {
     const { store } = window.isles;

@@ -130,12 +130,13 @@ impl Application for HartreeFock {
     async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
         let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
+        let pairs = input.nuclei.electrons() / 2;
         let mut is_converged = iterate(&mut input, &mut build).await?;
         let mut stability = None;
         let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
         for _ in 0..followed_max {
             let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
-            let known = searched(&mut search, &mut build).await?;
+            let known = searched(&mut search, (&mut build, pairs)).await?;
             stability = Some(known);
             if known.is_stable != Some(false) {
                 break;
@@ -147,7 +148,7 @@ impl Application for HartreeFock {
         // On a chip the check would be part of the prediction; on a host it is no part of the time that is told.
         let is_checked = is_converged && !input.stable && !done.shares.is_empty();
         if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
-            stability = Some(searched(&mut search, &mut build).await?);
+            stability = Some(searched(&mut search, (&mut build, pairs)).await?);
         }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
@@ -199,10 +200,15 @@ async fn iterate(input: &mut HfInput, build: &mut SharedBuild) -> isles::Result<
 }
 
 /// What a search for lower energies comes to.
-async fn searched(search: &mut StabilitySearch, build: &mut SharedBuild) -> isles::Result<Stability> {
+async fn searched(
+    search: &mut StabilitySearch,
+    (build, pairs): (&mut SharedBuild, usize),
+) -> isles::Result<Stability> {
     loop {
         let density = search.density();
-        if let Some(known) = search.advance(&build.of(&density).await?) {
+        let known = search.advance(&build.of(&density).await?);
+        work(effort::of_iteration(density.size(), pairs)); // as many products of matrices, or fewer
+        if let Some(known) = known {
             return Ok(known);
         }
     }

@@ -102,7 +102,7 @@ impl SharedBuild {
         balance: Balance,
     ) -> isles::Result<SharedBuild> {
         let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
-        let units = dealer.units(units(functions.shells.len()), balance).await?;
+        let units = dealer.units(units(functions.shells.len()), balance).await?.repeated();
         let size = one_electron::functions(&functions.shells);
         Ok(SharedBuild { states, units, has_built: false, size, balance: None })
     }
@@ -110,7 +110,10 @@ impl SharedBuild {
     /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
     pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
         let again = std::mem::replace(&mut self.has_built, true);
-        let units = if again { self.units.again() } else { self.units.clone() };
+        if again {
+            self.units = self.units.again();
+        }
+        let units = self.units.clone();
         let states = &self.states;
         states.lock().density = fock::packed(density);
         if units.are_stolen() {

@@ -151,6 +151,10 @@ fn what_cannot_be_run_is_refused_in_a_line() {
             "--generate is \"8\"; K is 9; allowed: 1 to 8, the number of nodes",
         ),
         (
+            "--kernel MIS --generate 1025 --ship reachable",
+            "--ship is \"reachable\"; allowed: minimal, because there are 1025 nodes and reachable takes at most 1024",
+        ),
+        (
             "--kernel MIS --input /no/such/file",
             "/no/such/file: cannot be read: No such file or directory (os error 2)",
         ),

@@ -6,6 +6,7 @@
 use isles::Cycles;
 use isles::glb::Bag;
 use isles::prelude::*;
+use isles_app::frame::add_done;
 use serde::{Deserialize, Serialize};
 
 /// What a queen takes of a modelled core: some twenty instructions on bits and a stack in the cache. Our estimate.
@@ -81,6 +82,7 @@ impl Bag for QueensBag {
         rows.extend(current);
         self.rows = rows;
         self.count.placed += placed as u64;
+        add_done(placed as u64);
         work(Cycles(QUEEN.0 * placed as u64));
         placed
     }

@@ -87,6 +87,7 @@ impl Application for Queens {
 
     async fn compute(input: QueensInput, dealer: Dealer) -> isles::Result<(QueensFound, WorkDone)> {
         let QueensInput { queens, balance } = input;
+        let _steps = dealer.open_steps();
         let Balanced { result, balance } = glb::run_with(balance, QueensBag::new(queens)).await?;
         Ok((QueensFound { solutions: result.solutions, placed: result.placed }, dealer.done_of(balance)))
     }

@@ -8,6 +8,7 @@ use super::tree::{NodeState, SearchTree, TreeRules, TreeSize, child, root};
 use isles::Cycles;
 use isles::glb::Bag;
 use isles::prelude::*;
+use isles_app::frame::add_done;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a node takes of a modelled core: a block of SHA-1, some 900 cycles of a Pentium, a logarithm, and the rest.
@@ -78,6 +79,7 @@ impl Bag for TreeBag {
         }
         (self.entries, self.size) = (entries, size);
         work(Cycles(NODE.0 * visited as u64));
+        add_done(visited as u64);
         visited
     }
 

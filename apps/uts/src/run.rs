@@ -100,6 +100,7 @@ impl Application for TreeSearch {
 
     async fn compute(input: SearchInput, dealer: Dealer) -> isles::Result<(SearchFound, WorkDone)> {
         let SearchInput { rules, balance, .. } = input;
+        let _steps = dealer.open_steps();
         let Balanced { result: size, balance } = glb::run_with(balance, TreeBag::new(rules)).await?;
         Ok((SearchFound { size, rules }, dealer.done_of(balance)))
     }

@@ -83,6 +83,10 @@ const CELLS_MAX: usize = 40;
 pub struct Progress {
     unit: Cow<'static, str>,
     total: u64,
+    /// Whether there will be more than these, so that nothing is foretold.
+    grows: bool,
+    /// Steps that were done before it began.
+    before: u64,
     started: Instant,
     /// When something was last told.
     told: Instant,
@@ -96,7 +100,20 @@ impl Progress {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let now = Instant::now();
         let drawn = std::io::stderr().is_terminal() && !is_dumb;
-        Progress { unit: unit.into(), total, started: now, told: now, drawn }
+        let (grows, before) = (total == 0, 0);
+        Progress { unit: unit.into(), total, grows, before, started: now, told: now, drawn }
+    }
+
+    /// The same where `before` steps have been done already.
+    #[must_use]
+    pub fn after(mut self, before: u64) -> Self {
+        self.before = before;
+        self
+    }
+
+    /// There are `total` steps now; if that `grows`, nothing is foretold from it.
+    pub fn set_total(&mut self, total: u64, grows: bool) {
+        (self.total, self.grows) = (total, grows || total == 0);
     }
 
     /// Whether it is time to tell again; cheap, so that a loop can ask at each turn.
@@ -107,12 +124,20 @@ impl Progress {
     /// Tells that `done` steps are done.
     pub fn tell(&mut self, done: u64) {
         self.told = Instant::now();
-        let parts = parts(done, self.total, &self.unit, self.started.elapsed());
+        let new = done.saturating_sub(self.before);
+        let total = (!self.grows).then_some(self.total);
+        let parts = parts((done, new), total, &self.unit, self.started.elapsed());
         if self.drawn {
             let width = columns(std::io::stderr()).unwrap_or(COLUMNS);
-            redraw(&bar(&parts, done, self.total, width));
+            match total {
+                Some(total) => redraw(&bar(&parts, done, total, width)),
+                None => redraw(&fitting(&parts, width)),
+            }
         } else if done > 0 {
-            let of = format!("{done} of {} {}", self.total, self.unit);
+            let of = match total {
+                Some(total) => format!("{done} of {total} {}", self.unit),
+                None => parts[0].clone(),
+            };
             notice([&[of], &parts[1..]].concat().join(", "));
         }
     }
@@ -126,21 +151,34 @@ impl Drop for Progress {
     }
 }
 
-/// What there is to say, what matters most first: how many steps are done, what is left, how fast it goes.
-fn parts(done: u64, total: u64, unit: &str, elapsed: Duration) -> Vec<String> {
-    let mut parts = vec![format!("{done}/{total} {unit}")];
-    let rate = done as f64 / elapsed.as_secs_f64();
-    if done > 0 && rate.is_finite() {
-        let left = total.saturating_sub(done) as f64 / rate;
-        parts.push(match left {
+/// What there is to say, what matters most first: how many steps are done, what is left of them, how fast it goes.
+/// `new` ones of those done were done in the time that has `elapsed`.
+fn parts((done, new): (u64, u64), total: Option<u64>, unit: &str, elapsed: Duration) -> Vec<String> {
+    let mut parts = vec![match total {
+        Some(total) => format!("{done}/{total} {unit}"),
+        None => format!("{done} {unit} so far"),
+    }];
+    let rate = new as f64 / elapsed.as_secs_f64();
+    if new > 0 && rate.is_finite() {
+        let left = total.map(|total| total.saturating_sub(done) as f64 / rate);
+        parts.extend(left.map(|left| match left {
             ..120.0 => format!("{left:.0} s left"),
             ..7200.0 => format!("{:.0} min left", left / 60.0),
             _ => format!("{:.0} h left", left / 3600.0),
-        });
+        }));
         let digits = if rate < 10.0 { 1 } else { 0 };
-        parts.push(format!("{rate:.digits$} {unit}/s"));
+        parts.push(match total {
+            Some(_) => format!("{rate:.digits$} {unit}/s"),
+            None => format!("{rate:.digits$}/s"),
+        });
     }
     parts
+}
+
+/// As many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
+fn fitting(parts: &[String], width: usize) -> String {
+    let mut texts = (1..=parts.len()).rev().map(|number| parts[..number].join(", "));
+    texts.find(|text| text.len() < width).unwrap_or_default()
 }
 
 /// A bar and as many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
@@ -162,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_one_line_at_each_width_and_says_what_matters_most_first() {
-        let parts = parts(1234, 4941, "sources", Duration::from_secs(2));
+        let parts = parts((1234, 1234), Some(4941), "sources", Duration::from_secs(2));
         assert_eq!(parts, ["1234/4941 sources", "6 s left", "617 sources/s"]);
         for width in 0..200 {
             let line = bar(&parts, 1234, 4941, width);
@@ -178,8 +216,17 @@ mod tests {
 
     #[test]
     fn nothing_is_foretold_before_the_first_step() {
-        assert_eq!(parts(0, 42, "settings", Duration::from_secs(1)), ["0/42 settings"]);
-        assert_eq!(parts(1, 42, "settings", Duration::from_secs(9))[1..], ["6 min left", "0.1 settings/s"]);
+        let parts =
+            |done, total, seconds| parts((done, done), total, "settings", Duration::from_secs(seconds));
+        assert_eq!(parts(0, Some(42), 1), ["0/42 settings"]);
+        assert_eq!(parts(1, Some(42), 9)[1..], ["6 min left", "0.1 settings/s"]);
+        let open = parts(90, None, 9);
+        assert_eq!(open, ["90 settings so far", "10/s"], "of a total that nobody knows nothing is left");
+        assert_eq!(fitting(&open, 80), "90 settings so far, 10/s");
+        assert_eq!(
+            (fitting(&open, 20), fitting(&open, 10)),
+            ("90 settings so far".to_owned(), String::new())
+        );
         assert_eq!(bar(&["0/0 seeds".to_owned()], 0, 0, 30).matches('░').count(), 19);
     }
 }

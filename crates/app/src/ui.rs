@@ -4,6 +4,7 @@
 //! run and let go. Invariant: what the user has not asked for does not stay: neither a server nor a folder.
 
 use crate::companion::{DASHBOARD, unstartable};
+use crate::console;
 use crate::runs::refusal;
 use crate::{Failure, PlaceArguments};
 use clap::Args;
@@ -11,7 +12,7 @@ use isles::{SettingRow, setting};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end by itself after its run.
@@ -52,6 +53,8 @@ pub struct UiPlan {
 pub struct UiServer {
     plan: UiPlan,
     child: Child,
+    /// Open for as long as this process lives; `Child::wait` would close it.
+    _owner: Option<ChildStdin>,
 }
 
 impl UiArguments {
@@ -111,20 +114,31 @@ impl UiPlan {
     /// There is no such program, or it cannot be started.
     pub fn start(self) -> Result<UiServer, Failure> {
         let mut command = DASHBOARD.command()?;
-        command.arg("live").arg(&self.directory).args(["--wait", "--port", &self.port.to_string()]);
+        command.arg("live").arg(&self.directory).args(["--owned", "--port", &self.port.to_string()]);
         if self.is_kept {
             command.arg("--keep");
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        let child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
-        Ok(UiServer { plan: self, child })
+        if self.is_scratch {
+            command.arg("--scratch");
+        }
+        // It is never written to: its end tells the server that this process is gone, whatever has ended it.
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
+        let owner = child.stdin.take();
+        Ok(UiServer { plan: self, child, _owner: owner })
     }
 }
 
 impl UiServer {
+    /// Its process.
+    pub fn process(&self) -> &Child {
+        &self.child
+    }
+
     /// The run has ended; waits for the server, which shows the end for a moment, or for as long as it is kept.
     pub fn end(mut self) {
         if self.plan.is_kept && self.plan.directory.is_dir() {
+            console::notice("the run has ended and its page stays; Ctrl-C ends it");
             let _ = self.child.wait(); // of a process of ours it always can
         }
         let until = Instant::now() + END_LIMIT;

@@ -1,5 +1,6 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
+use crate::forward::SignalForwarder;
 use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
 use clap::Args;
@@ -7,11 +8,11 @@ use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, setting};
 use isles_app::companion::{BENCH, unstartable};
 use isles_app::console;
 use isles_app::runs::refusal;
-use isles_app::ui::{UiArguments, UiPlan};
+use isles_app::ui::{UiArguments, UiPlan, UiServer};
 use isles_app::{Failure, PlaceArguments};
 use std::env;
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -73,13 +74,33 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
         ));
     }
     let Some(server) = ui.map(UiPlan::start).transpose()? else { return become_program(command) };
-    let ended = command.status().map_err(|cause| unstartable(&command, &cause));
+    let ended = wait_for(&mut command, &server);
     server.end();
-    match ended?.code() {
-        Some(0) => Ok(()),
+    match ended? {
+        0 => Ok(()),
         // It has said why.
-        code => std::process::exit(code.unwrap_or(1)),
+        code => std::process::exit(code),
     }
+}
+
+/// What is added to the number of a signal that has ended a program, for its exit code; shells do so.
+const BY_SIGNAL: i32 = 128;
+
+/// Starts the program and waits for it; returns its exit code. Signals to this process go to the program, then to the
+/// server of its page.
+fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
+    let started = command.spawn().and_then(|mut child| {
+        let forwarder = SignalForwarder::to(&child)?;
+        forwarder.wait(&mut child, server.process())
+    });
+    let status = started.map_err(|cause| unstartable(command, &cause))?;
+    if let Some(signal) = status.signal() {
+        let name = signal_hook::low_level::signal_name(signal);
+        let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+        let program = command.get_program();
+        console::notice(format_args!("error: {program:?} was ended by signal {signal}{name}"));
+    }
+    Ok(status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(1))
 }
 
 /// The file that the system would start, if there is one.

@@ -11,6 +11,7 @@ mod chip;
 mod counters;
 mod data_sets;
 mod doctor;
+mod forward;
 mod hosts;
 mod launch;
 mod live;

@@ -113,10 +113,13 @@ impl Guard {
                 return refuse(StatusCode::FORBIDDEN, "another origin", other_site);
             }
         }
-        let is_page = access == Some(Access::Public) && request.method() == Method::GET;
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        let is_page = access == Some(Access::Public) && is_read;
         match site(headers) {
             None | Some("same-origin") => Ok(()),
             Some("none") if is_page => Ok(()),
+            // Somebody has followed the address from another page: the document has no secret, and asks for itself.
+            Some(_) if is_page && request.uri().path() == "/" && is_navigation(headers) => Ok(()),
             Some(_) => refuse(StatusCode::FORBIDDEN, "another site", other_site),
         }
     }
@@ -126,13 +129,10 @@ impl Guard {
     /// # Errors
     /// The refusal.
     pub(crate) fn check_access(&self, headers: &HeaderMap, access: Access) -> Result<(), Box<Answer>> {
-        let has_token = self.has_token(headers);
-        // A browser sends cookies also for pages of other ports; only with this word it is our own page.
-        let has_session = || self.has_session(headers) && site(headers) == Some("same-origin");
         let is_allowed = match access {
             Access::Public => true,
-            Access::Token => has_token,
-            Access::View | Access::Control => has_token || has_session(),
+            Access::Token => self.has_token(headers),
+            Access::View | Access::Control => self.is_known(headers),
         };
         if is_allowed {
             return Ok(());
@@ -140,6 +140,12 @@ impl Guard {
         let detail = "open the address that was printed when the run began, with its token; it is also in the file \
                       ui-address of the run directory";
         refuse(StatusCode::UNAUTHORIZED, "no session", detail)
+    }
+
+    /// Whether who asks has shown the token, or the session that our page has changed it for.
+    pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
+        // A browser sends cookies also for pages of other ports; only with this word it is our own page.
+        self.has_token(headers) || (self.has_session(headers) && site(headers) == Some("same-origin"))
     }
 
     /// Whether a value of `Host` is a name of this server.
@@ -150,9 +156,11 @@ impl Guard {
     }
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
-        let bearer =
-            only(headers, &header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-        bearer.is_some_and(|token| is_same(token, &self.token))
+        let value = only(headers, &header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+        // RFC 9110, 11.1 and 11.4: the name of a scheme has no case, and one space or more follow it.
+        let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
+        let (scheme, rest) = value.split_at(end);
+        scheme.eq_ignore_ascii_case(b"Bearer") && is_same(rest.trim_ascii_start(), &self.token)
     }
 
     fn has_session(&self, headers: &HeaderMap) -> bool {
@@ -172,6 +180,14 @@ fn site(headers: &HeaderMap) -> Option<&str> {
     let mut values = all.iter().map(|value| value.to_str().unwrap_or("?"));
     let first = values.next()?;
     if values.next().is_some() { Some("?") } else { Some(first) }
+}
+
+/// Whether the browser is about to show the answer as a page of its own, not within another or for a script of it.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    let is =
+        |name: &HeaderName, word: &[u8]| only(headers, name).is_some_and(|value| value.as_bytes() == word);
+    is(&HeaderName::from_static("sec-fetch-mode"), b"navigate")
+        && is(&HeaderName::from_static("sec-fetch-dest"), b"document")
 }
 
 /// The value of a header that stands there once.

@@ -21,4 +21,4 @@ mod server;
 mod stream;
 
 pub use report::report;
-pub use server::{RunSource, ServeError, ServeOptions, serve};
+pub use server::{LAST_WORDS, RunSource, ServeError, ServeOptions, serve};

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{Parser, Subcommand};
-use isles_dashboard::{RunSource, ServeOptions, report, serve};
+use isles_dashboard::{LAST_WORDS, RunSource, ServeOptions, report, serve};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,9 +37,12 @@ enum Verb {
         /// Go on when the run has ended
         #[arg(long)]
         keep: bool,
-        /// Wait for the run to begin
+        /// Wait for the run to begin, and end when standard input does, which is the end of who has started both
         #[arg(long)]
-        wait: bool,
+        owned: bool,
+        /// Remove the run directory then
+        #[arg(long, requires = "owned")]
+        scratch: bool,
     },
     /// Shows a run that has ended, from its event log
     Replay {
@@ -61,8 +64,11 @@ enum Verb {
 
 fn main() -> ExitCode {
     let (source, options) = match Arguments::parse().verb {
-        Verb::Live { directory, port, keep, wait } => {
-            let wait = if wait { BEGIN_LIMIT } else { Duration::ZERO };
+        Verb::Live { directory, port, keep, owned, scratch } => {
+            let wait = if owned { BEGIN_LIMIT } else { Duration::ZERO };
+            if owned {
+                end_with_owner(scratch.then(|| directory.clone()));
+            }
             (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep })
         }
         Verb::Replay { directory, port } => {
@@ -79,6 +85,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// Ends this process, after a moment for the last news, when standard input ends; `scratch` is removed.
+fn end_with_owner(scratch: Option<PathBuf>) {
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink()); // one that cannot be read has ended as well
+        std::thread::sleep(LAST_WORDS);
+        if let Some(directory) = scratch {
+            let _ = std::fs::remove_dir_all(directory); // the owner may have done so
+        }
+        std::process::exit(0);
+    });
 }
 
 fn write_report(directory: &Path, html: &Path) -> ExitCode {

@@ -6,7 +6,7 @@
 
 use crate::answer::{Answer, text};
 use crate::server::Shared;
-use isles_view::{PlaceColumns, PlaceCondition, RunState, RunView};
+use isles_view::{PlaceColumns, PlaceCondition, RunState, RunView, Snapshot};
 use std::fmt::Write as _;
 
 /// The media type of OpenMetrics.
@@ -21,7 +21,7 @@ fn counts(column: &[u64]) -> Option<Vec<f64>> {
     Some(column.iter().map(|value| *value as f64).collect())
 }
 
-const FAMILIES: [Family; 14] = [
+const FAMILIES: [Family; 15] = [
     Family("isles_tasks", "", "counter", "Tasks that have ended at the place.", |c| counts(&c.tasks)),
     Family("isles_queue_tasks", "tasks", "gauge", "Tasks that are ready to run.", |c| counts(&c.queue)),
     Family("isles_blocked_tasks", "tasks", "gauge", "Tasks that have begun and wait.", |c| {
@@ -51,6 +51,7 @@ const FAMILIES: [Family; 14] = [
     }),
     Family("isles_supply_volts", "volts", "gauge", "Supply of the core, modelled.", |c| c.volt.clone()),
     Family("isles_power_watts", "watts", "gauge", "Power of the core, modelled.", |c| c.watt.clone()),
+    Family("isles_energy_joules", "joules", "counter", "Energy of the core, modelled.", |c| c.joule.clone()),
 ];
 
 /// Answers with the metrics of now.
@@ -75,9 +76,25 @@ fn metrics(view: &dyn RunView) -> String {
     let _ = writeln!(out, "isles_build_info{{version=\"{version}\",machine=\"{machine}\"}} 1");
     describe(&mut out, ("isles_run_running", "", "gauge", "1 while the run is known to run."));
     let _ = writeln!(out, "isles_run_running {}", u8::from(snapshot.state == RunState::Running));
+    for (name, unit, kind, help, value) in chip(snapshot) {
+        describe(&mut out, (name, unit, kind, help));
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        let _ = writeln!(out, "{name}{suffix} {value}"); // as in `describe`
+    }
     describe(&mut out, ("isles_samples_missed", "", "counter", "Pages that could not be read at once."));
     let _ = writeln!(out, "isles_samples_missed_total {}", snapshot.dropped.samples);
     out + "# EOF\n"
+}
+
+/// What is told of a whole modelled chip: name, unit, type, help and value.
+fn chip(snapshot: &Snapshot) -> Vec<(&'static str, &'static str, &'static str, &'static str, f64)> {
+    let Some(power) = snapshot.power else { return Vec::new() };
+    let seconds = power.until_ms / 1e3;
+    vec![
+        ("isles_chip_power_watts", "watts", "gauge", "Power of the whole chip, modelled.", power.watt),
+        ("isles_chip_energy_joules", "joules", "counter", "Energy of the whole chip, modelled.", power.joule),
+        ("isles_chip_energy_seconds", "seconds", "counter", "Modelled time of that energy.", seconds),
+    ]
 }
 
 fn describe(out: &mut String, (name, unit, kind, help): (&str, &str, &str, &str)) {

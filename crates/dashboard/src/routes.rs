@@ -61,16 +61,22 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Answer, Box<Answer>>
     // Who may not ask learns nothing of what there is.
     shared.guard.check_access(request.headers(), access.unwrap_or(Access::View))?;
     if let Some(asset) = asset {
-        allow(request.method(), &[Method::GET])?;
+        allow(request.method(), &[Method::GET, Method::HEAD])?;
         return Ok(text(asset.kind, asset.text));
     }
     if rows.is_empty() {
         let detail = "see /api/v1/openapi.json for what there is";
         return Err(Box::new(problem(StatusCode::NOT_FOUND, "no such address", detail)));
     }
-    let methods: Vec<Method> = rows.iter().map(|route| route.method.clone()).collect();
+    // HEAD is GET without the body, which the connection leaves out.
+    let both = |route: &&RouteRow| match route.method {
+        Method::GET => vec![Method::GET, Method::HEAD],
+        _ => vec![route.method.clone()],
+    };
+    let methods: Vec<Method> = rows.iter().flat_map(both).collect();
     allow(request.method(), &methods)?;
-    let route = rows.iter().find(|route| route.method == *request.method());
+    let asked = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    let route = rows.iter().find(|route| route.method == *asked);
     let route =
         route.ok_or_else(|| Box::new(problem(StatusCode::METHOD_NOT_ALLOWED, "another method", "")))?;
     let last = request.headers().get("last-event-id").and_then(|last| last.to_str().ok()?.parse().ok());

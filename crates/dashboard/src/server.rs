@@ -26,8 +26,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time between two tries to find a run that begins.
 const BEGIN_EVERY: Duration = Duration::from_millis(20);
 
-/// How long a server that is not kept shows the end of its run.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a server that is not kept shows the end of its run, or of who has started it.
+pub const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -180,7 +180,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     bytes.iter().take(1024).all(|&byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
-/// Opens what a user names: a generated graph (`rmat-11`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
+/// Opens what a user names: a generated graph (`rmat-small`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
 /// fetched when it is not in the cache), or a file. A file that is called like a data set is reached as
 /// `./power`.
 ///

@@ -579,7 +579,7 @@ fn a_name_that_is_neither_file_nor_graph_is_answered_with_the_names() {
     assert!(
         message.starts_with("`karat`: no such file, and no graph of that name; names are power, karate, ")
     );
-    assert!(message.contains("rmat-11"));
+    assert!(message.contains("rmat-small"));
     assert!(!message.contains('\n'));
     let message = Graph::read("/nonexistent/power.txt").unwrap_err().to_string();
     assert_eq!(message, "/nonexistent/power.txt: cannot be read: No such file or directory (os error 2)");
@@ -626,7 +626,7 @@ fn lengths_whose_sum_along_a_path_could_overflow_are_refused() {
 fn the_generated_workload_is_the_same_graph_for_ever() {
     // By a second program of another language, `crates/graph/tests/rmat.py`: SplitMix64 and the choice of quadrants as
     // the paper says them, then SHA-256 over the sorted edges as text.
-    let graph = open("rmat-11", &PLAIN).unwrap();
+    let graph = open("rmat-small", &PLAIN).unwrap();
     let mut lines = String::new();
     for from in 0..graph.vertices() as u32 {
         lines.extend(graph.neighbours(from).iter().map(|to| format!("{from} {to}\n")));
@@ -637,14 +637,28 @@ fn the_generated_workload_is_the_same_graph_for_ever() {
 
 #[test]
 fn the_workloads_have_the_edges_of_the_published_runs() {
-    // Published: 16,250, 105,353, 123,258 and 249,842; other seeds scatter by a few parts in a thousand.
-    for ((name, rmat), published) in WORKLOADS.iter().zip([16_250.0, 105_353.0, 123_258.0, 249_842.0]) {
+    // Table 1 of the paper; other seeds scatter by a few parts in a thousand.
+    let published = [
+        ("rmat-small", 16_250.0),
+        ("rmat-medium", 105_353.0),
+        ("rmat-large", 123_258.0),
+        ("rmat-low", 123_258.0),
+        ("rmat-high", 249_842.0),
+    ];
+    for ((name, rmat), (published_name, published)) in WORKLOADS.iter().zip(published) {
+        assert_eq!(*name, published_name);
         let graph = rmat.generate().unwrap();
         fuzz::check(&graph);
         assert_eq!(graph.vertices(), 1 << rmat.scale);
         let ratio = graph.edges() as f64 / published;
         assert!((ratio - 1.0).abs() < 0.004, "{name}: {} edges, published {published}", graph.edges());
     }
+}
+
+#[test]
+fn a_former_name_of_a_workload_is_refused_with_the_new_one() {
+    let refused = open("rmat-14-steep", &PLAIN).unwrap_err().to_string();
+    assert_eq!(refused, "`rmat-14-steep` is not accepted, expected rmat-medium");
 }
 
 #[test]

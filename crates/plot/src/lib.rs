@@ -1,6 +1,6 @@
 //! Pictures of results as SVG: curves, bars, published figures against ours, time against energy.
 //!
-//! A [`Figure`] is data: what is shown, in which units. [`write_svg`] lays it out and draws it. It knows neither the
+//! A [`Figure`] is data: what is shown, in which units. A [`Drawing`] lays it out and draws it. It knows neither the
 //! files of Isles nor its commands; who has results makes a figure of them. The looks follow three rules. Text has at
 //! least 11 pixels where the picture is 600 wide. Series differ by shape and dash and not by colour alone. And the
 //! picture brings its own paper, light or dark as the reader's screen asks. Invariant: the same figure gives the same
@@ -26,16 +26,35 @@ pub use page::Provenance;
 use page::Page;
 use std::io::{self, Write};
 
-/// Writes the figure as one SVG document, with its provenance as metadata and as a line of small text.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_svg(out: &mut dyn Write, figure: &Figure, provenance: &Provenance) -> io::Result<()> {
-    let page = match figure {
-        Figure::Curve(curve) => curve.draw(),
-        Figure::Bars(bars) => bars.draw(),
-        Figure::Parity(parity) => parity.draw(),
-        Figure::Plane(plane) => plane.draw(),
-    };
-    Page::write(page, provenance, out)
+/// A figure that is laid out.
+pub struct Drawing(Page);
+
+impl Drawing {
+    /// Lays the figure out.
+    pub fn of(figure: &Figure) -> Drawing {
+        Drawing(match figure {
+            Figure::Curve(curve) => curve.draw(),
+            Figure::Bars(bars) => bars.draw(),
+            Figure::Parity(parity) => parity.draw(),
+            Figure::Plane(plane) => plane.draw(),
+        })
+    }
+
+    /// How many values it shows.
+    pub fn drawn(&self) -> usize {
+        self.0.drawn
+    }
+
+    /// How many it does not show, and why, as the picture itself says it; `None` if it shows all.
+    pub fn left_out(&self) -> Option<&str> {
+        self.0.left_out.as_deref()
+    }
+
+    /// Writes it as one SVG document, with its provenance as metadata and as a line of small text.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(self, provenance: &Provenance, out: &mut dyn Write) -> io::Result<()> {
+        Page::write(self.0, provenance, out)
+    }
 }

@@ -85,6 +85,10 @@ pub(crate) struct Page {
     pub(crate) cursor: f64,
     description: String,
     notes: Vec<String>,
+    /// How many values are drawn.
+    pub(crate) drawn: usize,
+    /// How many are not, and why; none if all are.
+    pub(crate) left_out: Option<String>,
 }
 
 impl Page {
@@ -96,6 +100,8 @@ impl Page {
             cursor: MARGIN - 6.0,
             description: String::new(),
             notes: Vec::new(),
+            drawn: 0,
+            left_out: None,
         };
         for line in wrap(title, TITLE, ROOM * 0.97, 2) {
             page.cursor += TITLE + 4.0;
@@ -127,13 +133,16 @@ impl Page {
         self.notes.push(note);
     }
 
-    /// Notes that so many values could not be drawn, if it is any.
-    pub(crate) fn note_left_out(&mut self, count: usize, is_log: bool) {
+    /// Says how many values were drawn of how many; those that could not be are noted.
+    pub(crate) fn tally(&mut self, drawn: usize, all: usize, is_log: bool) {
+        self.drawn = drawn;
+        let count = all - drawn;
         if count > 0 {
             let several = if count == 1 { "point was" } else { "points were" };
-            let why =
-                if is_log { "not above zero on a logarithmic axis, or not finite" } else { "not finite" };
-            self.note(format!("{count} {several} left out: {why}."));
+            let log = if is_log { "not above zero on a logarithmic axis, or " } else { "" };
+            let why = format!("{count} {several} left out: {log}beyond 1e300");
+            self.note(format!("{why}."));
+            self.left_out = Some(why);
         }
     }
 

@@ -4,8 +4,8 @@
 //! and that no data makes drawing fail.
 
 use isles_plot::{
-    Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Interval, Origin, Parity, ParityPoint,
-    Plane, PlanePoint, PlaneSeries, Provenance, Scale, Series, write_svg,
+    Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Drawing, Figure, Interval, Origin, Parity,
+    ParityPoint, Plane, PlanePoint, PlaneSeries, Provenance, Scale, Series,
 };
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
@@ -23,7 +23,7 @@ fn provenance() -> Provenance {
 
 fn drawn(figure: &Figure) -> String {
     let mut bytes = Vec::new();
-    write_svg(&mut bytes, figure, &provenance()).expect("memory takes everything");
+    Drawing::of(figure).write(&provenance(), &mut bytes).expect("memory takes everything");
     String::from_utf8(bytes).expect("SVG is text")
 }
 
@@ -269,6 +269,7 @@ fn parity(points: &[(f64, f64, f64)]) -> Parity {
         subtitle: String::new(),
         published: Axis::new("Published", "", Scale::Log),
         ours: Axis::new("Ours", "", Scale::Log),
+        ratio: "Ours / published".to_owned(),
         series: vec!["calibrated".to_owned(), "predicted".to_owned()],
         points: points.iter().enumerate().map(point).collect(),
     }
@@ -434,7 +435,10 @@ fn any_parity() -> impl Strategy<Value = Figure> {
     (axis(), axis(), prop::collection::vec(point, 0..40)).prop_map(|(published, ours, points)| {
         let series = ["one", "two", "three"].map(str::to_owned).to_vec();
         let (title, subtitle) = ("Parity".to_owned(), String::new());
-        Figure::Parity(Parity { title, subtitle, published, ours, series, points })
+        {
+            let ratio = "Ours / published".to_owned();
+            Figure::Parity(Parity { title, subtitle, published, ours, ratio, series, points })
+        }
     })
 }
 

@@ -43,7 +43,7 @@ pub use handle::{
 };
 pub use isles_transport::{Table, Work};
 pub use local::told::{eprint, print, progress};
-pub use local::{Clock, Local, Step};
+pub use local::{Clock, CoreReading, Local, Step};
 pub use monitor::Monitor;
 pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};

@@ -77,7 +77,8 @@ counters! {
     MemoryBytes, "memory_bytes", "bytes", Gauge, "Resident memory of the process of the place.";
     ClockKilohertz, "clock_khz", "kHz", Gauge, "Clock of the core; on a modelled chip only.";
     Microvolts, "microvolts", "uV", Gauge, "Supply of the core; on a modelled chip only.";
-    Microwatts, "microwatts", "uW", Gauge, "Power of the core, modelled; on a modelled chip only.";
+    Energy, "energy_nj", "nJ", Count, "Energy that the core has drawn, modelled; on a modelled chip only.";
+    EnergyTime, "energy_ns", "ns", Count, "Modelled time until which that energy is known.";
 }
 
 impl CounterId {

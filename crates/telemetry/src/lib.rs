@@ -23,6 +23,6 @@ pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
 pub use page::{HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory};
 pub use sample::{
-    CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream, PairCount,
-    PlaceSample, ProgressSample, RunEnd, Sample,
+    CounterValues, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream,
+    PairCount, PlaceSample, ProgressSample, RunEnd, Sample,
 };

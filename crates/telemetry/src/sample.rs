@@ -158,6 +158,15 @@ pub struct LinkSample {
     pub busy_ps: u64,
 }
 
+/// What the whole of a modelled chip has drawn since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnergySample {
+    /// Nanojoules, with those of the cores.
+    pub nanojoules: u64,
+    /// The modelled time until which that is so, in nanoseconds; also of the energy of the cores.
+    pub until_ns: u64,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
@@ -211,13 +220,15 @@ pub struct OutputLine {
     pub text: String,
 }
 
-/// How far a program says it is; nothing is said if there are no steps.
+/// How far a program says it is; nothing is said if there are no steps and none is done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSample {
     /// Steps that all places have done.
     pub done: u64,
     /// Steps that there are, as far as is known by now.
     pub total: u64,
+    /// Whether there will be more, or have become more since the first was done.
+    pub grows: bool,
     /// What the steps are, in the plural.
     pub unit: String,
 }
@@ -229,6 +240,8 @@ pub struct Sample {
     pub time_ms: u64,
     /// Nanoseconds of modelled time, on a chip.
     pub model_ns: u64,
+    /// Energy of the chip.
+    pub energy: EnergySample,
     /// Whether it has ended.
     pub end: RunEnd,
     /// How far the program says it is.

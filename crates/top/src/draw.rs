@@ -100,8 +100,9 @@ fn head_lines(screen: &Screen) -> Vec<Line<'static>> {
     let count = shown.places.busy.len().max(1) as f64;
     let busy = 100.0 * shown.places.busy.iter().sum::<f64>() / count;
     let model = shown.model_ms.map(|model| format!(", {model:.3} ms modelled")).unwrap_or_default();
-    let progress = shown.progress.as_ref().map(|ProgressView { label, done, total }| {
-        format!(", {done} of {total} {}", plain(label)).trim_end().to_owned()
+    let progress = shown.progress.as_ref().map(|ProgressView { label, done, total, grows }| match grows {
+        true => format!(", {done} {}", plain(label)).trim_end().to_owned() + " so far",
+        false => format!(", {done} of {total} {}", plain(label)).trim_end().to_owned(),
     });
     let progress = progress.unwrap_or_default();
     let (machine, places, seconds) = (plain(&run.machine), run.places, shown.time_ms as f64 / 1e3);

@@ -3,7 +3,8 @@
 use crate::draw;
 use crate::screen::{KeyOutcome, Pane, Screen};
 use isles_telemetry::{
-    CounterId, DeathCause, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription, RunEnd, Sample,
+    CounterId, DeathCause, EnergySample, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription,
+    RunEnd, Sample,
 };
 use isles_view::{Snapshot, SnapshotBuilder};
 use ratatui::Terminal;
@@ -89,7 +90,8 @@ fn how_far_the_program_is_stands_in_the_head_if_it_says_so() {
     scene.look(1, |_| ());
     assert!(scene.picture().contains("busy 5 % "), "{}", scene.picture());
     scene.look(2, |sample| {
-        sample.progress = ProgressSample { done: 12, total: 34, unit: "sour\u{1b}ces".to_owned() };
+        sample.progress =
+            ProgressSample { done: 12, total: 34, grows: false, unit: "sour\u{1b}ces".to_owned() };
     });
     assert!(scene.picture().contains("busy 5 %, 12 of 34 sources "), "{}", scene.picture());
 }
@@ -148,6 +150,8 @@ fn panes_show_finishes_messages_warnings_and_keys() {
             ..OpenFinish::default()
         };
         sample.finishes = vec![outer, inner];
+        // Nothing happens.
+        sample.places.iter_mut().for_each(|place| place.values[CounterId::Tasks.index()] = 0);
         sample.pairs = vec![PairCount { from: 0, to: 1, messages: 12, bytes: 345 }];
     };
     scene.look(1, change);
@@ -175,7 +179,8 @@ fn a_chip_has_clocks_and_watts_and_the_end_of_a_run_is_said() {
     scene.look(1, |_| ());
     scene.look(2, |sample| {
         sample.places[0].values[CounterId::ClockKilohertz.index()] = 533_000;
-        sample.places[0].values[CounterId::Microwatts.index()] = 1_230_000;
+        sample.energy = EnergySample { nanojoules: 9_000_000, until_ns: 1_000_000 };
+        sample.places[0].values[CounterId::Energy.index()] = 1_230_000;
         sample.end = RunEnd::Ended;
     });
     let picture = scene.picture();

@@ -31,7 +31,7 @@ pub use bands::{Bands, EnergyBands};
 pub use clocks::{ClockChange, ClockError};
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
-pub use energy::{Energy, ModelEnergy, Peak, Profile};
+pub use energy::{Energy, EnergyReading, ModelEnergy, Peak, Profile};
 pub use idle_policy::IdlePolicy;
 pub use ping_pong::half_ping_pong;
 pub use placement::{CoreMap, Placement, PlacementError};

@@ -5,12 +5,12 @@
 
 use super::warnings::Watcher;
 use super::{
-    Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition, ProgressView,
-    RunState, Snapshot,
+    Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition, PowerView,
+    ProgressView, RunState, Snapshot,
 };
 use isles_telemetry::CounterId;
 use isles_telemetry::RunDescription;
-use isles_telemetry::{Liveness, OpenFinish, PlaceSample, RunEnd, Sample};
+use isles_telemetry::{Liveness, OpenFinish, PlaceSample, ProgressSample, RunEnd, Sample};
 
 /// Makes a snapshot of each sample, in their order.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct SnapshotBuilder {
     has_mesh: bool,
     before: Sample,
     busy: Vec<f64>,
+    /// Power of each core and, behind them, of the chip.
+    watts: Vec<f64>,
     links: Vec<LinkLoad>,
     watcher: Watcher,
     seq: u64,
@@ -32,6 +34,7 @@ impl SnapshotBuilder {
             has_mesh: description.mesh.is_some(),
             before: Sample::default(),
             busy: vec![0.0; description.places as usize],
+            watts: vec![0.0; description.places as usize + 1],
             links: Vec::new(),
             watcher: Watcher::default(),
             seq: 0,
@@ -43,6 +46,7 @@ impl SnapshotBuilder {
         self.seq += 1;
         self.update_shares(&sample);
         self.update_links(&sample);
+        self.update_power(&sample);
         let state = match (sample.end, lost) {
             (RunEnd::Running, Some(_)) => RunState::Unknown,
             (RunEnd::Running, None) => RunState::Running,
@@ -53,12 +57,7 @@ impl SnapshotBuilder {
         let warnings =
             if state == RunState::Running { self.watcher.look(&sample, &finishes) } else { Vec::new() };
         let (pairs, pairs_rest) = pairs(&sample);
-        let progress = (sample.progress.total > 0).then(|| ProgressView {
-            label: sample.progress.unit.clone(),
-            // What a dead place had done may be done again.
-            done: sample.progress.done.min(sample.progress.total),
-            total: sample.progress.total,
-        });
+        let progress = progress(&sample);
         let snapshot = Snapshot {
             seq: self.seq,
             time_ms: sample.time_ms,
@@ -67,6 +66,11 @@ impl SnapshotBuilder {
             reason: lost.filter(|_| state == RunState::Unknown).map(str::to_owned),
             missed: 0,
             places: self.columns(&sample, state),
+            power: self.knows_power(&sample).then(|| PowerView {
+                watt: self.watts.last().copied().unwrap_or_default(),
+                joule: sample.energy.nanojoules as f64 / 1e9,
+                until_ms: sample.energy.until_ns as f64 / 1e6,
+            }),
             links: self.has_mesh.then(|| self.links.clone()),
             pairs,
             pairs_rest,
@@ -117,6 +121,27 @@ impl SnapshotBuilder {
         self.links = loads.collect();
     }
 
+    /// Whether the power of the machine is known; at the start of a chip that is hoped.
+    fn knows_power(&self, sample: &Sample) -> bool {
+        self.is_modelled && (sample.energy.until_ns > 0 || sample.model_ns == 0)
+    }
+
+    /// What each core and the chip have drawn since the sample before, by the modelled time that has passed; where none
+    /// has, the power stays.
+    fn update_power(&mut self, sample: &Sample) {
+        let passed_ns = sample.energy.until_ns.saturating_sub(self.before.energy.until_ns);
+        if passed_ns == 0 {
+            return;
+        }
+        let silent = PlaceSample::default();
+        let cores = sample.places.iter().enumerate().map(|(index, place)| {
+            let before = self.before.places.get(index).unwrap_or(&silent);
+            place.value(CounterId::Energy).saturating_sub(before.value(CounterId::Energy))
+        });
+        let chip = sample.energy.nanojoules.saturating_sub(self.before.energy.nanojoules);
+        self.watts = cores.chain([chip]).map(|nanojoules| nanojoules as f64 / passed_ns as f64).collect();
+    }
+
     fn columns(&self, sample: &Sample, state: RunState) -> PlaceColumns {
         let places = &sample.places;
         let column =
@@ -146,7 +171,8 @@ impl SnapshotBuilder {
             memory_bytes: column(CounterId::MemoryBytes),
             clock_mhz: scaled(CounterId::ClockKilohertz, 1e3),
             volt: scaled(CounterId::Microvolts, 1e6),
-            watt: scaled(CounterId::Microwatts, 1e6),
+            watt: self.knows_power(sample).then(|| self.watts[..places.len()].to_vec()),
+            joule: scaled(CounterId::Energy, 1e9).filter(|_| self.knows_power(sample)),
         }
     }
 
@@ -180,6 +206,19 @@ fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
         (None, Liveness::Idle, _) if has_waiting => PlaceCondition::Waiting,
         (None, Liveness::Idle, _) => PlaceCondition::Idle,
     }
+}
+
+/// How far the program says it is, if it says anything.
+fn progress(sample: &Sample) -> Option<ProgressView> {
+    let ProgressSample { done, total, grows, unit } = &sample.progress;
+    let is_whole = *total > 0 && !grows;
+    (done + total > 0).then(|| ProgressView {
+        label: unit.clone(),
+        // What a dead place had done may be done again.
+        done: if is_whole { *done.min(total) } else { *done },
+        total: *total,
+        grows: !is_whole,
+    })
 }
 
 /// The pairs with the most messages, and the sum of all others.

@@ -2,7 +2,7 @@
 //!
 //! Two rings of bounded length and bounded memory; nothing is kept of single tasks. Invariant: times in a ring rise.
 
-use super::Snapshot;
+use super::{RunState, Snapshot};
 use isles_telemetry::RunDescription;
 use isles_telemetry::{COUNTERS, CounterId, CounterInfo, CounterKind};
 use serde::{Serialize, Serializer};
@@ -66,7 +66,7 @@ const SERIES: [SeriesInfo; 13] = [
     same(CounterId::MemoryBytes),
     level("clock_mhz", "MHz", "Clock of the core."),
     level("volt", "V", "Supply of the core."),
-    level("watt", "W", "Power of the core, modelled."),
+    level("watt", "W", "Power of the core, modelled; a mean of the modelled time since the value before."),
 ];
 
 /// The index of the first series that only a modelled chip has.
@@ -118,12 +118,26 @@ pub struct History {
     pub step_ms: u64,
     /// Times in milliseconds of the run.
     pub t: Vec<u64>,
+    /// The same in milliseconds of modelled time, until which the energies are known; of a modelled chip.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub model_ms: Vec<f64>,
+    /// Power of the whole chip at each time in watts, as a mean of the modelled time since the value before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chip_watt: Vec<f64>,
     /// For each place, a value for each time.
     pub series: BTreeMap<u32, Vec<Option<f64>>>,
 }
 
-/// One moment: time, and the values of all places, series by series.
-type HistoryEntry = (u64, Box<[f32]>, Box<[u64]>);
+/// One moment.
+#[derive(Clone, Debug)]
+struct HistoryEntry {
+    time_ms: u64,
+    /// The values of all places, series by series.
+    levels: Box<[f32]>,
+    counts: Box<[u64]>,
+    /// Of a modelled chip: until when its energy is known, in milliseconds, then that of each place, and of the chip.
+    energy: Option<(f64, Box<[f64]>)>,
+}
 
 /// The two rings of a live run.
 #[derive(Debug)]
@@ -134,26 +148,30 @@ pub struct HistoryRing {
     entries: [usize; 2],
 }
 
-/// Series that are levels of small numbers, kept as `f32`, and those that count, kept whole.
-const LEVELS: [usize; 4] = [0, 10, 11, 12];
+/// Series that are levels of small numbers, kept as `f32`, those that count, kept whole, and those that are made of the
+/// energies, so that what is between two entries is in the mean of the second.
+const LEVELS: [usize; 3] = [0, 10, 11];
 const COUNTS: [usize; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+const WATT: usize = 12;
 
 impl HistoryRing {
     /// Empty rings of a run of so many places.
     pub fn new(places: u32) -> HistoryRing {
         let places = places as usize;
-        let fits = (RING_BYTES_MAX / (places.max(1) * (4 * LEVELS.len() + 8 * COUNTS.len()))).max(2);
+        let fits = (RING_BYTES_MAX / (places.max(1) * (4 * LEVELS.len() + 8 * COUNTS.len() + 8))).max(2);
         let entries = [FINE_ENTRIES.min(fits), COARSE_ENTRIES.min(fits)];
         HistoryRing { places, fine: VecDeque::new(), coarse: VecDeque::new(), entries }
     }
 
-    /// Keeps a snapshot if it is time for one.
+    /// Keeps a snapshot if it is time for one, or if it is the last of the run.
     pub fn push(&mut self, snapshot: &Snapshot) {
         let time = snapshot.time_ms;
         // Looks are not even: one that comes a little early counts.
         let early = time + FINE_MS / 4;
-        let is_due =
-            |ring: &VecDeque<HistoryEntry>, step: u64| ring.back().is_none_or(|last| early >= last.0 + step);
+        let is_last = snapshot.state != RunState::Running;
+        let is_due = |ring: &VecDeque<HistoryEntry>, step: u64| {
+            ring.back().is_none_or(|last| early >= last.time_ms + step || (is_last && time > last.time_ms))
+        };
         let due = [is_due(&self.fine, FINE_MS), is_due(&self.coarse, COARSE_MS)];
         if !due[0] {
             return;
@@ -164,9 +182,14 @@ impl HistoryRing {
             let number = *number;
             places.clone().map(move |place| value(number, place))
         };
-        let levels = LEVELS.iter().flat_map(all).map(|value| value as f32).collect();
-        let counts = COUNTS.iter().flat_map(all).map(|value| value as u64).collect();
-        let entry: HistoryEntry = (time, levels, counts);
+        let joules = |columns: &[f64], chip: f64| columns.iter().copied().chain([chip]).collect();
+        let energy = snapshot.power.zip(snapshot.places.joule.as_ref());
+        let entry = HistoryEntry {
+            time_ms: time,
+            levels: LEVELS.iter().flat_map(all).map(|value| value as f32).collect(),
+            counts: COUNTS.iter().flat_map(all).map(|value| value as u64).collect(),
+            energy: energy.map(|(power, columns)| (power.until_ms, joules(columns, power.joule))),
+        };
         if due[1] {
             keep(&mut self.coarse, entry.clone(), self.entries[1]);
         }
@@ -175,27 +198,63 @@ impl HistoryRing {
 
     /// Values of one series between two times; fine ones if they go back so far, else coarse ones.
     pub fn query(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History {
-        let is_fine = self.fine.front().is_none_or(|first| first.0 <= from_ms.max(FINE_MS))
+        let is_fine = self.fine.front().is_none_or(|first| first.time_ms <= from_ms.max(FINE_MS))
             || self.fine.len() < self.entries[0];
         let (ring, step_ms) = if is_fine { (&self.fine, FINE_MS) } else { (&self.coarse, COARSE_MS) };
-        let entries: Vec<&HistoryEntry> =
-            ring.iter().filter(|entry| (from_ms..=to_ms).contains(&entry.0)).collect();
+        let is_asked = |entry: &&HistoryEntry| (from_ms..=to_ms).contains(&entry.time_ms);
+        let entries: Vec<&HistoryEntry> = ring.iter().filter(is_asked).collect();
         let value = |entry: &HistoryEntry, place: u32| {
             let place = place as usize;
             if let Some(row) = LEVELS.iter().position(|number| *number == series.0) {
-                return Some(f64::from(entry.1[row * self.places + place])).filter(|value| !value.is_nan());
+                return Some(f64::from(entry.levels[row * self.places + place]))
+                    .filter(|value| !value.is_nan());
             }
             let row = COUNTS.iter().position(|number| *number == series.0)?;
-            Some(entry.2[row * self.places + place] as f64)
+            Some(entry.counts[row * self.places + place] as f64)
         };
         let known = places.iter().filter(|place| (**place as usize) < self.places);
-        let one = |place: &u32| (*place, entries.iter().map(|entry| value(entry, *place)).collect());
+        let one = |place: &u32| {
+            let values = match series.0 {
+                WATT => means(ring, *place as usize, is_asked),
+                _ => entries.iter().map(|entry| value(entry, *place)).collect(),
+            };
+            (*place, values)
+        };
         History {
             step_ms,
-            t: entries.iter().map(|entry| entry.0).collect(),
+            t: entries.iter().map(|entry| entry.time_ms).collect(),
+            model_ms: entries
+                .iter()
+                .filter_map(|entry| entry.energy.as_ref().map(|(until, _)| *until))
+                .collect(),
+            chip_watt: means(ring, self.places, is_asked).into_iter().flatten().collect(),
             series: known.map(one).collect(),
         }
     }
+}
+
+/// The mean power of the thing `column` of the energies since the entry before, at each entry that is asked for; where
+/// no modelled time has passed, the one before. The first entry's is that since the start.
+fn means(
+    ring: &VecDeque<HistoryEntry>,
+    column: usize,
+    is_asked: impl Fn(&&HistoryEntry) -> bool,
+) -> Vec<Option<f64>> {
+    let (mut before, mut mean) = ((0.0, 0.0), None);
+    let mut values = Vec::new();
+    for entry in ring {
+        if let Some((until, joules)) = &entry.energy {
+            let joule = joules[column];
+            if *until > before.0 {
+                mean = Some((joule - before.1) / (until - before.0) * 1e3);
+            }
+            before = (*until, joule);
+        }
+        if is_asked(&entry) {
+            values.push(mean.or(entry.energy.as_ref().map(|_| 0.0)));
+        }
+    }
+    values
 }
 
 fn keep(ring: &mut VecDeque<HistoryEntry>, entry: HistoryEntry, entries: usize) {

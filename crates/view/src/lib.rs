@@ -108,9 +108,23 @@ pub struct PlaceColumns {
     /// Supply of its core in volts; on a modelled chip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volt: Option<Vec<f64>>,
-    /// Power of its core in watts; on a modelled chip.
+    /// Power of its core in watts, as a mean of the modelled time since the snapshot before; on a modelled chip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watt: Option<Vec<f64>>,
+    /// Energy of its core in joules, since the start; on a modelled chip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joule: Option<Vec<f64>>,
+}
+
+/// What a whole modelled chip draws: the cores of places, other cores, and everything besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PowerView {
+    /// Power in watts, as a mean of the modelled time since the snapshot before.
+    pub watt: f64,
+    /// Energy in joules, since the start.
+    pub joule: f64,
+    /// The modelled time in milliseconds until which the energies hold, also those of the places.
+    pub until_ms: f64,
 }
 
 /// The load of a link of a chip, from one tile to another.
@@ -157,8 +171,10 @@ pub struct ProgressView {
     pub label: String,
     /// How many are done.
     pub done: u64,
-    /// How many there are.
+    /// How many there are, as far as is known; 0 if nobody knows.
     pub total: u64,
+    /// Whether that is no whole, so that nothing follows from it: there will be more, or there have become more.
+    pub grows: bool,
 }
 
 /// What was not seen.
@@ -187,6 +203,9 @@ pub struct Snapshot {
     pub missed: u64,
     /// Each place.
     pub places: PlaceColumns,
+    /// Power of the chip; none of other machines, nor where nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerView>,
     /// Links of the chip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<LinkLoad>>,

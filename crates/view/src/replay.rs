@@ -87,15 +87,17 @@ impl RunView for ReplayedRun {
         let mut history =
             History { series: known.map(|place| (*place, Vec::new())).collect(), ..History::default() };
         let mut builder = SnapshotBuilder::new(self.run.description());
-        let mut number = 0;
-        self.run.visit(0, self.run.len(), |sample| {
+        let (mut number, len) = (0, self.run.len());
+        self.run.visit(0, len, |sample| {
             number += 1;
-            if (number - 1) % every != 0 {
+            if (number - 1) % every != 0 && number != len {
                 return;
             }
             let snapshot = builder.build(sample.clone(), None);
             if (from_ms..=to_ms).contains(&snapshot.time_ms) {
                 history.t.push(snapshot.time_ms);
+                history.model_ms.extend(snapshot.power.map(|power| power.until_ms));
+                history.chip_watt.extend(snapshot.power.map(|power| power.watt));
                 for (place, values) in &mut history.series {
                     values.push(series.value(&snapshot, *place as usize));
                 }

@@ -4,7 +4,7 @@ use super::*;
 use isles_telemetry::CounterId;
 use isles_telemetry::MeshDescription;
 use isles_telemetry::{
-    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
+    DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
 };
 use isles_telemetry::{LogReader, LogWriter};
 
@@ -68,13 +68,16 @@ fn states_are_those_that_are_known() {
 #[test]
 fn progress_is_shown_once_there_are_steps_and_never_more_than_all() {
     let mut builder = SnapshotBuilder::new(&description("processes"));
-    let mut shown = |done, total| {
-        let progress = ProgressSample { done, total, unit: "sources".to_owned() };
+    let mut shown = |done, total, grows| {
+        let progress = ProgressSample { done, total, grows, unit: "sources".to_owned() };
         builder.build(Sample { progress, ..sample(1000) }, None).progress
     };
-    assert_eq!(shown(3, 0), None);
-    let told = |done| Some(ProgressView { label: "sources".to_owned(), done, total: 8 });
-    assert_eq!((shown(3, 8), shown(9, 8)), (told(3), told(8)));
+    let told = |done, total, grows| Some(ProgressView { label: "sources".to_owned(), done, total, grows });
+    assert_eq!(shown(0, 0, false), None);
+    assert_eq!((shown(3, 8, false), shown(9, 8, false)), (told(3, 8, false), told(8, 8, false)));
+    assert_eq!(shown(3, 8, true), told(3, 8, true));
+    assert_eq!(shown(9, 8, true), told(9, 8, true), "there will be more");
+    assert_eq!(shown(3, 0, false), told(3, 0, true), "nobody knows how many there are");
 }
 
 #[test]
@@ -95,6 +98,71 @@ fn a_chip_has_clocks_links_and_modelled_time() {
     assert_eq!(shown.links.unwrap(), [LinkLoad { from: 0, to: 1, load: 0.5 }]);
     let still = builder.build(second, None);
     assert_eq!(still.links.unwrap()[0].load, 0.5, "no modelled time has passed");
+}
+
+/// A sample of a chip whose two cores have drawn so much, and all else besides twice the first.
+fn drawn(time_ms: u64, until_ns: u64, cores: [u64; 2]) -> Sample {
+    let mut sample = Sample { model_ns: until_ns, ..sample(time_ms) };
+    sample.energy = EnergySample { until_ns, nanojoules: 3 * cores[0] + cores[1] };
+    for (place, energy) in cores.into_iter().enumerate() {
+        set(&mut sample, place, CounterId::Energy, energy);
+    }
+    sample
+}
+
+/// The sum of a power over modelled time, in joules.
+fn integral(history: &History, watts: &[f64]) -> f64 {
+    let starts = std::iter::once(&0.0).chain(&history.model_ms);
+    let passed = history.model_ms.iter().zip(starts).map(|(end, start)| (end - start) / 1e3);
+    passed.zip(watts).map(|(seconds, watt)| seconds * watt).sum()
+}
+
+#[test]
+fn power_is_the_energy_of_the_modelled_time_that_has_passed() {
+    let mut builder = SnapshotBuilder::new(&description("chip:scc"));
+    let first = builder.build(drawn(0, 0, [0, 0]), None);
+    assert_eq!(first.power, Some(PowerView::default()));
+    let second = builder.build(drawn(500, 1_000, [2_000, 500]), None);
+    assert_eq!(second.places.watt.as_deref(), Some(&[2.0, 0.5][..]));
+    assert_eq!(second.power, Some(PowerView { watt: 6.5, joule: 6.5e-6, until_ms: 1e-3 }));
+    let still = builder.build(drawn(1_000, 1_000, [2_000, 500]), None);
+    assert_eq!(still.power.unwrap().watt, 6.5, "no modelled time has passed");
+    let third = builder.build(drawn(1_500, 1_000_000, [2_000, 999_500]), None);
+    assert_eq!(third.places.watt.unwrap(), [0.0, 1.0]);
+    // A chip whose power nobody has published.
+    let unknown = builder.build(Sample { model_ns: 1, ..sample(2_000) }, None);
+    assert_eq!((unknown.power, unknown.places.watt, unknown.places.joule), (None, None, None));
+}
+
+#[test]
+fn a_history_of_power_sums_up_to_the_energy_however_few_of_its_snapshots_are_kept() {
+    let description = description("chip:scc");
+    let mut builder = SnapshotBuilder::new(&description);
+    let mut ring = HistoryRing::new(2);
+    // Looks of the host are even, modelled time passes by leaps, and the power is high where nothing is kept.
+    let samples: Vec<Sample> = (0..40_u64)
+        .map(|look| {
+            let until = look * look * 1_000_000;
+            drawn(look * 300, until, [until / 2 + (look % 3) * 300_000, until])
+        })
+        .chain([Sample { end: RunEnd::Ended, ..drawn(11_750, 1_600_000_000, [900_000_000, 1_600_000_000]) }])
+        .collect();
+    for sample in &samples {
+        ring.push(&builder.build(sample.clone(), None));
+    }
+    let path = std::env::temp_dir().join(format!("isles-view-power-{}", std::process::id()));
+    let mut log = LogWriter::create(&path, &description).unwrap();
+    samples.iter().for_each(|sample| log.append(sample).unwrap());
+    log.finish(RunEnd::Ended, None).unwrap();
+    let run = ReplayedRun::of(LogReader::open(&path).unwrap());
+    std::fs::remove_file(path).unwrap();
+    let series = Series::of_name("watt").unwrap();
+    for history in [ring.query(&[0], series, 0, u64::MAX), run.history(&[0], series, 0, u64::MAX)] {
+        let core: Vec<f64> = history.series[&0].iter().map(|watt| watt.unwrap()).collect();
+        assert!((integral(&history, &core) - 0.9).abs() < 1e-9, "{history:?}");
+        assert!((integral(&history, &history.chip_watt) - 4.3).abs() < 1e-9, "{history:?}");
+        assert_eq!(history.model_ms.last(), Some(&1_600.0));
+    }
 }
 
 #[test]
@@ -129,27 +197,60 @@ fn a_place_that_does_not_give_way_is_told_of_until_it_does() {
     assert_eq!(warned([stuck(1000), stuck(2000), stuck(3500), sample(4000)]), []);
 }
 
+/// Samples of each second in which a finish is open; `change` says what else there is.
+fn open_finish(seconds: u64, change: impl Fn(u64, &mut Sample)) -> Vec<Sample> {
+    let one = |second: u64| {
+        let mut sample = sample(1000 * second);
+        sample.finishes = vec![OpenFinish {
+            id: 1,
+            parent: Some(0),
+            live: 1,
+            waits_for: vec![(1, 2)],
+            label: "a.rs:1".to_owned(),
+            ..OpenFinish::default()
+        }];
+        change(second, &mut sample);
+        sample
+    };
+    (1..=seconds).map(one).collect()
+}
+
 #[test]
-fn a_finish_of_a_chip_is_open_for_modelled_time_and_holds_since_a_time_of_the_run() {
+fn a_finish_is_told_of_only_if_nothing_happens_in_the_whole_run() {
+    let counted =
+        |counter: CounterId| move |second: u64, sample: &mut Sample| set(sample, 1, counter, second);
+    let still = |_: u64, _: &mut Sample| {};
+    assert_eq!(warned(open_finish(10, still)), []);
+    assert_eq!(warned(open_finish(11, still)), [(WarningKind::FinishOpen, 0, 1_000)]);
+    // A sound run, however long: tasks end, messages come, steps are done, modelled time passes, or a place computes.
+    for counter in
+        [CounterId::Tasks, CounterId::MessagesReceived, CounterId::FinishesReleased, CounterId::EnergyTime]
+    {
+        assert_eq!(warned(open_finish(600, counted(counter))), [], "{counter:?}");
+    }
+    assert_eq!(warned(open_finish(600, |second, sample| sample.progress.done = second)), []);
+    let computes = |second: u64, sample: &mut Sample| {
+        (sample.places[1].liveness, sample.places[1].copies) = (Liveness::Busy, second);
+    };
+    assert_eq!(warned(open_finish(600, computes)), []);
+    // One that stood still and goes on.
+    let late = |second: u64, sample: &mut Sample| set(sample, 0, CounterId::Tasks, u64::from(second > 20));
+    assert_eq!(warned(open_finish(20, late)), [(WarningKind::FinishOpen, 0, 1_000)]);
+    assert_eq!(warned(open_finish(22, late)), []);
+    assert_eq!(warned(open_finish(31, late)), [(WarningKind::FinishOpen, 0, 21_000)]);
+    let whole = |_: u64, sample: &mut Sample| sample.finishes[0].parent = None;
+    assert_eq!(warned(open_finish(30, whole)), [], "the whole run is one finish");
+}
+
+#[test]
+fn a_finish_of_a_chip_is_open_for_modelled_time() {
     let mut builder = SnapshotBuilder::new(&description("chip:scc"));
-    let mut opened = Sample { model_ns: 40_000_000_000, ..sample(10_000) };
-    opened.finishes = vec![OpenFinish {
-        id: 1,
-        home: 0,
-        parent: Some(0),
-        since_ms: 20_000,
-        live: 1,
-        waits_for: vec![(1, 2)],
-        label: "a.rs:1".to_owned(),
-    }];
-    let shown = builder.build(opened, None);
-    assert_eq!(shown.finishes[0].open_ms, 20_000);
-    let warning = &shown.warnings[0];
-    assert_eq!((warning.kind, warning.since_ms), (WarningKind::FinishOpen, 5_000));
-    assert!(
-        warning.text.contains("open for 20.0 s of modelled time; it waits for 2 at place 1"),
-        "{warning:?}"
-    );
+    let change = |_: u64, sample: &mut Sample| sample.model_ns = 40_000_000_000;
+    let shown = open_finish(12, change).into_iter().map(|sample| builder.build(sample, None)).last().unwrap();
+    assert_eq!(shown.finishes[0].open_ms, 40_000);
+    let text = "the finish at a.rs:1 has been open for 40.0 s of modelled time and waits for 2 at place 1; nothing has \
+                happened for 11.0 s";
+    assert_eq!(shown.warnings[0].text, text);
 }
 
 #[test]
@@ -169,7 +270,7 @@ fn a_queue_that_grows_is_told_of_and_one_that_is_long_is_not() {
 }
 
 #[test]
-fn chatter_and_finishes_that_stay_open_are_told_of() {
+fn chatter_is_told_of() {
     let chatter = |second: u64| {
         let mut sample = sample(1000 * second);
         let messages = 50_000 * second;
@@ -183,13 +284,6 @@ fn chatter_and_finishes_that_stay_open_are_told_of() {
         sample
     };
     assert_eq!(warned((1..=5).map(long)), []);
-    let open = |parent: Option<u64>| {
-        let mut sample = sample(20_000);
-        sample.finishes = vec![OpenFinish { id: 3, parent, since_ms: 5_000, ..OpenFinish::default() }];
-        sample
-    };
-    assert_eq!(warned([open(Some(0))]), [(WarningKind::FinishOpen, 0, 5_000)]);
-    assert_eq!(warned([open(None)]), [], "the whole run is one finish");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is odd about a run: places that do not give way, queues that grow, finishes that stay open, chatter.
+//! What is odd about a run: places that do not give way, queues that grow, finishes for which nothing happens, chatter.
 //!
 //! The rules are those of task monitors such as tokio-console, for the constructs of Isles. They look at samples and
 //! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
@@ -6,15 +6,20 @@
 use crate::FinishView;
 use isles_telemetry::CounterId;
 use isles_telemetry::WAITS;
-use isles_telemetry::{Liveness, Sample};
+use isles_telemetry::{Liveness, PlaceSample, Sample};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How long a place may run one task before it is told of, in milliseconds.
 const YIELD_MS: u64 = 2_000;
 
-/// How long a finish may be open, in milliseconds.
-const OPEN_MS: u64 = 10_000;
+/// For how long nothing may happen while a finish is open, in milliseconds of the host. However long it is open itself
+/// says nothing: that is as long as the work.
+const STILL_MS: u64 = 10_000;
+
+/// What happens if it changes at any place: work, and what places say to each other.
+const EVENTS: [CounterId; 4] =
+    [CounterId::Tasks, CounterId::MessagesReceived, CounterId::FinishesReleased, CounterId::EnergyTime];
 
 /// How long a queue must have grown, in milliseconds, and how long it must be.
 const GROWS_MS: u64 = 5_000;
@@ -34,7 +39,7 @@ const EACH_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarningKind {
-    /// A finish has been open for long.
+    /// A finish is open, and nothing has happened for long.
     FinishOpen,
     /// A place has run one task for long.
     NoYield,
@@ -94,17 +99,31 @@ struct PairMemory {
 pub(super) struct Watcher {
     places: Vec<PlaceMemory>,
     pairs: BTreeMap<(u32, u32), PairMemory>,
+    /// The sum of all events and steps, and since when it stands still and no place computes.
+    events: u64,
+    still_since: u64,
     time_ms: u64,
 }
 
 impl Watcher {
     /// What is odd at the time of `sample`.
     pub(super) fn look(&mut self, sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
-        let mut warnings = open_finishes(sample, finishes);
+        self.note_events(sample);
+        let mut warnings = open_finishes(sample, finishes, self.still_since);
         warnings.extend(self.places(sample));
         warnings.extend(self.chatter(sample));
         self.time_ms = sample.time_ms;
         warnings
+    }
+
+    /// Notes whether anything has happened since the sample before.
+    fn note_events(&mut self, sample: &Sample) {
+        let of_place = |place: &PlaceSample| EVENTS.map(|counter| place.value(counter)).iter().sum::<u64>();
+        let events = sample.places.iter().map(of_place).fold(sample.progress.done, u64::wrapping_add);
+        let computes = |place: &PlaceSample| place.liveness == Liveness::Busy && place.death.is_none();
+        if events != self.events || self.time_ms == 0 || sample.places.iter().any(computes) {
+            (self.events, self.still_since) = (events, sample.time_ms);
+        }
     }
 
     fn places(&mut self, sample: &Sample) -> Vec<Warning> {
@@ -175,15 +194,14 @@ impl Watcher {
     }
 }
 
-/// Finishes that have been open for long; not that of the whole run. On a chip it is modelled time that counts, and
-/// since when they hold is estimated as if that passed evenly.
-fn open_finishes(sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
-    let open = finishes.iter().filter(|finish| finish.open_ms >= OPEN_MS && finish.parent.is_some());
-    let model_ms = sample.model_ns / 1_000_000;
-    let (rate, time) = match model_ms {
-        0 => (1.0, ""),
-        _ => (sample.time_ms as f64 / model_ms as f64, " of modelled time"),
-    };
+/// Finishes that have been open while nothing has happened since `still_since`; not that of the whole run.
+fn open_finishes(sample: &Sample, finishes: &[FinishView], still_since: u64) -> Vec<Warning> {
+    let still = sample.time_ms.saturating_sub(still_since);
+    if still < STILL_MS {
+        return Vec::new();
+    }
+    let open = finishes.iter().filter(|finish| finish.open_ms > 0 && finish.parent.is_some());
+    let time = if sample.model_ns == 0 { "" } else { " of modelled time" };
     let warning = |finish: &FinishView| {
         let waits = finish.waits_for.iter().map(|(place, tasks)| format!("{tasks} at place {place}"));
         let mut waits: Vec<String> = waits.collect();
@@ -191,14 +209,15 @@ fn open_finishes(sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
             waits.push("and perhaps more".to_owned());
         }
         let waits = if waits.is_empty() { "tasks of its own place".to_owned() } else { waits.join(", ") };
-        let (seconds, label) = (finish.open_ms as f64 / 1e3, &finish.label);
+        let (seconds, still, label) = (finish.open_ms as f64 / 1e3, still as f64 / 1e3, &finish.label);
         Warning {
             kind: WarningKind::FinishOpen,
             place: finish.home,
             text: format!(
-                "the finish at {label} has been open for {seconds:.1} s{time}; it waits for {waits}"
+                "the finish at {label} has been open for {seconds:.1} s{time} and waits for {waits}; nothing has \
+                 happened for {still:.1} s"
             ),
-            since_ms: sample.time_ms.saturating_sub((finish.open_ms as f64 * rate) as u64),
+            since_ms: still_since,
         }
     };
     open.map(warning).take(EACH_MAX).collect()

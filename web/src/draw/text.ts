@@ -86,6 +86,19 @@ export function watts(value: number): string {
     return value === 0 ? "0 W" : `${value < 10 ? value.toFixed(2) : value < 1000 ? value.toFixed(1) : count(value)} W`;
 }
 
+/** An energy: three digits, with the unit that fits. */
+export function joules(value: number): string {
+    const units: [number, string][] = [[1, "J"], [1e-3, "mJ"], [1e-6, "µJ"]];
+    if (value >= 1000) return `${count(value)} J`;
+    const [unit, name] = units.find(([least]) => value >= least) ?? units[2]!;
+    return value === 0 ? "0 J" : `${Number((value / unit).toPrecision(3))} ${name}`;
+}
+
+/** A time on a modelled chip, which may be microseconds. */
+export function modelled(ms: number): string {
+    return ms < 1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 2 : 1)} ms` : time(ms);
+}
+
 /**
  * What runs, and with which words: the file's name without its folders; and of `isles run NAME ..` the name, since
  * that is what the reader has chosen.

@@ -49,7 +49,12 @@ export interface Places {
     clock_mhz?: number[];
     volt?: number[];
     watt?: number[];
+    /** Joules since the start. */
+    joule?: number[];
 }
+
+/** A whole modelled chip: power since the snapshot before, energy since the start, and until when both are known. */
+export interface Power { watt: number; joule: number; until_ms: number }
 
 export interface Link { from: number; to: number; load: number }
 /** From, to, messages, bytes. */
@@ -70,6 +75,9 @@ export const WAITS_TOLD = 4;
 
 export interface Warning { kind: string; place: number; text: string; since_ms: number }
 
+/** `grows`: the total is no whole, and nothing follows from it; it is 0 where nobody knows any. */
+export interface Progress { label: string; done: number; total: number; grows?: boolean }
+
 export interface Snapshot {
     seq: number;
     time_ms: number;
@@ -78,16 +86,25 @@ export interface Snapshot {
     reason: string | null;
     missed: number;
     places: Places;
+    power?: Power;
     links?: Link[];
     pairs: Pair[];
     pairs_rest: Rest;
     finishes: Finish[];
     warnings: Warning[];
-    progress: { label: string; done: number; total: number } | null;
+    progress: Progress | null;
     dropped: { events: number; samples: number };
 }
 
-export interface History { step_ms: number; t: number[]; series: Record<string, (number | null)[]> }
+export interface History {
+    step_ms: number;
+    t: number[];
+    /** Of a modelled chip: the same times on the chip, and its power since the time before. */
+    model_ms?: number[];
+    chip_watt?: number[];
+    series: Record<string, (number | null)[]>;
+}
+
 export interface OutputLine { seq: number; time_ms: number; stream?: "stdout" | "stderr"; text: string }
 /** `recorded` is false where nobody keeps what places print. */
 export interface Output { lines: OutputLine[]; dropped: number; recorded?: boolean }
@@ -158,6 +175,7 @@ export function snapshotOf(said: Partial<Snapshot>, count: number): Snapshot {
         reason: said.reason ?? null,
         missed: said.missed ?? 0,
         places: filled,
+        power: said.power ?? undefined,
         links: said.links ?? undefined,
         pairs: said.pairs ?? [],
         pairs_rest: typeof rest === "number" ? { messages: rest, bytes: 0 } : rest ?? { messages: 0, bytes: 0 },

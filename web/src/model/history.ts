@@ -15,6 +15,8 @@ export class History {
     trouble = "";
     /** Whether snapshots have this counter. */
     carried = true;
+    /** Of a power: modelled time and energy of the last point that came from a snapshot. */
+    private energy: { ms: number; value: number } | null = null;
     private last: { ms: number; value: number } | null = null;
 
     constructor(readonly places: number[], readonly counter: CounterInfo) {}
@@ -38,7 +40,17 @@ export class History {
         const column = snapshot.places[this.counter.name as keyof Places] as number[] | undefined;
         this.carried = Array.isArray(column) && typeof column[0] === "number";
         if (!this.carried || (this.last && snapshot.time_ms - this.last.ms < 950)) return;
-        this.append(snapshot.time_ms, this.sum((place) => column![place] ?? null));
+        this.append(snapshot.time_ms, this.power(snapshot) ?? this.sum((place) => column![place] ?? null));
+    }
+
+    /** Of a power what was drawn since the point before, by modelled time: snapshots between are left out. */
+    private power(snapshot: Snapshot): number | null {
+        const { joule } = snapshot.places;
+        if (this.counter.name !== "watt" || !joule || !snapshot.power) return null;
+        const now = { ms: snapshot.power.until_ms, value: this.sum((place) => joule[place] ?? null) ?? 0 };
+        const before = this.energy;
+        this.energy = now;
+        return before && now.ms > before.ms ? 1000 * (now.value - before.value) / (now.ms - before.ms) : null;
     }
 
     /** The points up to a time in seconds. */

@@ -3,12 +3,19 @@
 // They are collected from every snapshot that arrives, also while the picture is paused. The rows are a ring of fixed
 // length, so an hour of watching needs no more memory than ten minutes.
 
-import type { Snapshot } from "./api";
+import type { Power, Snapshot } from "./api";
 
 /** Ten minutes at two snapshots a second. */
 const ROWS = 1200;
 
-export interface Total { time_ms: number; busy: number; tasks: number; messages: number; bytes: number; watt: number }
+export interface Total {
+    time_ms: number;
+    busy: number;
+    tasks: number;
+    messages: number;
+    bytes: number;
+    power: Power | null;
+}
 
 const sum = (values: number[] | undefined) => (values ?? []).reduce((total, value) => total + value, 0);
 
@@ -20,7 +27,7 @@ export function totalOf(snapshot: Snapshot): Total {
         tasks: sum(places.tasks),
         messages: sum(places.messages_sent),
         bytes: sum(places.bytes_sent),
-        watt: places.watt ? sum(places.watt) : NaN,
+        power: snapshot.power ?? null,
     };
 }
 

@@ -6,7 +6,7 @@
 import { html, nothing } from "lit";
 import uPlot from "uplot";
 import { watchWidth } from "../draw/canvas";
-import { clock } from "../draw/text";
+import { clock, modelled } from "../draw/text";
 import { preferences } from "../model/preferences";
 import { Element } from "./element";
 import type { Column } from "./table";
@@ -21,11 +21,15 @@ export interface Curve {
     show(value: number): string;
     /** A time to mark, in seconds: where a replay stands. */
     at?: number;
+    /** Whether the times are those of a modelled chip, which may pass in microseconds. */
+    modelled?: boolean;
 }
 
 const HEIGHT = 170;
 /** What may lie between two times on the axis, in seconds. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 36_000];
+const MODELLED_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** (power - 7))).flat();
+const timeOf = (curve: Curve, seconds: number) => (curve.modelled ? modelled : clock)(1000 * seconds);
 const STROKES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4"];
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -113,8 +117,8 @@ export class Chart extends Element {
             scales: { x: { time: false }, y: { range: (_, __, most) => [0, this.curve?.top ?? (most * 1.1 || 1)] } },
             axes: [
                 {
-                    ...axis, size: 28, gap: 6, incrs: STEPS,
-                    values: (_, ticks) => ticks.map((tick) => clock(1000 * tick)),
+                    ...axis, size: 28, gap: 6, incrs: curve.modelled ? MODELLED_STEPS : STEPS,
+                    values: (_, ticks) => ticks.map((tick) => timeOf(curve, tick)),
                 },
                 { ...axis, size: 62, gap: 4, values: (_, ticks) => ticks.map((tick) => curve.show(tick)) },
             ],
@@ -146,7 +150,7 @@ export class Chart extends Element {
     private columns(): Column<number>[] {
         const curve = this.curve!;
         return [
-            { name: "Time", number: true, value: (row) => curve.x[row]!, show: (row) => clock(1000 * curve.x[row]!) },
+            { name: "Time", number: true, value: (row) => curve.x[row]!, show: (row) => timeOf(curve, curve.x[row]!) },
             ...curve.series.map((series) => ({
                 name: series.name, number: true,
                 value: (row: number) => series.values[row] ?? -1,
@@ -159,7 +163,7 @@ export class Chart extends Element {
         const curve = this.curve!;
         const values = curve.series.map((series) =>
             (curve.series.length > 1 ? `${series.name} ` : "") + valueText(curve, series, row));
-        return `at ${clock(1000 * (curve.x[row] ?? 0))}: ${values.join(", ")}`;
+        return `at ${timeOf(curve, curve.x[row] ?? 0)}: ${values.join(", ")}`;
     }
 
     private toggle(): void {

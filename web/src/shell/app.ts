@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { clock, commandOf, count, percent, plain, plural, rate, time, watts } from "../draw/text";
+import { clock, commandOf, count, modelled, percent, plain, plural, rate } from "../draw/text";
 import type { Run, Snapshot } from "../model/api";
 import { VIEWS, type Pane } from "../model/layout";
 import { preferences } from "../model/preferences";
@@ -10,6 +10,7 @@ import { store } from "../model/store";
 import { totalOf } from "../model/totals";
 import { Element } from "../parts/element";
 import { figure } from "../parts/view";
+import { chipFigures } from "../views/power";
 import { warningsOf } from "../views/warnings";
 import { banners, refusal } from "./banners";
 import { commandsOf, viewName, type Shell } from "./commands";
@@ -20,7 +21,6 @@ import "../views/chip";
 import "../views/core";
 import "../views/finishes";
 import "../views/messages";
-import "../views/power";
 import "./help";
 import "./palette";
 import "./replay";
@@ -111,13 +111,14 @@ export class App extends Element implements Shell {
             ${figure("Tasks a second", sum(rates?.tasks), `${count(total.tasks)} run`)}
             ${figure("Messages a second", sum(rates?.sent), `${count(total.messages)} sent`)}
             ${figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)))}
-            ${Number.isFinite(total.watt) ? figure("Power", watts(total.watt), "modelled") : nothing}
+            ${shown.power ? chipFigures(shown.power, shown.state !== "running") : nothing}
             ${progress ? this.progress(progress) : nothing}
         </dl>`;
     }
 
-    private progress({ label, done, total }: NonNullable<Snapshot["progress"]>): TemplateResult {
+    private progress({ label, done, total, grows }: NonNullable<Snapshot["progress"]>): TemplateResult {
         const name = plain(label) || "Progress";
+        if (grows) return figure(name, count(done), "so far");
         return figure(name, html`<progress class="progress" aria-label=${name} max=${total} .value=${done}></progress>
             ${percent(done / Math.max(1, total))}`, `${count(done)} of ${count(total)}`);
     }
@@ -200,9 +201,5 @@ const MARK = html`<svg class="mark" viewBox="0 0 32 32" width="22" height="22" r
     <g fill="#fff"><rect x="6" y="6" width="9" height="9" rx="2" opacity=".45"></rect>
     <rect x="17" y="6" width="9" height="9" rx="2"></rect><rect x="6" y="17" width="9" height="9" rx="2"></rect></g>
     <rect x="17" y="17" width="9" height="9" rx="2" fill="#fdd835"></rect></svg>`;
-
-function modelled(ms: number): string {
-    return ms < 1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 2 : 1)} ms` : time(ms);
-}
 
 customElements.define("isles-app", App);

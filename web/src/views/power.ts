@@ -3,9 +3,9 @@
 // Only runs whose snapshots have watts offer this view: no watts are ever guessed for a host.
 
 import { html, nothing, type TemplateResult } from "lit";
-import { watts } from "../draw/text";
-import type { Snapshot } from "../model/api";
-import { History } from "../model/history";
+import { joules, watts } from "../draw/text";
+import type { Power, Snapshot } from "../model/api";
+import { Energy } from "../model/energy";
 import { store } from "../model/store";
 import type { Curve } from "../parts/chart";
 import type { Column } from "../parts/table";
@@ -19,7 +19,7 @@ import "../parts/table";
 interface Point { mhz: number; volt: number; cores: number; watt: number; busy: number }
 
 export class PowerView extends View {
-    private history: History | null = null;
+    private readonly energy = new Energy();
     private clocks = false;
 
     override render() {
@@ -27,14 +27,15 @@ export class PowerView extends View {
         if (!run || !shown) return nothingYet;
         if (!shown.places.watt) return html`<p class="nothing">the power of this machine is not known</p>`;
         const metric = this.clocks ? "clock" : "power";
-        const total = shown.places.watt.reduce((sum, watt) => sum + watt, 0);
+        const cores = shown.places.watt.reduce((sum, watt) => sum + watt, 0);
         return html`
             <div class="halves"><div><dl class="figures">
-                ${figure("Power of the cores", watts(total), "modelled")}
-                ${figure("Mean of a core", watts(total / run.places))}
+                ${shown.power ? chipFigures(shown.power, shown.state !== "running") : nothing}
+                ${figure("Power of the cores", watts(cores), "modelled")}
+                ${figure("Mean of a core", watts(cores / run.places))}
             </dl>
             <div class="part"><h3>Operating points</h3>${this.points(shown)}</div></div>
-            <isles-chart .label=${"Power of all cores"} .curve=${this.curve(shown)}></isles-chart></div>
+            <isles-chart .label=${"Power of the chip over modelled time"} .curve=${this.curve(shown)}></isles-chart></div>
             <div class="tools"><h3>Where it goes</h3>${toggle("Show clocks", this.clocks, (on) => {
                 this.clocks = on;
                 this.requestUpdate();
@@ -45,25 +46,17 @@ export class PowerView extends View {
     }
 
     override firstUpdated(): void {
-        const { run } = store;
-        // Of more places than this the sum is what the page has seen itself.
-        if (!run || run.places > GRID_MAX) return;
-        const all = Array.from({ length: run.places }, (_, place) => place);
-        this.history = new History(all, { name: "watt", unit: "W", description: "", kind: "gauge" });
-        void this.history.load().then(() => this.requestUpdate());
+        // Without an answer the curve begins with what the page has seen itself.
+        void this.energy.load().then(() => this.requestUpdate(), () => undefined);
     }
 
     private curve(shown: Snapshot): Curve {
         const replay = store.run?.mode === "replay";
-        const until = shown.time_ms;
-        const { x, values } = this.history?.until(replay ? Infinity : until / 1000) ?? { x: [], values: [] };
-        const since = (x.at(-1) ?? -1) * 1000;
-        const seen = replay ? [] : store.totals.until(until).filter((row) => row.time_ms > since + 900);
+        const rows = replay ? [] : store.totals.until(shown.time_ms);
+        const now = shown.power?.until_ms ?? 0;
+        const { x, watts: values } = this.energy.curve(rows, replay ? Infinity : now);
         return {
-            x: [...x, ...seen.map((row) => row.time_ms / 1000)],
-            series: [{ name: "watt", values: [...values, ...seen.map((row) => row.watt)] }],
-            at: replay ? until / 1000 : undefined,
-            show: watts,
+            x, series: [{ name: "watt", values }], at: replay ? now / 1000 : undefined, show: watts, modelled: true,
         };
     }
 
@@ -94,6 +87,13 @@ export class PowerView extends View {
         return rows.length === 0 ? html`${nothing}`
             : html`<isles-table .label=${"Operating points"} .columns=${columns} .rows=${rows}></isles-table>`;
     }
+}
+
+/** Power and energy of a whole chip; of a run that is over, the mean of all its time. */
+export function chipFigures(power: Power, over: boolean): TemplateResult {
+    const watt = over && power.until_ms > 0 ? 1000 * power.joule / power.until_ms : power.watt;
+    return html`${figure("Power of the chip", watts(watt), over ? "mean of the run" : "modelled")}
+        ${figure("Energy", joules(power.joule), "modelled")}`;
 }
 
 customElements.define("isles-power-view", PowerView);

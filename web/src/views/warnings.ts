@@ -1,4 +1,4 @@
-// What looks wrong in the run: finishes open for long, places that do not yield, queues that grow, chatter; and deaths.
+// What looks wrong in the run: finishes for which nothing happens, places that do not yield, queues that grow, chatter; and deaths.
 
 import { html, nothing } from "lit";
 import { plain, plural, span } from "../draw/text";
@@ -7,7 +7,7 @@ import { store } from "../model/store";
 import { nothingYet, placeLink, View } from "../parts/view";
 
 const NAMES: Record<string, string> = {
-    "finish-open": "finish open for long",
+    "finish-open": "nothing happens",
     "no-yield": "no yield",
     "queue-grows": "queue grows",
     chatter: "chatter",

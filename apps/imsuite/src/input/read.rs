@@ -30,7 +30,7 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
 /// As [`file()`].
 pub fn input(kernel: KernelName, text: &str, seed: u64, source: &InputSource) -> Result<Input, InputFault> {
     let mut lines = Lines { source, rest: text.lines(), line: 0 };
-    let size = lines.number("the number of nodes, 1 to 1024", 1, NODES_MAX as u64)? as usize;
+    let size = lines.number("the number of nodes, 1 to 8192", 1, NODES_MAX as u64)? as usize;
     let last = size as u64 - 1;
     let mut input = Input { kernel, seed, ..Input::default() };
     if matches!(kernel, KernelName::BF | KernelName::DST | KernelName::VC) {

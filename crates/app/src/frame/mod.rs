@@ -6,12 +6,14 @@
 
 mod facts;
 mod outputs;
+mod steps;
 mod task_balance;
 mod unit_bag;
 mod work_units;
 
 pub use facts::{Verification, bar, count};
 pub use outputs::{Draw, NO_FILES};
+pub use steps::{StepsGuard, add_done};
 pub use task_balance::BalanceArguments;
 pub use unit_bag::UnitKernel;
 pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
@@ -27,6 +29,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::rc::Rc;
+use steps::StepsTeller;
 use task_balance::steals_text;
 
 /// One application of the suite, whatever its type; see [`Application`].
@@ -148,6 +151,16 @@ impl Dealer {
     /// A place has died.
     pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
         WorkUnits::new(count, self.what, balance, self.asks_shares).await
+    }
+
+    /// Tells of a run of which nobody knows how many units it has, while it lives; each place says [`add_done`]. Called
+    /// at the first place.
+    pub fn open_steps(&self) -> StepsGuard {
+        isles::progress::add_total(0, self.what);
+        // Without observers nobody knows what other processes have done.
+        let is_part = self.asks_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
+        let what = if is_part { format!("{} at the first place", self.what) } else { self.what.to_owned() };
+        StepsGuard::begin(StepsTeller::new(0, what, 0), 0, true)
     }
 
     /// What the places did of tasks that `isles::glb` has balanced.

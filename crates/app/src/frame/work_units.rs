@@ -7,8 +7,8 @@
 //! part of the answer.
 
 use super::facts::{bar, duration};
+use super::steps::{self, StepsGuard, StepsTeller};
 use super::unit_bag::{self, UnitKernel};
-use crate::console::Progress;
 use clap::ValueEnum;
 use isles::glb::RunBalance;
 use isles::prelude::*;
@@ -47,6 +47,9 @@ pub struct WorkUnits {
     next: Counter,
     shares: PlaceLocal<PlaceWork>,
     asks_shares: bool,
+    /// Units of the times before, and whether there will be others.
+    before: u64,
+    is_repeated: bool,
 }
 
 impl WorkUnits {
@@ -59,13 +62,26 @@ impl WorkUnits {
     ) -> isles::Result<WorkUnits> {
         let shares = PlaceLocal::new(PlaceWork::default).await?;
         isles::progress::add_total(count, what);
-        Ok(WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), shares, asks_shares })
+        let (what, next, before, is_repeated) = (Cow::Borrowed(what), Counter::new(), 0, false);
+        Ok(WorkUnits { count, what, balance, next, shares, asks_shares, before, is_repeated })
+    }
+
+    /// The same units, which will be computed again and again, nobody knows how often.
+    #[must_use]
+    pub fn repeated(self) -> WorkUnits {
+        isles::progress::expect_more();
+        WorkUnits { is_repeated: true, ..self }
     }
 
     /// The same units once more, from the first on; what each place does of them adds up.
     pub fn again(&self) -> WorkUnits {
         isles::progress::add_total(self.count, &self.what);
-        WorkUnits { next: Counter::new(), ..self.clone() }
+        WorkUnits { next: Counter::new(), before: self.before + self.count, ..self.clone() }
+    }
+
+    /// How many units are known of, with those of the times before.
+    fn known(&self) -> u64 {
+        self.before + self.count
     }
 
     /// Whether places steal units from each other: then [`WorkUnits::balance`] computes them, and no place takes any.
@@ -78,6 +94,8 @@ impl WorkUnits {
     /// # Errors
     /// A place has died.
     pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
+        let teller = StepsTeller::new(self.known(), self.what.clone(), self.before);
+        let _telling = StepsGuard::begin(teller, self.known(), self.is_repeated);
         unit_bag::balance(self.count, self.shares.clone(), kernel).await
     }
 
@@ -89,7 +107,8 @@ impl WorkUnits {
 
     /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
-        let progress = (here().index() == 0).then(|| Progress::new(self.count, self.what.clone()));
+        let teller = || StepsTeller::new(self.known(), self.what.clone(), self.before);
+        let progress = (here().index() == 0).then(teller);
         UnitQueue {
             units: self,
             next: here().index() as u64,
@@ -126,7 +145,7 @@ pub struct UnitQueue<'a> {
     /// When the unit under way was taken.
     started: Option<Instant>,
     /// How far all are; the first place tells.
-    progress: Option<Progress>,
+    progress: Option<StepsTeller>,
 }
 
 impl UnitQueue<'_> {
@@ -149,7 +168,10 @@ impl UnitQueue<'_> {
         }
         let Some(unit) = self.next_unit().await? else { return Ok(None) };
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
-            progress.tell(unit); // units are dealt in order, so about as many are done
+            // Units are dealt in order, so about as many are done; but on a chip, where cores run ahead of each other
+            // and nobody asks for shares, one process has done all.
+            let dealt = self.units.asks_shares.then_some(self.units.before + unit);
+            progress.tell(dealt, (self.units.known(), self.units.is_repeated));
         }
         self.started = Some(Instant::now());
         Ok(Some(unit))
@@ -222,7 +244,7 @@ impl PlaceWork {
     /// observe the run are told.
     pub(super) fn add_part(&mut self, started: Instant, is_over: bool) {
         self.units += u64::from(is_over);
-        isles::progress::add_done(u64::from(is_over));
+        steps::add_done(u64::from(is_over));
         self.seconds += started.elapsed().as_secs_f64();
     }
 }

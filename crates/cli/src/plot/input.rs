@@ -142,7 +142,8 @@ fn from_json(text: &str) -> Result<Content, String> {
     Err(match &value {
         Value::Object(fields) if fields.is_empty() => "holds JSON without fields".to_owned(),
         Value::Object(fields) => {
-            let names: Vec<&str> = fields.keys().take(5).map(String::as_str).collect();
+            let names: Vec<String> =
+                fields.keys().take(5).map(|name| name.escape_debug().to_string()).collect();
             format!("holds JSON with the fields {}", names.join(", "))
         }
         _ => "holds JSON that is no object".to_owned(),

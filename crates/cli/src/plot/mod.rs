@@ -16,9 +16,10 @@ use clap::{Args, ValueEnum};
 use input::{Content, InputFile};
 use isles::{Claim, Destination};
 use isles_app::Failure;
+use isles_app::console;
 use isles_app::picture::command_line;
 use isles_app::runs::refusal;
-use isles_plot::{Figure, Provenance, Scale, write_svg};
+use isles_plot::{Drawing, Figure, Provenance, Scale};
 use std::path::Path;
 
 /// The arguments of `isles plot`.
@@ -129,6 +130,15 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(title) = &arguments.title {
         title.clone_into(picture.figure.title_mut());
     }
+    let drawing = Drawing::of(&picture.figure);
+    if drawing.drawn() == 0 {
+        let why = drawing.left_out().unwrap_or("all cells of values are empty");
+        let allowed = "figures of which some can be drawn";
+        return Err(Failure::Usage(format!(
+            "{:?} gives an empty picture ({why}); allowed: {allowed}",
+            files[0].path
+        )));
+    }
     picture.write_as(out, arguments.said.as_deref())
 }
 
@@ -225,7 +235,11 @@ impl Picture {
             seed,
             measured,
         };
-        out.write(|out| write_svg(out, &self.figure, &provenance))?;
+        let drawing = Drawing::of(&self.figure);
+        if let Some(why) = drawing.left_out() {
+            console::notice(format_args!("the picture does not show all: {why}"));
+        }
+        out.write(|out| drawing.write(&provenance, out))?;
         Ok(())
     }
 }

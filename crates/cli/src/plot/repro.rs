@@ -273,6 +273,7 @@ fn parity(one: Option<&str>, chosen: &[(String, Vec<ReproRow>)]) -> Result<Figur
         subtitle: format!("{} published figures, each in its own unit", points.len()),
         published: Axis::new("Published", "", Scale::Log),
         ours: Axis::new("Ours", "", Scale::Log),
+        ratio: "Ours / published".to_owned(),
         series,
         points,
     }))

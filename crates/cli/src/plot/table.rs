@@ -10,6 +10,8 @@ use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Parity, ParityPoint, Plane,
     PlanePoint, PlaneSeries, Scale, Series,
 };
+use std::collections::{HashMap, HashSet};
+use std::str::EscapeDebug;
 
 /// The most lines of a table: more than anybody can tell apart, and few enough for a browser.
 const ROWS_MAX: usize = 20_000;
@@ -35,6 +37,7 @@ impl CsvTable {
             return Err("has one column".to_owned());
         }
         if names.iter().any(|name| name.parse::<f64>().is_ok()) {
+            let head = head.escape_debug();
             return Err(format!("begins with numbers ({head}) and not with the names of the columns"));
         }
         let row = |(number, line)| match cells(line) {
@@ -78,11 +81,22 @@ impl CsvTable {
         self.rows.iter().map(move |(_, cells)| cells[column].as_str())
     }
 
+    /// The cells of the first column, each with how often it stood there before.
+    fn counted_names(&self) -> Vec<(&str, usize)> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let count = |name| {
+            let seen = counts.entry(name).or_default();
+            *seen += 1;
+            (name, *seen - 1)
+        };
+        self.column(0).map(count).collect()
+    }
+
     fn numbers_of(&self, column: usize) -> Result<Vec<Option<f64>>, String> {
         let number = |(line, cells): &(usize, Vec<String>)| {
             let cell = &cells[column];
             let fault = || {
-                format!("has {cell:?} in line {line} under {}, which is no finite number", self.names[column])
+                format!("has {cell:?} in line {line} under {}, which is no finite number", self.shown(column))
             };
             match cell.parse::<f64>() {
                 _ if cell.is_empty() => Ok(None),
@@ -95,8 +109,13 @@ impl CsvTable {
 
     /// All numbers of a column that may have no empty cell.
     fn full_numbers_of(&self, column: usize) -> Result<Vec<f64>, String> {
-        let empty = || format!("has an empty cell under {}", self.names[column]);
+        let empty = || format!("has an empty cell under {}", self.shown(column));
         self.numbers_of(column)?.into_iter().collect::<Option<Vec<f64>>>().ok_or_else(empty)
+    }
+
+    /// The name of a column for a terminal, which obeys nothing in it.
+    fn shown(&self, column: usize) -> EscapeDebug<'_> {
+        self.names[column].escape_debug()
     }
 
     /// Whether all cells of a column are numbers.
@@ -213,21 +232,18 @@ fn curve(tables: &Tables<'_>) -> Result<Figure, Failure> {
 }
 
 fn bars(tables: &Tables<'_>) -> Result<Figure, Failure> {
-    let mut categories: Vec<String> = Vec::new();
-    for name in tables.iter().flat_map(|(_, table)| table.column(0)) {
-        if !categories.iter().any(|other| other == name) {
-            categories.push(name.to_owned());
-        }
-    }
+    // A name that stands in a table again is another category of the same name.
+    let mut seen = HashSet::new();
+    let all = tables.iter().flat_map(|(_, table)| table.counted_names());
+    let rows: Vec<(&str, usize)> = all.filter(|row| seen.insert(*row)).collect();
+    let categories: Vec<String> = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
     let mut series = Vec::new();
     for (file, table) in tables {
         for column in 1..table.names.len() {
             let found = of(file, table.numbers_of(column))?;
-            let value = |category: &String| {
-                let row = table.column(0).position(|name| name == category)?;
-                found[row]
-            };
-            let values = categories.iter().map(value).collect();
+            let known: HashMap<(&str, usize), Option<f64>> =
+                table.counted_names().into_iter().zip(found).collect();
+            let values = rows.iter().map(|row| known.get(row).copied().flatten()).collect();
             series.push(BarSeries { name: series_name(tables, file, table, column), values });
         }
     }
@@ -299,6 +315,7 @@ fn parity(tables: &Tables<'_>) -> Result<Figure, Failure> {
         subtitle: String::new(),
         published: axis(&x_name),
         ours: axis(&y_name),
+        ratio: format!("{} / {}", split_unit(&y_name).0, split_unit(&x_name).0),
         series: tables.iter().map(|(file, _)| file.label()).collect(),
         points,
     }))

@@ -286,6 +286,96 @@ fn any_csv_with_a_line_of_names_can_be_drawn() {
 }
 
 #[test]
+fn names_that_stand_again_are_bars_of_their_own() {
+    let scene = Scene::new("plot");
+    scene.leave("times.csv", "name,time (s)\nalpha,10\nbeta,20\nalpha,30\nbeta,40\ngamma,5\n");
+    let bars = Picture::of(&scene, "times.csv");
+    assert_eq!(bars.count("time"), 5);
+    bars.assert_says(&["alpha", "beta", "gamma"]);
+    // Beside another file, the first of a name stands beside the first.
+    scene.leave("more.csv", "name,time (s)\nalpha,1\nalpha,2\nalpha,3\n");
+    let both = Picture::of(&scene, "times.csv more.csv");
+    assert_eq!((both.count("times"), both.count("more")), (5, 3));
+}
+
+#[test]
+fn what_a_picture_does_not_show_is_said_and_one_that_shows_nothing_is_refused() {
+    let scene = Scene::new("plot");
+    let picture = |name: &str, text: &str, kind: &str| {
+        let path = scene.file(name, text);
+        scene.run(&["plot", path.to_str().unwrap(), "--kind", kind, "--out", "x.svg"])
+    };
+    let told = "the picture does not show all: 1 point was left out: ";
+    for kind in ["curve", "bars", "plane"] {
+        let some = picture("some.csv", "x,y\n0,1\n1,1e308\n2,3\n", kind);
+        assert_eq!(some.code, Some(0), "{kind}");
+        assert!(some.stderr.starts_with(told) && some.stderr.ends_with("beyond 1e300\n"), "{kind}: {some:?}");
+    }
+    let some = picture("some.csv", "x,y\n1,1\n-1,2\n", "parity");
+    assert!(some.stderr.contains("1 point was left out: not above zero on a logarithmic axis"), "{some:?}");
+    for (text, why) in [
+        ("x,y\n1,1e308\n2,-1e308\n", "(2 points were left out: beyond 1e300)"),
+        ("x,y\n1,\n2,\n", "(all cells of values are empty)"),
+    ] {
+        for kind in ["curve", "bars"] {
+            let refusal = picture("none.csv", text, kind);
+            assert!(
+                refusal.refusal().contains(&format!("none.csv\" gives an empty picture {why}")),
+                "{refusal:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn figures_of_any_size_make_pictures_of_finite_numbers() {
+    let scene = Scene::new("plot");
+    let ends =
+        ["-1e308", "-1e300", "-1e299", "-1e-300", "0", "5e-324", "1e-300", "1", "1e299", "1e300", "1e308"];
+    let mut table = "x,y\n".to_owned();
+    for x in ends {
+        for y in ends {
+            table += &format!("{x},{y}\n");
+        }
+    }
+    for (number, rows) in [1, 2, 11, 121].into_iter().enumerate() {
+        let text: String = table.split_inclusive('\n').take(1 + rows).collect();
+        for (from, text) in [
+            ("all", text),
+            (
+                "end",
+                format!(
+                    "x,y\n{}",
+                    table.lines().rev().take(rows).fold(String::new(), |all, line| all + line + "\n")
+                ),
+            ),
+        ] {
+            let path = scene.file(&format!("{from}{number}.csv"), &text);
+            for kind in ["curve", "bars", "plane", "parity"] {
+                let done = scene.run(&["plot", path.to_str().unwrap(), "--kind", kind, "--out", "-"]);
+                let is_refused = done.code == Some(2) && done.stderr.contains("gives an empty picture");
+                assert!(is_refused || done.code == Some(0), "{text} {kind}: {done:?}");
+                assert!(!done.stdout.contains("NaN") && !done.stdout.contains("inf "), "{text} {kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_of_a_file_do_nothing_in_a_terminal_and_name_the_axes_of_a_parity() {
+    let scene = Scene::new("plot");
+    let evil = scene.file("evil.csv", "x,y\u{1b}[31m\n1,inf\n");
+    let refusal = scene.run(&["plot", evil.to_str().unwrap(), "--out", "x.svg"]);
+    assert!(refusal.refusal().contains("under y\\u{1b}[31m, which"), "{refusal:?}");
+    let fields = scene.file("evil.json", "{\"a\u{7f}\\u001b[31m\": 1}");
+    let refusal = scene.run(&["plot", fields.to_str().unwrap(), "--out", "x.svg"]);
+    assert!(refusal.refusal().contains("the fields a\\u{7f}\\u{1b}[31m"), "{refusal:?}");
+    scene.leave("pairs.csv", "before (s),after (s)\n1,2\n3,4\n");
+    let parity = Picture::of(&scene, "pairs.csv --kind parity");
+    parity.assert_says(&["before (s)", "after (s)", "after / before"]);
+}
+
+#[test]
 fn the_same_words_give_the_same_bytes() {
     let scene = Scene::new("plot");
     run(&scene, "repro lines --json rows.json");

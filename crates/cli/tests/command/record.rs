@@ -1,5 +1,8 @@
 //! Runs that are recorded: what lies in the run directory, what an observer sees, and what is refused.
 
+use isles_chip::Chip;
+use isles_chip::energy::{Load, OperatingPoint};
+use isles_chip::quantity::{Microvolts, Rate};
 use isles_telemetry::{
     COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, ProgressSample, RunDirectory, RunEnd, Sample,
 };
@@ -80,7 +83,10 @@ fn each_machine_leaves_a_whole_log_and_the_same_answer() {
         let last = run.samples(run.len() - 1, run.len()).remove(0);
         let received = total(&last, CounterId::MessagesReceived);
         assert!(total(&last, CounterId::Tasks) > 0 && received > 0, "{machine}: {last:?}");
-        assert_eq!(last.progress, ProgressSample { done: 34, total: 34, unit: "sources".to_owned() });
+        assert_eq!(
+            last.progress,
+            ProgressSample { done: 34, total: 34, grows: false, unit: "sources".to_owned() }
+        );
         assert!(total(&last, CounterId::MessagesSent) >= received, "{machine}");
         let pairs: u64 = last.pairs.iter().map(|pair| pair.messages).sum();
         assert_eq!(pairs, total(&last, CounterId::MessagesSent), "{machine}");
@@ -96,25 +102,39 @@ fn each_machine_leaves_a_whole_log_and_the_same_answer() {
 fn applications_say_how_far_they_are() {
     let scratch = Scratch::new("progress");
     // Whether all steps are done at the end: an evolution, or the rounds of a kernel, may need fewer than are allowed.
-    let applications: [(&[&str], &str, u64, bool); 5] = [
-        (&["hf", "--molecule", "h2", "--balance", "dynamic"], "units", 4, true),
-        (&["hf", "--molecule", "h2", "--balance", "glb"], "units", 4, true),
-        (&["pi", "--points", "1000000"], "batches", 1, true),
-        (&["ga", "--islands", "3", "--generations-max", "40"], "generations", 120, false),
-        (&["imsuite", "--kernel", "KC", "--generate", "32"], "rounds", 2 * 3 * 3 * 2, false),
+    // And whether the total is no whole: nobody knows how often a matrix is built, or how large a tree is.
+    let applications: [(&[&str], &str, u64, bool, bool); 8] = [
+        (&["hf", "--molecule", "h2", "--balance", "dynamic"], "units", 4, true, true),
+        (&["hf", "--molecule", "h2", "--balance", "glb"], "units", 4, true, true),
+        (&["pi", "--points", "1000000"], "batches", 1, true, false),
+        (&["ga", "--islands", "3", "--generations-max", "40"], "generations", 120, false, false),
+        (&["imsuite", "--kernel", "KC", "--generate", "32"], "rounds", 2 * 3 * 3 * 2, false, false),
+        (&["imsuite", "--kernel", "BF", "--generate", "32"], "rounds", 0, false, true),
+        (&["uts", "--depth", "6"], "nodes", 0, false, true),
+        (&["nqueens", "--n", "8"], "queens", 0, false, true),
     ];
-    for (number, (application, unit, least, is_exact)) in applications.into_iter().enumerate() {
+    for (number, (application, unit, least, is_exact, is_open)) in applications.into_iter().enumerate() {
         for machine in ["processes", "chip:scc"] {
             let directory = format!("{number}-{}", machine.replace(':', "-"));
             let common = ["--places", "2", "--machine", machine, "--record", &directory];
             let output = scratch.run(&[&["run"], application, &common].concat());
             assert!(output.status.success(), "{application:?}, {machine}: {}", text(&output.stderr));
             let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
-            let ProgressSample { done, total, unit: said } =
+            let ProgressSample { done, total, grows, unit: said } =
                 run.samples(run.len() - 1, run.len()).remove(0).progress;
             assert_eq!(said, unit, "{application:?}, {machine}");
+            assert_eq!(
+                grows || total == 0,
+                is_open,
+                "{application:?}, {machine}: {done} of {total}, {grows}"
+            );
+            assert!(done > 0, "{application:?}, {machine}");
+            if least == 0 {
+                assert_eq!(total, 0, "{application:?}, {machine}");
+                continue;
+            }
             assert!(total >= least && total % least == 0, "{application:?}, {machine}: {done} of {total}");
-            assert!(0 < done && done <= total, "{application:?}, {machine}: {done} of {total}");
+            assert!(done <= total, "{application:?}, {machine}: {done} of {total}");
             assert!(done == total || !is_exact, "{application:?}, {machine}: {done} of {total}");
         }
     }
@@ -158,7 +178,7 @@ fn observed(scratch: &Scratch, run: &[&str]) -> (Child, PagesReader) {
 #[test]
 fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
     let scratch = Scratch::new("fresh");
-    let run = ["run", "bc", "--rmat", "medium", "--machine", "chip:scc", "--places", "8", "--record", "run"];
+    let run = ["run", "bc", "--rmat", "large", "--machine", "chip:scc", "--places", "8", "--record", "run"];
     let (mut child, mut reader) = observed(&scratch, &run);
     // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as
     // often as eight places compute a source each, which in a debug build is some ten times a second.
@@ -275,5 +295,62 @@ fn the_table_of_counters_is_printed() {
         let line =
             told.lines().find(|line| line.split(' ').next() == Some(counter.name)).expect(counter.name);
         assert!(line.contains(counter.unit) && line.ends_with(counter.description));
+    }
+}
+
+/// The most that an SCC can draw, and one of its cores: all cores compute at the highest of its presets, by the model
+/// that a run reckons with.
+fn highest_power() -> [f64; 2] {
+    let chip = Chip::find("scc").unwrap();
+    let model = &chip.power_models()[0];
+    let point = OperatingPoint { rate: Rate::new(1_600_000_000, 2).unwrap(), voltage: Microvolts(1_162_500) };
+    [model.chip(48, Load::Compute, point).watts(), model.core(Load::Compute, point).watts()]
+}
+
+#[test]
+fn the_power_of_a_recorded_run_is_its_energy_and_never_more_than_the_chip_can_draw() {
+    let scratch = Scratch::new("power");
+    let applications: [&[&str]; 5] = [
+        &["uts", "--tree", "T1", "--depth", "8"],
+        &["pi", "--points", "300000"],
+        &["bc", "--graph", "karate", "--balance", "dynamic"],
+        &["ga", "--islands", "3", "--generations-max", "20"],
+        &["hf", "--molecule", "h2"],
+    ];
+    let settings: [&[&str]; 4] = [
+        &["--places", "48"],
+        &["--places", "5"],
+        &["--places", "8", "--governor", "on-demand"],
+        &["--places", "12", "--preset", "800/1600/1066"],
+    ];
+    let most = highest_power();
+    let runs = applications.iter().flat_map(|application| settings.map(|setting| (*application, setting)));
+    for (number, (application, setting)) in runs.enumerate() {
+        let directory = format!("run{number}");
+        let files = ["--machine", "chip:scc", "--record", &directory, "--summary", "summary.json"];
+        let output = scratch.run(&[&["run"], application, setting, &files].concat());
+        assert!(output.status.success(), "{application:?} {setting:?}: {}", text(&output.stderr));
+        let summary = std::fs::read_to_string(scratch.path("summary.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        let energy = summary["energy"]["models"][0]["total_j"].as_f64().unwrap();
+        let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+        let mut before = Sample::default();
+        let mut sum = 0.0;
+        run.visit(0, run.len(), |sample| {
+            let passed = sample.energy.until_ns - before.energy.until_ns;
+            let drawn = sample.energy.nanojoules - before.energy.nanojoules;
+            sum += drawn as f64 / 1e9;
+            let said = format!("{application:?} {setting:?}: {drawn} nJ in {passed} ns");
+            // Energies are cut to a nanojoule.
+            assert!(drawn as f64 <= most[0] * passed as f64 + 1.0, "{said}");
+            for (number, place) in sample.places.iter().enumerate() {
+                let value = place.value(CounterId::Energy);
+                let drawn =
+                    value - before.places.get(number).map_or(0, |before| before.value(CounterId::Energy));
+                assert!(drawn as f64 <= most[1] * passed as f64 + 1.0, "{said}, {drawn} at place {number}");
+            }
+            before = sample.clone();
+        });
+        assert!((sum / energy - 1.0).abs() < 1e-3, "{application:?} {setting:?}: {sum} of {energy} J");
     }
 }

@@ -195,8 +195,9 @@ fn a_launched_program_of_isles_runs_over_the_places() {
 #[test]
 fn progress_is_told_in_plain_lines_where_there_is_no_terminal() {
     let scene = Scene::new("progress");
-    let running =
-        Running::start(scene.isles(&words("run bc --graph rmat-15 --places 2 --machine processes --json -")));
+    let running = Running::start(
+        scene.isles(&words("run bc --graph rmat-high --places 2 --machine processes --json -")),
+    );
     let line = running.until_line("progress", |line| line.contains(" sources, "));
     assert!(line.contains(" of 32768 sources, ") && line.contains(" left, "), "{line:?}");
     assert!(line.ends_with(" sources/s\n"), "{line:?}");
@@ -204,6 +205,25 @@ fn progress_is_told_in_plain_lines_where_there_is_no_terminal() {
     kill(running.child.id() as i32);
     running.finish();
     scene.until_all_ended();
+}
+
+#[test]
+fn a_run_of_which_nobody_knows_how_long_it_is_says_that_it_is_alive_and_foretells_nothing() {
+    for (line, unit) in [
+        ("run uts --tree T1 --depth 30 --places 2 --machine processes", " nodes at the first place so far, "),
+        ("run uts --tree T1 --depth 30 --machine chip:scc", " nodes so far, "),
+        ("run nqueens --n 18 --places 2 --machine threads", " queens at the first place so far, "),
+        ("run nqueens --n 18 --places 2 --machine threads --record run", " queens so far, "),
+        ("run hf --molecule benzene --basis 6-31g* --places 2", " units so far, "),
+    ] {
+        let scene = Scene::new("alive");
+        let running = Running::start(scene.isles(&words(line)));
+        let told = running.until_line("that it is alive", |told| told.contains(unit));
+        assert!(!told.contains("left") && told.ends_with("/s\n"), "{line}: {told:?}");
+        kill(running.child.id() as i32);
+        running.finish();
+        scene.until_all_ended();
+    }
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn a_variable_does_what_the_flag_does() {
 fn a_place_that_is_killed_is_missing_and_the_file_is_whole() {
     let scene = Scene::new("trace");
     let line =
-        "run bc --graph rmat-15 --machine processes --places 4 --json /dev/null --trace k.perfetto-trace";
+        "run bc --graph rmat-high --machine processes --places 4 --json /dev/null --trace k.perfetto-trace";
     let running = crate::scene::Running::start(scene.isles(&words(line)));
     let mut others = Vec::new();
     until("the places have started", || {

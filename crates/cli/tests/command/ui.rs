@@ -139,14 +139,14 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
     with_server();
     for machine in ["processes", "chip:scc"] {
         let scratch = Scratch::new("progress");
-        let arguments = ["run", "bc", "--rmat", "large", "--places", "2", "--machine", machine, "--ui"];
+        let arguments = ["run", "bc", "--rmat", "high", "--places", "2", "--machine", machine, "--ui"];
         let mut child = scratch.isles(&arguments).spawn().unwrap();
         let known = address(&mut child);
         let done = snapshots(&known).find_map(|snapshot| {
             let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
             let (done, rest) = told.split_once(',')?;
             assert!(rest.starts_with("\"total\":"), "{rest}");
-            let total: u64 = rest["\"total\":".len()..].split('}').next()?.parse().ok()?;
+            let total: u64 = rest["\"total\":".len()..].split([',', '}']).next()?.parse().ok()?;
             done.parse::<u64>().ok().filter(|done| 0 < *done && *done < total)
         });
         assert!(done.is_some(), "{machine}: nothing between the first source and the last is shown");
@@ -156,18 +156,49 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
 }
 
 #[test]
+fn the_terminal_tells_the_count_of_the_page() {
+    with_server();
+    let scratch = Scratch::new("count");
+    // On a chip the first place may be far ahead of the others.
+    let words = ["run", "bc", "--rmat", "large", "--places", "8", "--machine", "chip:scc", "--ui"];
+    let mut child = scratch.isles(&words).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
+    let mut page = snapshots(&known).filter_map(|snapshot| {
+        let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
+        told.split(',').next()?.parse::<u64>().ok()
+    });
+    let said = |line: &String| line.split_once(" of 32768 sources")?.0.parse::<u64>().ok();
+    let before = page.next().expect("a snapshot");
+    let told = errors.find_map(|line| said(&line)).expect("a line of progress");
+    // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
+    let after = page.find(|done| *done >= told).expect("the page comes to where the terminal was");
+    assert!((before..=after).contains(&told), "{before} {told} {after}");
+    let next = page.next().expect("a snapshot");
+    assert!(
+        after - told <= 2 * (next - before) + 100,
+        "{before}, then {told} told, {after} and {next} shown"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
     with_server();
     let scratch = Scratch::new("kept");
     let arguments =
         ["run", "bc", "--graph", "karate", "--places", "2", "--ui", "--keep-ui", "--record", "run"];
     let mut child = scratch.isles(&arguments).spawn().unwrap();
-    let known = address(&mut child);
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
     // Whether it came in time for the run or found its log: in the end the state is the same.
     while !get(&known, "/metrics").contains("isles_run_running 0") {
         assert!(child.try_wait().unwrap().is_none(), "it ended although it is kept");
         std::thread::yield_now();
     }
+    let told = "the run has ended and its page stays; Ctrl-C ends it";
+    assert!(errors.any(|line| line == told), "how to end it is told");
     let server = server_of(&child).expect("the server is kept");
     assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
     assert!(child.wait().unwrap().success());
@@ -211,6 +242,78 @@ fn a_launched_program_keeps_its_exit_code() {
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let output = scratch.isles(&["launch", "-n", "2", "--ui", "--", "./program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{output:?}");
+}
+
+#[test]
+fn a_launched_program_that_dies_by_a_signal_has_its_number() {
+    with_server();
+    let scratch = Scratch::new("signalled");
+    let script = scratch.0.join("program");
+    for (signal, code) in [("KILL", 137), ("SEGV", 139), ("ABRT", 134), ("TERM", 143)] {
+        std::fs::write(&script, format!("#!/bin/sh\nulimit -c 0\nkill -{signal} $$\n")).unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let output = scratch.isles(&["launch", "-n", "3", "--ui", "--", "./program"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = format!("error: \"./program\" was ended by signal {} (SIG{signal})\n", code - 128);
+        assert!(told.ends_with(&line), "{told}");
+    }
+    assert_eq!(scratch.folders_of_runs(), 0);
+}
+
+#[test]
+fn signals_to_a_launcher_end_its_program_and_then_its_page() {
+    with_server();
+    let scratch = Scratch::new("forwarded");
+    let (run, launch) = (["run", "uts", "--check"], ["launch", "-n", "2", "--ui", "--keep-ui", "--"]);
+    assert!(scratch.isles(&run).status().unwrap().success(), "it is built");
+    let program = PathBuf::from(crate::PROGRAM).with_file_name("isles-uts");
+    let words = [&launch[..], &[program.to_str().unwrap(), "--depth", "30"]].concat();
+    let mut child = scratch.isles(&words).spawn().unwrap();
+    let known = address(&mut child);
+    while get(&known, "/metrics").contains("isles_tasks_total{place=\"1\"} 0\n") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    let signal = |process: u32| {
+        assert!(Command::new("kill").args(["-TERM", &process.to_string()]).status().unwrap().success());
+    };
+    signal(child.id());
+    while !get(&known, "/metrics").contains("isles_run_running 0") {
+        std::thread::yield_now();
+    }
+    assert!(child.try_wait().unwrap().is_none(), "the page is kept");
+    while children_of(&child).len() > 1 {
+        std::thread::yield_now();
+    }
+    signal(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(scratch.folders_of_runs(), 0);
+}
+
+#[test]
+fn the_server_and_the_folder_of_a_page_go_with_a_run_that_is_killed() {
+    with_server();
+    for (signal, more) in [("-TERM", &["--keep-ui"][..]), ("-KILL", &["--keep-ui"]), ("-KILL", &[])] {
+        let scratch = Scratch::new("owner");
+        let words = [&["run", "uts", "--depth", "30", "--places", "2", "--ui"], more].concat();
+        let mut child = scratch.isles(&words).spawn().unwrap();
+        let known = address(&mut child);
+        assert_eq!(scratch.folders_of_runs(), 1);
+        let server = server_of(&child).expect("a server was started");
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        child.wait().unwrap();
+        // Nobody waits for a process without a parent but the first of all, which may leave it.
+        let is_there = || {
+            let status = std::fs::read_to_string(format!("/proc/{server}/status"));
+            status.is_ok_and(|status| !status.contains("State:\tZ"))
+        };
+        while is_there() {
+            std::thread::yield_now();
+        }
+        assert!(TcpStream::connect(("127.0.0.1", known.0)).is_err(), "{signal} {more:?}: it listens");
+        assert_eq!(scratch.folders_of_runs(), 0, "{signal} {more:?}");
+    }
 }
 
 #[test]

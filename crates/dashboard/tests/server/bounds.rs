@@ -1,8 +1,10 @@
 //! Bounds: connections, half requests, sizes, readers that are many, slow or gone, and a server that is killed.
 
 use crate::scene::{NEVER, Reply, Run, Server, next};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Whether the other end has closed the connection; waits for it.
@@ -33,6 +35,48 @@ fn half_requests_are_closed_and_others_are_answered_meanwhile_or_soon() {
     assert!(streams.iter().all(is_closed), "a half request stays open");
     assert!(begun.elapsed() < NEVER);
     assert_eq!(server.get("/api/v1/run").status, 200);
+}
+
+#[test]
+fn who_has_no_token_cannot_keep_out_who_has_however_many_connections_he_renews() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let mut reader = server.stream();
+    let is_over = AtomicBool::new(false);
+    let renewed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut streams: VecDeque<TcpStream> = (0..100).map(|_| server.connect()).collect();
+                // The oldest of a hundred is closed by the server or given up, and another one takes its place.
+                while !is_over.load(Ordering::Relaxed) {
+                    streams.pop_front();
+                    streams.push_back(server.connect());
+                    renewed.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while renewed.load(Ordering::Relaxed) < 300 {
+            std::thread::yield_now();
+        }
+        let answers: Vec<u16> = (0..100).map(|_| server.get("/api/v1/run").status).collect();
+        let news = next(&mut reader)["seq"].is_u64();
+        is_over.store(true, Ordering::Relaxed);
+        // One may be closed before it has said anything, if its thread had no processor meanwhile; it asks again.
+        let answered = answers.iter().filter(|status| **status == 200).count();
+        assert!(answered >= 80, "{answers:?}");
+        assert!(news, "who reads goes on");
+    });
+}
+
+#[test]
+fn idle_connections_without_a_token_keep_nobody_out() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let idle: Vec<TcpStream> = (0..300).map(|_| server.connect()).collect();
+    let answers: Vec<u16> = (0..20).map(|_| server.get("/api/v1/run").status).collect();
+    assert_eq!(answers, [200; 20]);
+    drop(idle);
 }
 
 #[test]

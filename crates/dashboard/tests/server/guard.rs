@@ -38,6 +38,97 @@ fn hosts_origins_and_sites_are_refused_unless_they_are_our_own() {
 }
 
 #[test]
+fn an_address_that_is_followed_from_another_page_is_shown_as_a_page_and_as_nothing_else() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let ask = |line: &str, site: &str, mode: &str, dest: &str| {
+        let headers = [("Site", site), ("Mode", mode), ("Dest", dest)];
+        let headers = headers.map(|(name, value)| format!("Sec-Fetch-{name}: {value}"));
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        server.ask(line, &[&headers[..], &[&server.bearer()]].concat()).status
+    };
+    for site in ["cross-site", "same-site", "none"] {
+        assert_eq!(ask("GET /", site, "navigate", "document"), 200, "{site}");
+    }
+    for (line, mode, dest) in [
+        ("GET /", "navigate", "iframe"),
+        ("GET /", "navigate", "embed"),
+        ("GET /", "no-cors", "document"),
+        ("GET /", "no-cors", "image"),
+        ("GET /", "cors", "empty"),
+        ("POST /", "navigate", "document"),
+        ("GET /app.js", "navigate", "document"),
+        ("GET /api/v1/run", "navigate", "document"),
+        ("POST /api/v1/session", "navigate", "document"),
+    ] {
+        assert_eq!(ask(line, "cross-site", mode, dest), 403, "{line} {mode} {dest}");
+    }
+    let another = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
+    let origin = "Origin: http://evil.example";
+    assert_eq!(server.ask("GET /", &[&another[..], &[origin]].concat()).status, 403);
+    let page = server.ask("GET /", &another);
+    assert!(page.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
+}
+
+#[test]
+fn the_name_of_the_scheme_of_a_token_has_no_case_and_one_space_or_more_behind_it() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let token = &server.token;
+    let ask = |value: &str| server.ask("GET /metrics", &[&format!("Authorization: {value}")]).status;
+    for value in ["Bearer", "bearer", "BEARER", "bEaReR", "Bearer ", "bearer   "] {
+        assert_eq!(ask(&format!("{value} {token}")), 200, "{value:?}");
+    }
+    let other = "0".repeat(token.len());
+    for value in [
+        format!("Bearer{token}"),
+        format!("Basic {token}"),
+        format!("Bearers {token}"),
+        format!("Bearer\t{token}"),
+        format!("Bearer {token} {token}"),
+        format!("bearer {other}"),
+        token.clone(),
+        "bearer".to_owned(),
+        "bearer ".to_owned(),
+    ] {
+        assert_eq!(ask(&value), 401, "{value:?}");
+    }
+}
+
+#[test]
+fn head_is_get_without_a_body_for_each_address() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let bearer = server.bearer();
+    let public = ["/", "/app.js", "/app.css", "/favicon.svg"];
+    let private =
+        ["/metrics", "/api/v1/run", "/api/v1/openapi.json", "/api/v1/history?places=0&counter=busy"];
+    for path in public.iter().chain(&private) {
+        let head = server.ask(&format!("HEAD {path}"), &[&bearer]);
+        let get = server.get(path);
+        assert_eq!((head.status, head.body.as_str()), (200, ""), "{path}");
+        for name in ["content-type", "content-security-policy"] {
+            assert_eq!(head.header(name), get.header(name), "{path}");
+        }
+        assert!(head.header("content-length").is_some(), "{path}: {}", head.headers);
+        assert_eq!(
+            server.ask(&format!("HEAD {path}"), &["Sec-Fetch-Site: cross-site"]).status,
+            403,
+            "{path}"
+        );
+    }
+    for path in private {
+        assert_eq!(server.ask(&format!("HEAD {path}"), &[]).status, 401, "{path}");
+    }
+    assert_eq!(server.ask("HEAD /api/v1/session", &[&bearer]).status, 405);
+    assert_eq!(server.ask("POST /metrics", &[&bearer]).header("allow"), Some("get, head"));
+    // A stream that nobody reads is let go.
+    for _ in 0..70 {
+        assert_eq!(server.ask("HEAD /api/v1/stream", &[&bearer]).status, 200);
+    }
+}
+
+#[test]
 fn nothing_but_the_files_of_the_page_is_answered_without_a_token() {
     let run = Run::new(1);
     let server = Server::live(&run);

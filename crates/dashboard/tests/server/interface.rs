@@ -83,7 +83,10 @@ fn what_is_answered_is_what_the_document_says() {
     assert_eq!(snapshot["places"]["state"], serde_json::json!(["idle", "idle", "dead"]));
     assert_eq!(snapshot["places"]["cause"][2], "its process was ended by signal 9");
     assert_eq!(snapshot["places"]["tasks"][1], 7);
-    assert_eq!(snapshot["progress"], serde_json::json!({"label": "sources", "done": 2, "total": 5}));
+    assert_eq!(
+        snapshot["progress"],
+        serde_json::json!({"label": "sources", "done": 2, "total": 5, "grows": false})
+    );
     let problem = server.get("/nothing");
     assert_eq!(problem.header("content-type"), Some("application/problem+json"));
     check(&document, &document["components"]["schemas"]["Problem"], &problem.json(), "problem");

@@ -227,6 +227,9 @@ fn run(
     let observation = ChipObservation::begin(launch, chip, (&world, &locals))?;
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let driven = drive((&world, &stopwatch), &locals, observation.as_ref(), || root.take());
+    if let Some(observation) = &observation {
+        observation.end(&world);
+    }
     let measured = stopwatch.end();
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
     let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
@@ -239,7 +242,7 @@ fn run(
     });
     close_all(&stopwatch, &locals);
     if let Some(observation) = observation {
-        observation.finish(&world, &result);
+        observation.finish(&result);
     }
     let tape = settings.work.value.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;

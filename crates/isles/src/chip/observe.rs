@@ -6,11 +6,12 @@
 use super::modelled::ModelledChip;
 use crate::launch::{Launch, LaunchError};
 use crate::observe::Observation;
-use isles_chip::topology::{Shape, Stop, Topology};
-use isles_runtime::{Local, Result};
-use isles_telemetry::{LinkSample, MeshDescription};
+use isles_chip::quantity::Attojoules;
+use isles_chip::topology::{CoreId, Shape, Stop, Topology};
+use isles_runtime::{CoreReading, Local, Result};
+use isles_telemetry::{EnergySample, LinkSample, MeshDescription};
 use isles_transport::PlaceId;
-use isles_transport_chip::{ChipWorld, LinkLoad};
+use isles_transport_chip::{ChipWorld, EnergyReading, LinkLoad};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -27,8 +28,9 @@ pub(crate) struct ChipObservation {
     locals: Vec<Rc<Local>>,
     turns: Cell<u32>,
     last: Cell<Instant>,
-    /// Of each place: the time of the chip and the energy of its core at the last look, in attojoules.
-    drawn: RefCell<Vec<(u64, u128)>>,
+    cores: Vec<CoreId>,
+    /// What the chip had drawn at the last look; none if nothing is known of its power.
+    energy: Option<RefCell<EnergyReading>>,
 }
 
 impl ChipObservation {
@@ -55,9 +57,10 @@ impl ChipObservation {
                 locals: locals.to_vec(),
                 turns: Cell::new(0),
                 last: Cell::new(Instant::now()),
-                drawn: RefCell::new(vec![(0, 0); locals.len()]),
+                cores,
+                energy: world.energy_reading().map(RefCell::new),
             };
-            observed.look(world);
+            observed.look(world, false);
             observed
         }))
     }
@@ -69,39 +72,53 @@ impl ChipObservation {
         if self.turns.get() >= TURNS {
             self.turns.set(0);
             if self.last.get().elapsed() >= EVERY {
-                self.look(world);
+                self.look(world, false);
                 self.last.set(Instant::now());
             }
         }
     }
 
-    /// Tells the clock, voltage and power of each core, and the loads of the links.
-    fn look(&self, world: &ChipWorld) {
-        let report = world.report();
-        let model = report.energy.as_ref().and_then(|energy| energy.models.first());
-        for (local, (time, energy)) in self.locals.iter().zip(self.drawn.borrow_mut().iter_mut()) {
-            let place = local.here();
-            let (rate, voltage) = world.operating_point(place);
-            let khz = rate.hertz() / u64::from(rate.divider()) / 1000;
-            let core = report.cores[place.index()].0 as usize;
-            let total = model.map_or(0, |model| model.core(core).0);
-            let now = u64::try_from(world.now(place).as_nanos()).unwrap_or(u64::MAX);
-            // Attojoules in a nanosecond are nanowatts.
-            let nanowatts = total.saturating_sub(*energy) / u128::from(now.saturating_sub(*time).max(1));
-            let microwatts = if now > *time { (nanowatts / 1000) as u64 } else { 0 };
-            (*time, *energy) = (now, total);
-            local.observe_core(khz, voltage.map_or(0, |voltage| u64::from(voltage.0)), microwatts);
+    /// Tells the clock, voltage and energy of each core, and the loads of the links.
+    ///
+    /// The time told is the present of the chip, which no core will act before any more; of a run that is over it is
+    /// that of its report, the clock of the first place, and the energy goes to the latest clock, as there.
+    fn look(&self, world: &ChipWorld, is_over: bool) {
+        let reading = self.energy.as_ref().map(|reading| {
+            let mut reading = reading.borrow_mut();
+            world.read_energy(&mut reading, is_over);
+            reading
+        });
+        let energy_ns = reading.as_ref().map_or(0, |reading| reading.time().0 / 1_000);
+        for (local, core) in self.locals.iter().zip(&self.cores) {
+            let (rate, voltage) = world.operating_point(local.here());
+            local.observe_core(CoreReading {
+                clock_khz: rate.hertz() / u64::from(rate.divider()) / 1000,
+                microvolts: voltage.map_or(0, |voltage| u64::from(voltage.0)),
+                energy_nj: reading.as_ref().map_or(0, |reading| nanojoules(reading.core(core.0 as usize))),
+                energy_ns,
+            });
         }
+        let total = reading.as_ref().map_or(0, |reading| nanojoules(reading.total()));
+        self.observation.head().energy(EnergySample { nanojoules: total, until_ns: energy_ns });
         let links: Vec<LinkSample> = world.link_loads().iter().filter_map(link_sample).collect();
-        let time = u64::try_from(world.now(PlaceId(0)).as_nanos()).unwrap_or(u64::MAX);
-        self.observation.head().model(time, &links);
+        let time = if is_over { world.now(PlaceId(0)) } else { world.present() };
+        self.observation.head().model(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), &links);
+    }
+
+    /// The run is over: what the chip does from now on is not of its time and energy.
+    pub(crate) fn end(&self, world: &ChipWorld) {
+        self.look(world, true);
     }
 
     /// Ends the observation of a run that ended so.
-    pub(crate) fn finish(self, world: &ChipWorld, result: &Result<()>) {
-        self.look(world);
+    pub(crate) fn finish(self, result: &Result<()>) {
         self.observation.finish(result);
     }
+}
+
+/// An energy in whole nanojoules.
+fn nanojoules(energy: Attojoules) -> u64 {
+    u64::try_from(energy.0 / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
 /// How the tiles lie, if they lie in rows.

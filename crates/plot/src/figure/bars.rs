@@ -97,7 +97,7 @@ impl Bars {
             count(spans.len(), "bar", "bars"),
             self.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>().join(", ")
         ));
-        page.note_left_out(all - spans.len(), self.value.scale == Scale::Log);
+        page.tally(spans.len(), all, self.value.scale == Scale::Log);
         page
     }
 

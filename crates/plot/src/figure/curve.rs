@@ -130,7 +130,7 @@ impl Curve {
             shown.iter().map(|one| one.label.as_str()).collect::<Vec<_>>().join(", "),
             count(drawn, "point", "points")
         ));
-        page.note_left_out(all - drawn, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
+        page.tally(drawn, all, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
         page
     }
 

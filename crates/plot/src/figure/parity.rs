@@ -24,6 +24,8 @@ pub struct Parity {
     pub published: Axis,
     /// That of ours.
     pub ours: Axis,
+    /// What the second is in parts of the first, such as `Ours / published`.
+    pub ratio: String,
     /// The names of the series, such as `calibrated` and `predicted`.
     pub series: Vec<String>,
     /// The figures.
@@ -79,7 +81,7 @@ impl Parity {
         let mut page = Page::new(&self.title, &self.subtitle);
         let log = |axis: &Axis| Axis { scale: Scale::Log, ..axis.clone() };
         let (published, ours) = (log(&self.published), log(&self.ours));
-        let ratio = Axis::new("Ours / published", "", Scale::Log);
+        let ratio = Axis::new(&self.ratio, "", Scale::Log);
         let can_show = |point: &&ParityPoint| {
             published.can_show(point.published) && ours.can_show(point.ours) && ratio.can_show(point.ratio())
         };
@@ -129,7 +131,7 @@ impl Parity {
             lower.x.title,
             count(shown.len(), "figure", "figures")
         ));
-        page.note_left_out(self.points.len() - shown.len(), true);
+        page.tally(shown.len(), self.points.len(), true);
         page
     }
 

@@ -109,7 +109,7 @@ impl Plane {
         if missing > 0 {
             page.note(format!("No room for {}.", count(missing, "more label", "more labels")));
         }
-        page.note_left_out(all - xs.len(), self.x.scale == Scale::Log || self.y.scale == Scale::Log);
+        page.tally(xs.len(), all, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
         page
     }
 

@@ -36,6 +36,7 @@ use backlog::Backlog;
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Endpoint, Limits, Observer};
 use outbox::Outbox;
+pub use probe::CoreReading;
 use probe::Probe;
 use queue::{ReadyQueue, SuspendedTasks};
 use services::Services;
@@ -92,8 +93,8 @@ pub struct Local {
     others: OnceCell<Box<dyn Fn() -> bool>>,
     /// What tells those who observe the run; none where nobody does.
     probe: OnceCell<Box<Probe>>,
-    /// On a modelled chip that is observed: clock, voltage and power of the core.
-    core_values: Cell<[u64; 3]>,
+    /// On a modelled chip that is observed: clock, voltage and energy of the core.
+    core_reading: Cell<CoreReading>,
     /// Goes last, after all that may hold wakers.
     tasks: TaskMemory,
 }
@@ -183,7 +184,7 @@ impl Local {
             deaths: RefCell::default(),
             others: OnceCell::new(),
             probe: OnceCell::new(),
-            core_values: Cell::default(),
+            core_reading: Cell::default(),
             tasks,
         })
     }

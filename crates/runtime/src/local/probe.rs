@@ -25,6 +25,19 @@ const FINISHES_EVERY: Duration = Duration::from_millis(50);
 /// Open finishes that are told of.
 const FINISHES_MAX: usize = 8;
 
+/// What the driver of a chip knows of the core of a place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoreReading {
+    /// Its clock, in kHz.
+    pub clock_khz: u64,
+    /// Its supply, in microvolts.
+    pub microvolts: u64,
+    /// What it has drawn until `energy_ns`, in nanojoules.
+    pub energy_nj: u64,
+    /// The modelled time until which that is known, in nanoseconds.
+    pub energy_ns: u64,
+}
+
 /// The page of a place, and what is needed to fill it.
 pub(crate) struct Probe {
     writer: RefCell<PlaceWriter>,
@@ -65,11 +78,11 @@ impl Local {
         self.copy_counters(Liveness::Idle);
     }
 
-    /// Copies the counters of the chip's core of this place, which only the driver of the chip knows: clock in kHz,
-    /// voltage in microvolts, power in microwatts. The driver calls this between two turns, and all other counters are
-    /// copied too, because a place that does not sleep may take seconds of the host's time for its steps.
-    pub fn observe_core(&self, clock_khz: u64, microvolts: u64, microwatts: u64) {
-        self.core_values.set([clock_khz, microvolts, microwatts]);
+    /// Copies the counters of the chip's core of this place, which only the driver of the chip knows. It
+    /// calls this between two turns, and all other counters are copied too, because a place that does not sleep may
+    /// take seconds of the host's time for its steps.
+    pub fn observe_core(&self, core: CoreReading) {
+        self.core_reading.set(core);
         if let Some(probe) = self.probe.get() {
             self.copy_counters(probe.liveness.get());
         }
@@ -158,6 +171,19 @@ impl Local {
         }
     }
 
+    /// The program will have more steps than it knows of.
+    pub(crate) fn note_more_to_come(&self) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().expect_more();
+        }
+    }
+
+    /// What those who observe the run see of its steps.
+    pub(crate) fn observed_steps(&self) -> Option<(u64, u64, bool)> {
+        let seen = self.probe.get()?.writer.borrow().progress();
+        Some((seen.done, seen.total, seen.grows))
+    }
+
     /// The place has done some of them.
     #[inline]
     pub(crate) fn note_done(&self, steps: u64) {
@@ -220,10 +246,11 @@ impl Local {
         set(CounterId::FinishesOpen, open);
         set(CounterId::FinishesReleased, released);
         set(CounterId::BusyTime, u64::try_from(busy.as_nanos()).unwrap_or(u64::MAX));
-        let [clock_khz, microvolts, microwatts] = self.core_values.get();
-        set(CounterId::ClockKilohertz, clock_khz);
-        set(CounterId::Microvolts, microvolts);
-        set(CounterId::Microwatts, microwatts);
+        let core = self.core_reading.get();
+        set(CounterId::ClockKilohertz, core.clock_khz);
+        set(CounterId::Microvolts, core.microvolts);
+        set(CounterId::Energy, core.energy_nj);
+        set(CounterId::EnergyTime, core.energy_ns);
         values
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Steps are counted by place, and observers read the sums. What is printed goes where it would go in any case, and a
 //! copy of it into the page of its place. Without an observer a call looks at one empty cell. Invariant: nothing here
-//! sends a message, waits for a reader, takes modelled time, or can be read by the program, so a run with it is the
-//! same run.
+//! sends a message, waits for a reader, takes modelled time, or is to be decided by, so a run with it is the same
+//! run.
 
 use super::Local;
 use isles_telemetry::OutputStream;
@@ -26,13 +26,40 @@ pub mod progress {
         Local::with(|local| local.note_total(steps, unit));
     }
 
-    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task.
+    /// Says that there will be more steps than are known by now, so that nobody takes what is known for the whole. A
+    /// total that grows after the first step was done says so by itself.
     ///
     /// # Panics
     /// On a thread that is no place.
+    pub fn expect_more() {
+        Local::with(Local::note_more_to_come);
+    }
+
+    /// The steps of a run as those who observe it see them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Steps {
+        /// How many all places have done.
+        pub done: u64,
+        /// How many there are, as far as is known.
+        pub total: u64,
+        /// Whether that is no whole: there will be more, or there have become more.
+        pub grows: bool,
+    }
+
+    /// What those who observe the run see of its steps, for a program that tells it in its own way, too; `None` if
+    /// nobody can observe the run. It is of this host's time, so a program must not decide by it.
+    ///
+    /// # Panics
+    /// On a thread that is no place.
+    pub fn observed() -> Option<Steps> {
+        Local::with(Local::observed_steps).map(|(done, total, grows)| Steps { done, total, grows })
+    }
+
+    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task. On a thread that is
+    /// no place it says nothing, so that code of a run can be used without one.
     #[inline]
     pub fn add_done(steps: u64) {
-        Local::with(|local| local.note_done(steps));
+        Local::try_with(|local| local.note_done(steps));
     }
 }
 

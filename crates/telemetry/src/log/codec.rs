@@ -6,7 +6,8 @@
 
 use crate::counter::COUNTERS;
 use crate::sample::{
-    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, ProgressSample, RunEnd, Sample,
+    DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, ProgressSample,
+    RunEnd, Sample,
 };
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +93,8 @@ pub(super) fn encode(before: &Sample, sample: &Sample, with_lists: bool) -> Vec<
     let mut bytes = Vec::new();
     put_varint(&mut bytes, fold_sign(sample.time_ms.wrapping_sub(before.time_ms)));
     put_varint(&mut bytes, fold_sign(sample.model_ns.wrapping_sub(before.model_ns)));
+    put_varint(&mut bytes, fold_sign(sample.energy.until_ns.wrapping_sub(before.energy.until_ns)));
+    put_varint(&mut bytes, fold_sign(sample.energy.nanojoules.wrapping_sub(before.energy.nanojoules)));
     let silent = PlaceSample::default();
     for (index, place) in sample.places.iter().enumerate() {
         let old = values_of(before.places.get(index).unwrap_or(&silent));
@@ -119,6 +122,10 @@ pub(super) fn decode(before: &Sample, places: u32, mut bytes: &[u8]) -> Option<S
     let bytes = &mut bytes;
     let time_ms = before.time_ms.wrapping_add(unfold_sign(take_varint(bytes)?));
     let model_ns = before.model_ns.wrapping_add(unfold_sign(take_varint(bytes)?));
+    let energy = EnergySample {
+        until_ns: before.energy.until_ns.wrapping_add(unfold_sign(take_varint(bytes)?)),
+        nanojoules: before.energy.nanojoules.wrapping_add(unfold_sign(take_varint(bytes)?)),
+    };
     let silent = PlaceSample::default();
     let mut decoded = Vec::with_capacity((places as usize).min(bytes.len()));
     for index in 0..places as usize {
@@ -140,6 +147,7 @@ pub(super) fn decode(before: &Sample, places: u32, mut bytes: &[u8]) -> Option<S
     are_inside.then_some(Sample {
         time_ms,
         model_ns,
+        energy,
         end: tail.end,
         progress: tail.progress,
         missed: tail.missed,

@@ -23,7 +23,7 @@ use crate::counter::COUNTERS;
 const MAGIC: u64 = u64::from_be_bytes(*b"ISLESCTR");
 
 /// The version of the layout.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// WordMemory of a line of the host's caches.
 const LINE: u64 = 8;
@@ -53,11 +53,17 @@ mod head {
     pub const END: usize = 9;
     pub const LINKS_USED: usize = 10;
     pub const MODEL: usize = 11;
+    pub const GROWS: usize = 12;
     pub const UNIT: usize = 16;
+    /// A group: until when the energy of the chip is known, and the energy.
+    pub const ENERGY: usize = 24;
 }
 
 /// WordMemory of a place before its counters: liveness, time, copies, process.
 const STATE_WORDS: usize = 4;
+
+/// Values of the group of the energy.
+const ENERGY_VALUES: usize = 2;
 
 /// Values of the group of a place.
 const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();

@@ -4,15 +4,15 @@
 //! memory as its head says at most, and has no effect on the run.
 
 use super::{
-    FINISH_VALUES, FINISHES, FINISHES_VALUES, HEAD_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC, PLACE_VALUES,
-    PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS,
-    group_words, head,
+    ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, HEAD_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC,
+    PLACE_VALUES, PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION,
+    WAITS, group_words, head,
 };
 use crate::counter::{CounterId, names_hash};
 use crate::page::output;
 use crate::sample::{
-    DeathCause, LinkSample, Liveness, OpenFinish, OutputLine, PairCount, PlaceSample, ProgressSample, RunEnd,
-    Sample,
+    DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputLine, PairCount, PlaceSample,
+    ProgressSample, RunEnd, Sample,
 };
 use std::fmt;
 use std::fs::File;
@@ -76,6 +76,8 @@ pub struct PagesReader {
     places: Vec<PlaceSample>,
     /// Of each place, the memory of its process when that was read last.
     memory: Vec<u64>,
+    /// The last energy of the chip that was that of all cores, too, and the energy of each.
+    energy: (EnergySample, Vec<u64>),
     /// Steps done, and steps that there are, of all places.
     progress: [u64; PROGRESS_WORDS],
     finishes: Vec<Vec<OpenFinish>>,
@@ -115,6 +117,7 @@ impl PagesReader {
             started_unix_ms: words[head::STARTED],
             places: vec![PlaceSample::default(); places as usize],
             memory: vec![0; places as usize],
+            energy: (EnergySample::default(), vec![0; places as usize]),
             progress: [0; PROGRESS_WORDS],
             finishes: vec![Vec::new(); places as usize],
             rows: vec![(0, Vec::new()); places as usize],
@@ -134,6 +137,7 @@ impl PagesReader {
     /// The system refused to read.
     pub fn read(&mut self) -> Result<Sample, PageError> {
         self.read_places()?;
+        self.read_energy()?;
         self.read_finishes()?;
         self.read_rows()?;
         let words = read_words(&self.file, 0, HEAD_WORDS)?;
@@ -147,10 +151,12 @@ impl PagesReader {
         Ok(Sample {
             time_ms: words[head::HEARTBEAT],
             model_ns: words[head::MODEL],
+            energy: self.energy.0,
             end: RunEnd::decode(words[head::END]),
             progress: ProgressSample {
                 done: self.progress[0],
                 total: self.progress[1],
+                grows: words[head::GROWS] != 0,
                 unit: text(&words[head::UNIT..head::UNIT + UNIT_BYTES / 8]),
             },
             missed: self.missed,
@@ -216,6 +222,25 @@ impl PagesReader {
             }
             *memory = last.1.unwrap_or(*memory);
             place.values[CounterId::MemoryBytes.index()] = *memory;
+        }
+        Ok(())
+    }
+
+    /// Reads the energy of the chip. That of the cores is of the same time, or both are of the reading before.
+    fn read_energy(&mut self) -> Result<(), PageError> {
+        let [before, values, after] = self.read_thrice((head::ENERGY as u64, ENERGY_VALUES as u64 + 1))?;
+        let is_whole = before[0] == after[0] && before[0].is_multiple_of(2);
+        let is_of_then = |place: &PlaceSample| place.value(CounterId::EnergyTime) == values[1];
+        let (chip, cores) = &mut self.energy;
+        if is_whole && self.places.iter().all(is_of_then) {
+            *chip = EnergySample { until_ns: values[1], nanojoules: values[2] };
+            for (core, place) in cores.iter_mut().zip(&self.places) {
+                *core = place.value(CounterId::Energy);
+            }
+        }
+        for (core, place) in cores.iter().zip(&mut self.places) {
+            place.values[CounterId::Energy.index()] = *core;
+            place.values[CounterId::EnergyTime.index()] = chip.until_ns;
         }
         Ok(())
     }

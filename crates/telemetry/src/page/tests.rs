@@ -79,7 +79,10 @@ fn what_places_copy_is_what_a_reader_sees() {
 
     let sample = reader.read().unwrap();
     assert_eq!((sample.time_ms, sample.model_ns, sample.end), (60, 70, RunEnd::Failed));
-    assert_eq!(sample.progress, ProgressSample { done: 3, total: 9, unit: "sources".to_owned() });
+    assert_eq!(
+        sample.progress,
+        ProgressSample { done: 3, total: 9, grows: false, unit: "sources".to_owned() }
+    );
     assert_eq!(sample.missed, 0);
     let mut seen = sample.places[1].clone();
     let memory = std::mem::take(&mut seen.values[CounterId::MemoryBytes.index()]);
@@ -144,12 +147,15 @@ fn the_progress_of_a_run_is_that_of_all_its_places_with_the_last_name() {
     places[0].add_total(5, "a name that is rather long");
     places[2].add_total(7, "steps");
     places.iter().for_each(|place| place.add_done(2));
-    assert_eq!(seen(), ProgressSample { done: 6, total: 12, unit: "steps".to_owned() });
+    assert_eq!(seen(), ProgressSample { done: 6, total: 12, grows: false, unit: "steps".to_owned() });
     // Neither a copy of the counters nor a wrong number harms it.
     places[1].copy(Liveness::Busy, u64::MAX, &[u64::MAX; COUNTERS.len()]);
     places[1].add_done(u64::MAX);
     places[1].add_total(0, &format!("{}\u{e4}", "x".repeat(UNIT_BYTES - 1)));
-    assert_eq!(seen(), ProgressSample { done: u64::MAX, total: 12, unit: "x".repeat(UNIT_BYTES - 1) });
+    assert_eq!(
+        seen(),
+        ProgressSample { done: u64::MAX, total: 12, grows: false, unit: "x".repeat(UNIT_BYTES - 1) }
+    );
 }
 
 #[test]

@@ -4,14 +4,17 @@
 //! place.
 
 use super::{
-    FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout, STATE_WORDS,
-    UNIT_BYTES, VERSION, WAITS, group_words, head,
+    ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout,
+    STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
 };
 use crate::counter::names_hash;
 use crate::page::group;
 use crate::page::output::{self, RingWriter};
 use crate::page::sync::{AtomicU64, Ordering};
-use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputStream, RunEnd};
+use crate::sample::{
+    CounterValues, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputStream, ProgressSample,
+    RunEnd,
+};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -71,6 +74,12 @@ impl HeadWriter {
         }
         self.set(head::LINKS_USED, kept.len() as u64);
         self.set(head::MODEL, model_ns);
+    }
+
+    /// Says what the whole chip has drawn.
+    pub fn energy(&self, energy: EnergySample) {
+        let group = &self.words.words()[head::ENERGY..=head::ENERGY + ENERGY_VALUES];
+        group::write(group, &[energy.until_ns, energy.nanojoules]);
     }
 
     /// Says why a place is dead. Any place may say so; the last word counts.
@@ -180,7 +189,29 @@ impl PlaceWriter {
             // Relaxed: places that name the steps alike write the same, and readers come by system calls.
             word.store(value, Ordering::Relaxed);
         }
+        // Places that begin at about the same time say what each has to do; that is no growth.
+        let known = self.progress();
+        if steps > 0 && known.done > known.total / 10 {
+            self.expect_more();
+        }
         self.add_progress(1, steps);
+    }
+
+    /// Says that there will be more steps than are known.
+    pub fn expect_more(&self) {
+        // Relaxed: it stands for itself.
+        self.words.words()[head::GROWS].store(1, Ordering::Relaxed);
+    }
+
+    /// What all places together say of their progress, but for the name of the steps.
+    pub fn progress(&self) -> ProgressSample {
+        // Relaxed: counts of others, each for itself.
+        let word = |at: usize| self.words.words()[at].load(Ordering::Relaxed);
+        let sum = |which: usize| {
+            let at = |place: u32| self.layout.place_at(place) as usize + PLACE_VALUES + 1 + which;
+            (0..self.layout.places).map(|place| word(at(place))).fold(0, u64::saturating_add)
+        };
+        ProgressSample { done: sum(0), total: sum(1), grows: word(head::GROWS) != 0, unit: String::new() }
     }
 
     fn add_progress(&self, which: usize, steps: u64) {

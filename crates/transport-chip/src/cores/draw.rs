@@ -5,7 +5,7 @@
 use super::{Cores, PlacedCore};
 use crate::energy::meter::EnergyByCategory;
 use crate::energy::power_tables::PowerTables;
-use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
+use crate::energy::{Energy, EnergyReading, ModelEnergy, Sample, Sampler};
 use crate::report::Ledger;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
@@ -86,6 +86,18 @@ impl Cores {
             mesh_at_rest: plan.routers.map(|routers| routers.at_rest.min(model.constant).over(until)),
             flits: Attojoules(flit.0 * u128::from(self.flit_hops())),
         }
+    }
+
+    /// A reading of the energy at the start of the run; none if nothing is known of power.
+    pub(crate) fn energy_reading(&self) -> Option<EnergyReading> {
+        self.sampler.as_ref().map(|_| EnergyReading::new(self.meters.plan().supplies.len()))
+    }
+
+    /// Moves a reading on to the present, before which nothing will happen any more; of a run that is over to the
+    /// latest clock, until which [`Cores::energy`] goes.
+    pub(crate) fn read_energy(&self, reading: &mut EnergyReading, is_over: bool) {
+        let until = if is_over { self.latest() } else { self.present };
+        reading.advance(until, |thing, end| self.sample(thing, end));
     }
 
     /// The energy of the run until the latest clock; none if nothing is known of power.

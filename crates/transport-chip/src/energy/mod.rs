@@ -10,8 +10,10 @@
 pub(crate) mod meter;
 pub(crate) mod power_tables;
 mod profile;
+mod reading;
 
 pub use profile::{Peak, Profile};
+pub use reading::EnergyReading;
 
 pub(crate) use profile::{Sample, Sampler};
 

@@ -78,15 +78,15 @@ pub(crate) struct Sample {
 
 /// Two samples of one thing, and how much of it is in a window already.
 #[derive(Clone, Copy, Default)]
-struct SampleInterval {
-    first: Sample,
-    last: Sample,
-    booked: Attojoules,
+pub(super) struct SampleInterval {
+    pub(super) first: Sample,
+    pub(super) last: Sample,
+    pub(super) booked: Attojoules,
 }
 
 impl SampleInterval {
     /// What it had drawn until `time`, which lies between the samples.
-    fn drawn_until(&self, time: Picoseconds) -> Attojoules {
+    pub(super) fn drawn_until(&self, time: Picoseconds) -> Attojoules {
         if time == self.last.time {
             return self.last.drawn;
         }

@@ -13,6 +13,7 @@ pub(crate) mod state;
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::endpoint::ChipEndpoint;
+use crate::energy::EnergyReading;
 use crate::idle_policy::IdlePolicy;
 use crate::placement::{CoreMap, Placement};
 use crate::protocol::ProtocolConfig;
@@ -243,6 +244,22 @@ impl ChipWorld {
     /// Blocks sent and not dropped yet, wherever they are.
     pub fn live_blocks(&self) -> usize {
         self.shared.state.borrow().live_blocks.get()
+    }
+
+    /// The time before which nothing will happen any more, cut to nanoseconds.
+    pub fn present(&self) -> Duration {
+        Duration::from_nanos(self.shared.state.borrow().cores.present().0 / 1_000)
+    }
+
+    /// A reading of the energy at the start of the run; `None` if nothing is known of the chip's power.
+    pub fn energy_reading(&self) -> Option<EnergyReading> {
+        self.shared.state.borrow().cores.energy_reading()
+    }
+
+    /// Moves `reading` on to the present; of a run that is over to the latest clock of a place, where it has the energy
+    /// of the report.
+    pub fn read_energy(&self, reading: &mut EnergyReading, is_over: bool) {
+        self.shared.state.borrow().cores.read_energy(reading, is_over);
     }
 
     /// What has happened so far.

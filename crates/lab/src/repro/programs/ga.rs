@@ -30,7 +30,7 @@ const GENERATIONS: u32 = 200;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 
 fn rows() -> Result<Vec<Row>, Failure> {
-    let speedup = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted };
+    let speedup = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
     let generations = Family { unit: "generations", ..speedup };
     let of_equal_work = ISLANDS.map(|islands| (islands, format!("--generations-max {GENERATIONS}")));
     let to_text = ISLANDS

@@ -1,0 +1,52 @@
+//! What a run has drawn so far, for who looks at it while it goes on.
+//!
+//! A core may have run ahead of the present by one stretch of work: of that the reading has the part until its own
+//! time, as if it was drawn evenly, like the profile. Invariant: a reading never goes back, and between two of them no
+//! core draws more than it can.
+
+use super::profile::{Sample, SampleInterval};
+use isles_chip::quantity::{Attojoules, Picoseconds};
+
+/// What each core of a chip and, behind them, everything else had drawn until one time, by the run's own model.
+#[derive(Clone)]
+pub struct EnergyReading {
+    time: Picoseconds,
+    things: Vec<SampleInterval>,
+}
+
+impl EnergyReading {
+    /// Of a run that has not begun, on a chip of that many cores.
+    pub(crate) fn new(cores: usize) -> EnergyReading {
+        EnergyReading { time: Picoseconds::ZERO, things: vec![SampleInterval::default(); cores + 1] }
+    }
+
+    /// The time until which it holds.
+    pub fn time(&self) -> Picoseconds {
+        self.time
+    }
+
+    /// What one core had drawn.
+    pub fn core(&self, core: usize) -> Attojoules {
+        self.things[core].booked
+    }
+
+    /// What the chip had drawn.
+    pub fn total(&self) -> Attojoules {
+        self.things.iter().map(|thing| thing.booked).sum()
+    }
+
+    /// Moves on to `until`. `sample` gives of a thing what it had drawn at a time that is not before that.
+    pub(crate) fn advance(
+        &mut self,
+        until: Picoseconds,
+        mut sample: impl FnMut(usize, Picoseconds) -> Sample,
+    ) {
+        self.time = until.max(self.time);
+        for (number, thing) in self.things.iter_mut().enumerate() {
+            if thing.last.time < self.time {
+                (thing.first, thing.last) = (thing.last, sample(number, self.time));
+            }
+            thing.booked = thing.drawn_until(self.time).max(thing.booked);
+        }
+    }
+}
