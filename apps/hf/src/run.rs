@@ -38,6 +38,10 @@ pub struct HartreeFock {
     #[arg(long, value_name = "NAME|FILE", default_value = "h2o")]
     molecule: String,
 
+    /// Which molecule of an .xyz file with several, from 1
+    #[arg(long, value_name = "N")]
+    frame: Option<usize>,
+
     /// A basis set: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian
     #[arg(long, value_name = "NAME|FILE", default_value = "sto-3g")]
     basis: String,
@@ -103,7 +107,7 @@ impl Application for HartreeFock {
 
     fn open(&self, _: u32) -> Result<HfInput, Failure> {
         let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
-        let molecule = molecule::open(&self.molecule, self.charge).map_err(usage)?;
+        let molecule = molecule::open_frame(&self.molecule, self.charge, self.frame).map_err(usage)?;
         let basis = basis::open(&self.basis, &molecule.elements()).map_err(usage)?;
         let is_cartesian = self.cartesian || basis.is_cartesian;
         let shells = basis::shell::shells(&molecule, &basis, is_cartesian).map_err(usage)?;
@@ -126,12 +130,13 @@ impl Application for HartreeFock {
     async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
         let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
+        let pairs = input.nuclei.electrons() / 2;
         let mut is_converged = iterate(&mut input, &mut build).await?;
         let mut stability = None;
         let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
         for _ in 0..followed_max {
             let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
-            let known = searched(&mut search, &mut build).await?;
+            let known = searched(&mut search, (&mut build, pairs)).await?;
             stability = Some(known);
             if known.is_stable != Some(false) {
                 break;
@@ -143,7 +148,7 @@ impl Application for HartreeFock {
         // On a chip the check would be part of the prediction; on a host it is no part of the time that is told.
         let is_checked = is_converged && !input.stable && !done.shares.is_empty();
         if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
-            stability = Some(searched(&mut search, &mut build).await?);
+            stability = Some(searched(&mut search, (&mut build, pairs)).await?);
         }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
@@ -195,10 +200,15 @@ async fn iterate(input: &mut HfInput, build: &mut SharedBuild) -> isles::Result<
 }
 
 /// What a search for lower energies comes to.
-async fn searched(search: &mut StabilitySearch, build: &mut SharedBuild) -> isles::Result<Stability> {
+async fn searched(
+    search: &mut StabilitySearch,
+    (build, pairs): (&mut SharedBuild, usize),
+) -> isles::Result<Stability> {
     loop {
         let density = search.density();
-        if let Some(known) = search.advance(&build.of(&density).await?) {
+        let known = search.advance(&build.of(&density).await?);
+        work(effort::of_iteration(density.size(), pairs)); // as many products of matrices, or fewer
+        if let Some(known) = known {
             return Ok(known);
         }
     }
@@ -210,6 +220,8 @@ pub struct HfInput {
     molecule: String,
     basis: String,
     charge: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<usize>,
     cartesian: bool,
     atoms: usize,
     electrons: usize,
@@ -236,6 +248,7 @@ impl HfInput {
             molecule: nuclei.name.clone(),
             basis: arguments.basis.to_ascii_lowercase(),
             charge: nuclei.charge,
+            frame: arguments.frame,
             cartesian: all_functions.is_cartesian,
             atoms: nuclei.atoms.len(),
             electrons: nuclei.electrons(),

@@ -219,7 +219,15 @@ fn a_run_says_whether_a_lower_energy_is_near_and_goes_there_if_it_is_asked_to() 
     let stable = run(&["--stable"]);
     assert!(stable.stdout.contains("\nenergy     -1.9144315918 hartree"), "{stable:?}");
     assert!(stable.stdout.contains("\nstability  it is a minimum (least curvature 0.06"), "{stable:?}");
-    // On a modelled chip the check would be part of the prediction.
+    let at = |machine: &str, places: &str| {
+        let where_to = ["--machine", machine, "--places", places];
+        document(&[&["--molecule", &square, "--basis", "3-21g", "--stable"], &where_to[..]].concat())
+    };
+    let [one, others, chip] = [at("threads", "1"), at("loopback", "3"), at("chip:scc", "2")];
+    for other in [&others, &chip] {
+        assert_eq!((answer(other), &other["stability"]), (answer(&one), &one["stability"]));
+    }
+    // Else the check would be part of the prediction on a modelled chip.
     let chip = document(&["--molecule", &square, "--places", "2", "--machine", "chip:scc"]);
     assert!(chip["stability"].is_null(), "{chip}");
 }

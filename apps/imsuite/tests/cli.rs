@@ -1,5 +1,7 @@
 //! `isles run imsuite`: the same answers on every machine, files of the suite's form, refusals in a line.
 
+#[path = "../../../crates/cli/tests/command/scene/damage.rs"]
+mod damage;
 #[path = "../../../crates/cli/tests/command/scene/mod.rs"]
 mod scene;
 
@@ -172,5 +174,32 @@ fn what_cannot_be_run_is_refused_in_a_line() {
         ["--kernel XY --generate 8", "--kernel BF", "--generate 8", "--kernel BF --generate 8 --input net"]
     {
         assert_eq!(scene.run(&words(line)).code, Some(2), "{line}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_in_one_line_or_run_as_what_they_say() {
+    let scene = Scene::new("imsuite-damaged");
+    let forms = [
+        ("BF", "3\n0\n010\n101\n010\n"),
+        ("LCR", "3\n5\n2\n9\n"),
+        ("MST", "3\n011\n101\n110\n \n0\n3\n4\n3\n0\n5\n4\n5\n0\n"),
+    ];
+    for seed in 0..damage::rounds(25) {
+        for (kernel, text) in forms {
+            let mut dice = damage::Dice::new(seed);
+            let same = damage::of_another_system(text, &mut dice);
+            let bytes = damage::damaged(text.as_bytes(), &mut dice);
+            for (bytes, is_same) in [(same, true), (bytes, false)] {
+                let file = scene.file("net.txt", &bytes).display().to_string();
+                let line = format!(
+                    "--kernel {kernel} --input {file} --machine threads --places 1 --json - --csv /dev/null"
+                );
+                let found = scene.run(&words(&line));
+                let is_right = found.code == Some(0) && found.stdout.contains("\"holds\":true");
+                let title = format!("seed {seed}: {} gave {found:?}", String::from_utf8_lossy(&bytes));
+                assert!(is_right || !is_same && found.refusal().len() < 600, "{title}");
+            }
+        }
     }
 }

@@ -64,14 +64,25 @@ fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
 /// The molecule of a built-in name, in any case, or of a file that ends in `.xyz` or `.inp`, with a charge.
 ///
 /// # Errors
-/// [`InputError`]: there is no such molecule, or it has no closed shells.
+/// As [`open_frame`].
 pub fn open(name: &str, charge: i32) -> Result<Molecule, InputError> {
+    open_frame(name, charge, None)
+}
+
+/// As [`open`]; of an `.xyz` file with several molecules that of a number, from 1.
+///
+/// # Errors
+/// [`InputError`]: there is no such molecule, or it has no closed shells.
+pub fn open_frame(name: &str, charge: i32, frame: Option<usize>) -> Result<Molecule, InputError> {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_xyz = built_in(name).is_none() && ending.eq_ignore_ascii_case("xyz");
+    if let Some(frame) = frame.filter(|_| !is_xyz) {
+        let allowed = format!("no --frame with --molecule {name}: only .xyz files hold several molecules");
+        return Err(InputError::UnknownName { found: format!("--frame is {frame}"), allowed });
+    }
     let (name, atoms) = match built_in(name) {
         Some((known, text)) => ((*known).to_owned(), read::inp(known, text, charge)?),
-        None if ending.eq_ignore_ascii_case("xyz") => {
-            (name.to_owned(), read::xyz(name, &read_text(name)?, charge)?)
-        }
+        None if is_xyz => (name.to_owned(), read::xyz(name, &read_text(name)?, charge, frame)?),
         None if ending.eq_ignore_ascii_case("inp") => {
             (name.to_owned(), read::inp(name, &read_text(name)?, charge)?)
         }

@@ -21,9 +21,61 @@ const COORDINATE_MAX: f64 = 1e6;
 /// A line with its index.
 pub(super) type Line<'a> = (usize, &'a str);
 
-/// The atoms of an XYZ file; `charge` is that of the molecule.
-pub(super) fn xyz(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, InputError> {
-    let mut lines = text.lines().enumerate();
+/// The atoms of a molecule in an XYZ file: of several that of the number `frame`, from 1. Its charge is `charge`.
+pub(super) fn xyz(
+    source: &str,
+    text: &str,
+    charge: i32,
+    frame: Option<usize>,
+) -> Result<Vec<Atom>, InputError> {
+    let lines: Vec<Line<'_>> = text.lines().enumerate().collect();
+    let starts = starts(&lines);
+    if frame.is_none() && starts.len() > 1 {
+        let allowed = format!("one molecule; --frame says which of the {} here is meant", starts.len());
+        return Err(malformed(source, lines[starts[1]], &allowed));
+    }
+    let frame = frame.unwrap_or(1);
+    let Some(&start) = frame.checked_sub(1).and_then(|index| starts.get(index)) else {
+        let allowed = format!("1 to {}, the molecules in {source}", starts.len());
+        return Err(InputError::UnknownName { found: format!("--frame is {frame}"), allowed });
+    };
+    let end = starts.get(frame).copied().unwrap_or(lines.len());
+    one(source, &lines[start..end], charge)
+}
+
+/// Where the molecules of an XYZ file begin. The first is wherever the file begins; a further one is a number with a
+/// line of text and as many atoms behind it.
+fn starts(lines: &[Line<'_>]) -> Vec<usize> {
+    let count_at = |index: usize| lines.get(index).and_then(|line| line.1.trim().parse::<usize>().ok());
+    let end = |index: usize, count: usize| index.checked_add(2)?.checked_add(count);
+    let (mut starts, mut index) =
+        (vec![0], count_at(0).and_then(|count| end(0, count)).unwrap_or(lines.len()));
+    while index < lines.len() {
+        let last = count_at(index).filter(|count| *count > 0).and_then(|count| end(index, count));
+        match last.filter(|last| {
+            lines.get(index + 2..*last).is_some_and(|atoms| atoms.iter().all(looks_like_an_atom))
+        }) {
+            Some(last) => {
+                starts.push(index);
+                index = last;
+            }
+            None => index += 1,
+        }
+    }
+    starts
+}
+
+/// Whether a line says an element and three numbers.
+fn looks_like_an_atom((_, line): &Line<'_>) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.len() > 3
+        && Element::parse(words[0]).is_some()
+        && words[1..4].iter().all(|word| number(word).is_some())
+}
+
+/// The atoms of the only molecule in lines of an XYZ file.
+fn one(source: &str, lines: &[Line<'_>], charge: i32) -> Result<Vec<Atom>, InputError> {
+    let mut lines = lines.iter().copied();
     let missing = |missing: String| InputError::Truncated { source: source.to_owned(), missing };
     let first = lines.next().ok_or_else(|| missing("the number of atoms".to_owned()))?;
     let count = first.1.trim().parse::<usize>().ok().filter(|count| (1..=ATOMS_MAX).contains(count));
@@ -39,21 +91,16 @@ pub(super) fn xyz(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, In
         let words: Vec<&str> = line.1.split_whitespace().collect();
         begins_with_its_number &= words.len() > 4 && words[0].parse() == Ok(number);
         atoms.push(atom(source, line, &words, &columns)?);
+        if begins_with_its_number && columns.species == 0 && number == count && count > 1 {
+            let allowed = "an element in the first column; the atoms are numbered there";
+            return Err(malformed(source, line, allowed));
+        }
     }
-    if begins_with_its_number && columns.species == 0 && count > 1 {
-        let allowed = "an element in the first column; the atoms are numbered there";
-        return Err(malformed(source, (2, text.lines().nth(2).unwrap_or_default()), allowed));
-    }
-    let is_atom = |(_, line): &Line<'_>| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        words.len() > 3
-            && words[0].parse::<u32>().is_err()
-            && Element::parse(words[0]).is_some()
-            && words[1..4].iter().all(|word| number(word).is_some())
-    };
-    match lines.find(is_atom) {
+    // By its symbol: lines behind the atoms may have numbers, such as frequencies.
+    let is_symbol = |line: &Line<'_>| line.1.trim_start().starts_with(char::is_alphabetic);
+    match lines.find(|line| is_symbol(line) && looks_like_an_atom(line)) {
         Some(line) => {
-            let allowed = format!("no atom after the {count} that line 1 counts, and one molecule");
+            let allowed = format!("no atom after the {count} that line {} counts", first.0 + 1);
             Err(malformed(source, line, &allowed))
         }
         None => Ok(atoms.into_iter().map(|atom| scaled(atom, 1.0 / ANGSTROM_PER_BOHR)).collect()),
@@ -134,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_xyz_file_is_in_angstrom_and_an_inp_file_in_bohr() {
-        let water = xyz("w", WATER, 0).unwrap();
+        let water = xyz("w", WATER, 0, None).unwrap();
         assert_eq!(water[1].element, water[2].element);
         assert!((water[1].point[1] - 1.430_9).abs() < 1e-4);
         let hydrogen =
@@ -144,7 +191,7 @@ mod tests {
 
     #[test]
     fn columns_and_lines_behind_the_geometry_change_nothing() {
-        let plain = xyz("w", "2\nx\nC 0 0 0\nO 0 0 0.0113\n", 0).unwrap();
+        let plain = xyz("w", "2\nx\nC 0 0 0\nO 0 0 0.0113\n", 0, None).unwrap();
         let others = [
             "2\ncharges\nC 0 0 0 -0.4 T\nO 0 0 1.13D-02 0.4 F\n",
             "2\ngdb 1 \t0.1\nC\t0\t0\t0\t-0.5\nO\t0\t0\t1.13*^-2\t0.5\n1341.3 1341.3\nC#O\tC#O\nInChI=1S/CO/c1-2\n",
@@ -152,13 +199,32 @@ mod tests {
             "2\nProperties=id:I:1:pos:R:3:species:S:1\n1 0 0 0 C\n2 0 0 0.0113 O\n",
         ];
         for other in others {
-            assert_eq!(xyz("w", other, 0).unwrap(), plain, "{other}");
+            assert_eq!(xyz("w", other, 0, None).unwrap(), plain, "{other}");
         }
     }
 
     #[test]
+    fn of_several_molecules_one_is_chosen() {
+        let text = "2\nCO\nC 0 0 0\nO 0 0 1.1\nC#O\n\n1\nHe\n2 0 0 0\n1\nHe, far\nHe 0 0 9\n341.3 21\n";
+        let atoms = |frame| xyz("f", text, 0, frame).map_err(|error| error.to_string());
+        assert_eq!(
+            atoms(Some(1)),
+            xyz("f", "2\n\nC 0 0 0\nO 0 0 1.1\n", 0, None).map_err(|error| error.to_string())
+        );
+        assert_eq!(atoms(Some(2)).unwrap().len(), 1);
+        assert_eq!(atoms(Some(3)).unwrap()[0].point[2] * ANGSTROM_PER_BOHR, 9.0);
+        let message = atoms(None).unwrap_err();
+        assert_eq!(
+            message,
+            "f: line 7: found `1`, expected one molecule; --frame says which of the 3 here is meant"
+        );
+        assert_eq!(atoms(Some(4)).unwrap_err(), "--frame is 4; allowed: 1 to 3, the molecules in f");
+        assert!(atoms(Some(0)).is_err());
+    }
+
+    #[test]
     fn what_is_malformed_is_named_with_its_line_and_what_was_expected() {
-        let message = |text: &str| xyz("f.xyz", text, 0).unwrap_err().to_string();
+        let message = |text: &str| xyz("f.xyz", text, 0, None).unwrap_err().to_string();
         assert_eq!(message(""), "f.xyz: the text ends early, the number of atoms is missing");
         assert_eq!(message("x\n"), "f.xyz: line 1: found `x`, expected the number of atoms, 1 to 1000");
         assert_eq!(message("2\n\nH 0 0 0\n"), "f.xyz: the text ends early, atom 2 of 2 is missing");
@@ -172,7 +238,7 @@ mod tests {
         );
         assert!(
             message("2\n\n1 6 0 0 0\n2 8 0 0 1.1\n")
-                .contains("line 3: found `1 6 0 0 0`, expected an element")
+                .contains("line 4: found `2 8 0 0 1.1`, expected an element")
         );
         let message = |text: &str| inp("f.inp", text, 0).unwrap_err().to_string();
         assert!(message("H2\n").contains("the line `molecule` is missing"));
@@ -191,8 +257,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_gives_atoms_or_an_error(text in "[ -~\n\t]{0,200}", number in 0_usize..4) {
-            let _ = (xyz("f", &text, 0), inp("f", &text, 0));
-            let _ = xyz("f", &format!("{number}\n\n{text}"), 0);
+            let _ = (xyz("f", &text, 0, None), inp("f", &text, 0));
+            let _ = xyz("f", &format!("{number}\n\n{text}"), 0, None);
             let _ = inp("f", &format!("molecule\n{text}\nend"), 0);
         }
 
@@ -200,7 +266,7 @@ mod tests {
         fn a_damaged_file_gives_atoms_or_an_error(at in 0..WATER.len(), byte in any::<u8>()) {
             let mut bytes = WATER.as_bytes().to_vec();
             bytes[at] = byte;
-            let _ = xyz("f", &String::from_utf8_lossy(&bytes), 0);
+            let _ = xyz("f", &String::from_utf8_lossy(&bytes), 0, None);
         }
     }
 }
