@@ -194,10 +194,12 @@ impl BareCore {
         }
     }
 
-    /// Takes the first interrupt that has arrived, by reading the controller's register and writing to it: who raised
-    /// it. Without one there is nothing to take, and no time passes.
+    /// Takes the first interrupt that has arrived, by reading the controller's register and writing to it, for which it
+    /// waits for others that do so: who raised it. Without one there is nothing to take, and no time passes.
     pub async fn take_interrupt(&self) -> Option<CoreId> {
         let source = self.board().take_interrupt(self.id)?;
+        let wait = self.board().registers_wait();
+        self.through(Some(wait)).await;
         for _ in 0..2 {
             let end = self.board().register_end(self.id);
             self.until(end).await;

@@ -23,18 +23,21 @@ const SLOTS: usize = Layout::SLOTS as usize;
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The first so many participants each broadcast one message.
+    /// The first so many participants broadcast.
     pub sources: u32,
-    /// Of so many lines, which lie in private memory from line `source * lines` on.
+    /// A message of so many lines, which lie in private memory from line `source * lines` on.
     pub lines: u32,
+    /// So often each, one after the other without waiting for the others to have it.
+    pub times: u32,
     /// Children of each participant.
     pub fanout: u32,
 }
 
-/// A chunk of a message.
+/// A chunk of the messages of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BroadcastChunk {
     source: u32,
+    /// Over all its messages.
     number: u32,
 }
 
@@ -65,7 +68,7 @@ impl Relay {
     /// The part of `here` in these broadcasts.
     pub fn new(here: Participant, plan: Plan) -> Relay {
         let layout = Layout::new(&here, plan.fanout);
-        let chunks = plan.lines.div_ceil(layout.slot_lines);
+        let chunks = plan.lines.div_ceil(layout.slot_lines) * plan.times;
         let is_source = here.rank() < plan.sources;
         let own = if is_source { chunks } else { 0 };
         let queue = (0..own).map(|number| BroadcastChunk { source: here.rank(), number }).collect();
@@ -113,7 +116,7 @@ impl Relay {
 
     /// Where a chunk lies in private memory, and its lines.
     fn place(&self, chunk: BroadcastChunk) -> (u64, u32) {
-        let at = chunk.number * self.layout.slot_lines;
+        let at = chunk.number % self.plan.lines.div_ceil(self.layout.slot_lines) * self.layout.slot_lines;
         (u64::from(chunk.source * self.plan.lines + at), self.layout.slot_lines.min(self.plan.lines - at))
     }
 

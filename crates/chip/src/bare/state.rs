@@ -267,8 +267,10 @@ impl BareState {
     /// # Panics
     /// If the chip has no interrupt controller.
     pub fn raise(&mut self, source: CoreId, target: CoreId) {
+        let hops = self.topology.hops(self.tile(target), self.port_tile);
+        let way = self.times.register.over(hops) - self.times.register.over(0);
         let port = self.interrupts.as_mut().expect("the chip has an interrupt controller");
-        let arrival = port.raise(self.now, source, target);
+        let arrival = port.raise(self.now, source, target, way);
         if self.site(target).watch.as_ref().is_some_and(|watch| watch.interruptible) {
             self.wake(target, arrival);
         }
@@ -277,6 +279,12 @@ impl BareState {
     pub fn take_interrupt(&mut self, core: CoreId) -> Option<CoreId> {
         let now = self.now;
         self.interrupts.as_mut()?.take(now, core)
+    }
+
+    /// For how long a core that asks for the registers of the interrupt controller now waits for others.
+    pub fn registers_wait(&mut self) -> Picoseconds {
+        let now = self.now;
+        self.interrupts.as_mut().map_or(Picoseconds::ZERO, |port| port.wait(now))
     }
 
     pub fn targets_max(&self) -> u32 {

@@ -5,6 +5,7 @@
 
 use super::access::STANDARD;
 use super::bare::{bare, pattern, run};
+use super::collective_scaling;
 use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
@@ -28,8 +29,8 @@ const SCRATCH: u64 = 1 << 10;
 /// V5.
 pub const GAINS: Experiment = Experiment {
     name: "collectives",
-    about: "broadcast and reduction among 48 cores against the serial forms of RCCE, at 533/800/800",
-    source: "SCC interconnect evaluation (2011); for which length, and with what copy, is not known",
+    about: "broadcast and reduction among 48 cores against serial forms, and by number of cores, at 533/800/800",
+    source: "SCC interconnect evaluation (2011); for which length, and with what copy, is not said (002:45-46, 171-175)",
     instructions: "RCCE's for the serial forms, iRCCE's for the new ones, chosen with the factors in\n\
                    view; where a row says so, the bare copy, which the message of the same source (V3) needs",
     rows: RowSource::Model(gains),
@@ -48,8 +49,8 @@ pub const BROADCAST: Experiment = Experiment {
 /// V10, the throughput.
 pub const THROUGHPUT: Experiment = Experiment {
     name: "throughput",
-    about: "bytes that each core receives a second, asynchronous broadcast, by children and sources",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, has them in figures only",
+    about: "bytes broadcast a second, messages of 4 KiB again and again, asynchronous, by children and sources",
+    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 3",
     instructions: "the copy of iRCCE and the calls of RCCE, as for `broadcast`",
     rows: RowSource::Model(throughput),
 };
@@ -142,7 +143,7 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
         OTHERS.into_iter().map(|(name, algorithm)| alone(chip, name, algorithm, lines)).collect();
     rows.extend(children.iter().map(|fanout| tree(chip, *fanout, lines)));
     rows.extend(children.iter().map(|&fanout| {
-        let ours = relayed(chip, LibraryCosts::MIXED, Plan { sources: 1, lines, fanout });
+        let ours = relayed(chip, LibraryCosts::MIXED, Plan { sources: 1, lines, times: 1, fanout });
         let title = Title::from("asynchronous").over(Quantity::children(fanout));
         ALONE.row(title.over(Quantity::lines(lines)), f64::NAN, ours)
     }));
@@ -164,7 +165,7 @@ fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) 
         rows.push(chosen.row(title, published, ours));
     }
     for (lines, published) in [(1, 40.2), (32, 75.5), (64, 118.0), (128, 196.7)] {
-        let ours = relayed(chip, library, Plan { sources: 1, lines, fanout: CORES - 1 });
+        let ours = relayed(chip, library, Plan { sources: 1, lines, times: 1, fanout: CORES - 1 });
         let family = if lines == 1 { chosen } else { predicted };
         let title = Title::from("asynchronous").over(Quantity::lines(lines)).and(with);
         rows.push(family.at("004:1229").row(title, published, ours));
@@ -175,6 +176,7 @@ fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) 
 fn gains(chip: &Chip) -> Vec<Row> {
     let mut rows = gained(chip, "V5", "", LibraryCosts::IRCCE, Basis::Calibrated);
     rows.extend(gained(chip, "", "bare copy", LibraryCosts::BARE, Basis::Predicted));
+    rows.extend(collective_scaling::rows(chip));
     rows
 }
 
@@ -215,18 +217,60 @@ fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) ->
     took.nanoseconds() / 1e3
 }
 
+/// Lines of a message of figure 3, which each source broadcasts again and again.
+const MESSAGE_LINES: u32 = 128;
+
+/// Numbers of sources, and how often each broadcasts: so often that the beginning and the end weigh little.
+const SOURCES: [(u32, u32); 3] = [(1, 8), (5, 3), (CORES, 1)];
+
+/// Children of a node of the tree.
+const FANOUTS: [u32; 6] = [2, 3, 5, 7, 16, CORES - 1];
+
 fn throughput(chip: &Chip) -> Vec<Row> {
     let (band, source) = (Band::Unpublished, "");
-    let family = Family { deck: "V10", unit: "MB/s", band, basis: Basis::Predicted, source };
-    let mut rows = Vec::new();
-    for (sources, lines) in [(1, 192), (5, 96), (48, 32)] {
-        for fanout in [2, 3, 5, 7, 11, 16, 24, 47] {
-            let took = relayed(chip, LibraryCosts::MIXED, Plan { sources, lines, fanout });
-            let bytes = f64::from(sources * lines) * LINE_BYTES as f64;
+    let family = Family { deck: "", unit: "MB/s", band, basis: Basis::Predicted, source };
+    let (mut rows, mut rates) = (Vec::new(), Vec::new());
+    for (sources, times) in SOURCES {
+        let mut by_fanout = Vec::new();
+        for fanout in FANOUTS {
+            let plan = Plan { sources, lines: MESSAGE_LINES, times, fanout };
+            let took = relayed(chip, LibraryCosts::MIXED, plan);
+            let bytes = f64::from(sources * times * MESSAGE_LINES) * LINE_BYTES as f64;
             let title = Title::from(Quantity::sources(sources)).over(Quantity::children(fanout));
+            by_fanout.push(bytes / took);
             rows.push(family.row(title, f64::NAN, bytes / took));
         }
+        rates.push(by_fanout);
     }
+    rows.extend(told_of_throughput(&rates));
+    rows
+}
+
+/// What is told of figure 3, as ratios; `rates` are by source and children.
+fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
+    let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
+    let (band, basis) = (Band::AtMost, Basis::Predicted);
+    let shape = Family { deck: "", unit: "", band, basis, source: "004:1247" };
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let (last, seven) = (FANOUTS.len() - 1, 3);
+    let mut rows = vec![shape.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0])];
+    for (name, rates) in [("5 sources", five), ("48 sources", all)] {
+        rows.push(shape.at("004:1256").row(
+            format!("1 source against {name}, mean"),
+            1.0,
+            mean(one) / mean(rates),
+        ));
+        rows.push(shape.at("004:1260").row(
+            format!("{name}, k = 2 against k = 7"),
+            1.0,
+            rates[0] / rates[seven],
+        ));
+    }
+    let alike = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
+    rows.push(alike.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
+    let most = rates.iter().flatten().copied().fold(0.0, f64::max);
+    let share = Family { unit: "%", band: Band::Within(15.0), ..shape }.at("004:1258");
+    rows.push(share.row("most of all, of the 55 MB/s of a copy", 68.0, most / 55.0 * 100.0));
     rows
 }
 

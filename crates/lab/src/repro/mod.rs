@@ -7,6 +7,7 @@
 mod access;
 mod bare;
 mod collective;
+mod collective_scaling;
 mod messages;
 mod power;
 mod programs;

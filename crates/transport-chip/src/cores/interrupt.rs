@@ -1,4 +1,8 @@
-//! Interrupts: the chip's controller, whose one port gives each target its turn, and the service that answers them.
+//! Interrupts: the chip's controller, and the service that answers them.
+//!
+//! All targets of a request are called at about the same time. Each then asks for registers of the controller, behind
+//! one port that gives each its turn; a system does so at once, whatever its place is doing, so an interrupt counts as
+//! arrived when the port has served it.
 //!
 //! [`InterruptService`] is what an interrupt lets one core's system do, one job after the other, while its place
 //! computes or waits. It does not know what a job is. A place that waits loses nothing by it; one that computes or

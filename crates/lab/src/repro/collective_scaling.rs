@@ -1,0 +1,161 @@
+//! The collectives of the interconnect evaluation in its own set-up, and how they scale with the number of cores.
+//!
+//! The slides switch the second cache off and do not time the copy from memory into a buffer (002:171-175), so here
+//! data begins and ends in message buffers, and nothing but single accesses is charged: the times of lines were
+//! measured with the source's own copy. Messages above half a buffer go in pieces. Whether the form that 22 and 6.4 times are
+//! against is the naive one that the slides draw, they do not say. Flags are left out: no core looks for one.
+
+use super::access::STANDARD;
+use super::bare::{bare, run};
+use super::quantity::{Quantity, Title};
+use super::row::{Band, Basis, Family, Row};
+use isles_chip::Chip;
+use isles_chip::bare::{BareCore, LINE_BYTES};
+use isles_chip::topology::CoreId;
+
+/// All cores.
+const CORES: u32 = 48;
+
+/// Numbers of cores over which the slides show both collectives.
+const SCALE: [u32; 7] = [2, 4, 8, 16, 24, 32, CORES];
+
+/// Lines of a message: short, and the most that half a buffer holds.
+const LENGTHS: [u32; 3] = [1, 8, 64];
+
+/// The length of the rows over the number of cores.
+const SCALED: u32 = 64;
+
+/// Lines of a buffer from which on a core keeps what it has made.
+const OWN: u32 = 128;
+
+/// Cycles of adding a line of eight words, with loads and stores in the first cache: as the reductions have it.
+const ADD_CYCLES: u64 = 48;
+
+/// A collective of so many lines among so many cores, at one core.
+#[derive(Clone, Copy)]
+struct Collective {
+    cores: u32,
+    lines: u32,
+}
+
+impl Collective {
+    fn others(self) -> impl Iterator<Item = CoreId> {
+        (1..self.cores).map(CoreId)
+    }
+
+    /// The root writes into the buffer of one after the other.
+    async fn naive_put(self, core: BareCore) {
+        if core.id().0 == 0 {
+            for other in self.others() {
+                for line in 0..self.lines {
+                    core.write_line(other, line, [1; LINE_BYTES]).await;
+                }
+            }
+        }
+    }
+
+    /// All fetch from the buffer of the root into their own.
+    async fn parallel_get(self, core: BareCore) {
+        if core.id().0 > 0 {
+            for line in 0..self.lines {
+                let content = core.read_line(CoreId(0), line).await;
+                core.write_line(core.id(), OWN + line, content).await;
+            }
+        }
+    }
+
+    /// The root fetches from one after the other and adds.
+    async fn naive_reduce(self, core: BareCore) {
+        if core.id().0 == 0 {
+            for other in self.others() {
+                self.add_from(&core, other).await;
+            }
+        }
+    }
+
+    /// In step *k* each core whose number has no bit below *k* and not bit *k* adds what the core 2^*k* further has.
+    /// The other's sum is taken as there by then: all begin a step at the same time, and a step of all takes as long.
+    async fn logarithmic(self, core: BareCore) {
+        let me = core.id().0;
+        for bit in 0..self.cores.next_power_of_two().trailing_zeros() {
+            let other = me + (1 << bit);
+            if me.is_multiple_of(2 << bit) && other < self.cores {
+                self.add_from(&core, CoreId(other)).await;
+            }
+        }
+    }
+
+    async fn add_from(self, core: &BareCore, other: CoreId) {
+        for line in 0..self.lines {
+            let content = core.read_line(other, line).await;
+            core.compute(ADD_CYCLES).await;
+            core.write_line(core.id(), OWN + line, content).await;
+        }
+    }
+}
+
+/// One of the forms.
+#[derive(Clone, Copy)]
+enum Form {
+    NaivePut,
+    ParallelGet,
+    NaiveReduce,
+    Logarithmic,
+}
+
+/// Microseconds of a form.
+fn took(chip: &Chip, form: Form, collective: Collective) -> f64 {
+    let bare = bare(chip, STANDARD);
+    let took = run(&bare, 0..collective.cores, |core| async move {
+        match form {
+            Form::NaivePut => collective.naive_put(core).await,
+            Form::ParallelGet => collective.parallel_get(core).await,
+            Form::NaiveReduce => collective.naive_reduce(core).await,
+            Form::Logarithmic => collective.logarithmic(core).await,
+        }
+    });
+    took.nanoseconds() / 1e3
+}
+
+/// The rows: both factors in the slides' set-up, then both collectives over the number of cores.
+pub fn rows(chip: &Chip) -> Vec<Row> {
+    let factor =
+        Family { deck: "", unit: "", band: Band::Within(25.0), basis: Basis::Predicted, source: "002:45" };
+    let mut rows = Vec::new();
+    for (name, published, source, [old, new]) in [
+        ("broadcast", 22.0, "002:45", [Form::NaivePut, Form::ParallelGet]),
+        ("reduction", 6.4, "002:46", [Form::NaiveReduce, Form::Logarithmic]),
+    ] {
+        for lines in LENGTHS {
+            let all = Collective { cores: CORES, lines };
+            let title =
+                Title::from(name).over(Quantity::lines(lines)).and("as the slides, against the naive one");
+            rows.push(factor.at(source).row(title, published, took(chip, old, all) / took(chip, new, all)));
+        }
+    }
+    // "Network contention doesn't seem to hurt": read as the time of two cores, within a quarter.
+    let derived = Family { basis: Basis::Derived, ..factor };
+    rows.extend(over_cores(chip, derived.at("002:306"), "broadcast", Form::ParallelGet, |_| 1.0));
+    let log = |cores: u32| f64::from(cores.next_power_of_two().trailing_zeros());
+    rows.extend(over_cores(chip, derived.at("002:359"), "reduction", Form::Logarithmic, log));
+    rows
+}
+
+/// Times against that of two cores.
+fn over_cores(
+    chip: &Chip,
+    family: Family,
+    name: &str,
+    form: Form,
+    published: impl Fn(u32) -> f64,
+) -> Vec<Row> {
+    let of = |cores| took(chip, form, Collective { cores, lines: SCALED });
+    let two = of(SCALE[0]);
+    let many = SCALE.into_iter().skip(1);
+    let row = |cores| {
+        let title =
+            Title::from(name).over(Quantity::lines(SCALED)).over(Quantity::cores(cores)).and("against 2");
+        family.row(title, published(cores), of(cores) / two)
+    };
+    many.map(row).collect()
+}
