@@ -55,8 +55,8 @@ pub mod progress {
         Local::with(Local::observed_steps).map(|(done, total, grows)| Steps { done, total, grows })
     }
 
-    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task. On a thread that is
-    /// no place it says nothing, so that code of a run can be used without one.
+    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task. On a thread that
+    /// is no place it says nothing, so that code of a run can be used without one.
     #[inline]
     pub fn add_done(steps: u64) {
         Local::try_with(|local| local.note_done(steps));
