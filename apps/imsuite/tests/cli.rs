@@ -141,6 +141,10 @@ fn a_file_of_another_system_gives_what_its_own_form_gives() {
 fn what_cannot_be_run_is_refused_in_a_line() {
     let scene = Scene::new("imsuite-refused");
     let name = scene.file("net.txt", "2\n01\n1\n").display().to_string();
+    let sparse = scene.file("sparse.txt", "2\n").display().to_string();
+    std::fs::File::options().write(true).open(&sparse).and_then(|file| file.set_len(8 << 30)).unwrap();
+    let endless = scene.run(&words("--kernel MIS --input /dev/zero"));
+    assert!(endless.refusal().starts_with("error: /dev/zero: line 1: "), "{endless:?}");
     for (line, says) in [
         (
             "--kernel LCR --generate 8,star",
@@ -159,8 +163,8 @@ fn what_cannot_be_run_is_refused_in_a_line() {
             "/no/such/file: cannot be read: No such file or directory (os error 2)",
         ),
         (
-            "--kernel MIS --input /dev/zero",
-            "/dev/zero: cannot be read: it has more than 16 MiB, at most so many are accepted",
+            &format!("--kernel MIS --input {sparse}"),
+            &format!("{sparse}: cannot be read: it has more than 16 MiB, at most so many are accepted"),
         ),
         (
             &format!("--kernel MIS --input {name}"),

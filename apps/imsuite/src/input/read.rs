@@ -7,10 +7,19 @@
 
 use super::super::kernel::KernelName;
 use super::{Expected, Input, InputFault, InputSource, NO_EDGE, NODES_MAX};
+use isles_app::input::{ReadFault, bytes_of};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a file: the matrix of weights of 1,024 nodes, each number with its line feed, has 11 MiB.
+/// Most bytes of a file of few nodes.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// Most bytes of a file for each pair of nodes: a digit, and a weight of ten digits in a line, in UTF-16.
+const PAIR_BYTES_MAX: u64 = 26;
+
+/// Bytes in which the first line ends: the number of nodes.
+const FIRST_BYTES: u64 = 64;
 
 /// Reads the input of `kernel` from a file; `seed` is that of the random numbers that the kernel draws.
 ///
@@ -20,8 +29,22 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
     let source = InputSource::File(path.display().to_string());
     let unreadable =
         |cause| InputFault { source: source.clone(), line: None, expected: Expected::Readable(cause) };
-    let bytes = isles_app::input::bytes(path, BYTES_MAX).map_err(unreadable)?;
+    let bytes = contents(path).map_err(unreadable)?;
     input(kernel, &isles_app::input::text(&bytes), seed, &source)
+}
+
+/// What is in a file, up to what as many nodes can take as its first line says; of others its first bytes.
+fn contents(path: &Path) -> Result<Vec<u8>, ReadFault> {
+    let mut opened = File::open(path).map_err(ReadFault::Unreadable)?;
+    let first = bytes_of(opened.by_ref().take(FIRST_BYTES), FIRST_BYTES)?;
+    let line = isles_app::input::text(&first);
+    let nodes = line.lines().next().and_then(|line| line.trim().parse::<u64>().ok());
+    match nodes.filter(|nodes| *nodes <= NODES_MAX as u64) {
+        Some(nodes) => {
+            bytes_of(first.as_slice().chain(opened), BYTES_MAX.max(PAIR_BYTES_MAX * nodes * nodes))
+        }
+        None => Ok(first),
+    }
 }
 
 /// Reads the input of `kernel` from `text`.

@@ -573,6 +573,18 @@ const FAULTS: &[Fault] = &[
         says: &["--weights is \"file\"", "plain.txt has no weights", "allowed: ignore, unit"],
     },
     Fault {
+        name: "one-sided.graph",
+        bytes: b"3 2\n2\n1 3\n\n",
+        weights: "ignore",
+        says: &["line 3: found `vertex 3`", "each edge in the lines of both its vertices", "edge list"],
+    },
+    Fault {
+        name: "index.csv",
+        bytes: b",source,target\n0,0,1\n",
+        weights: "ignore",
+        says: &["line 1: found `,source,target`, expected a head of `source,target`"],
+    },
+    Fault {
         name: "far.mtx",
         bytes: b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n4 1\n",
         weights: "ignore",
@@ -624,6 +636,17 @@ fn a_faulty_graph_is_named_with_the_place_of_the_fault() {
             scene.assert_nothing_left();
         }
     }
+}
+
+#[test]
+fn a_form_that_says_that_edges_lead_both_ways_is_not_read_as_directed() {
+    let scene = Scene::new("directed");
+    let ended = scene.run(&["run", "bc", "--graph", "karate", "--directed"]);
+    let line = ended.refusal();
+    assert!(
+        line.contains("karate says that it is undirected; allowed: an edge list, or a form that"),
+        "{line}"
+    );
 }
 
 #[test]
