@@ -52,9 +52,11 @@ export class PowerView extends View {
 
     private curve(shown: Snapshot): Curve {
         const replay = store.run?.mode === "replay";
-        const rows = replay ? [] : store.totals.until(shown.time_ms);
+        const over = shown.state !== "running";
+        const rows = replay ? [] : store.totals.until(over ? Infinity : shown.time_ms);
         const now = shown.power?.until_ms ?? 0;
-        const { x, watts: values } = this.energy.curve(rows, replay ? Infinity : now);
+        // Of a run that is over the picture may be from before the end.
+        const { x, watts: values } = this.energy.curve(rows, replay || over ? Infinity : now);
         return {
             x, series: [{ name: "watt", values }], at: replay ? now / 1000 : undefined, show: watts, modelled: true,
         };

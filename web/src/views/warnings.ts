@@ -14,6 +14,8 @@ const NAMES: Record<string, string> = {
 };
 const ROWS = 100;
 
+export const warningName = (kind: string) => NAMES[kind] ?? plain(kind);
+
 /** How many there are, dead places too. */
 export function warningsOf(shown: Snapshot): number {
     return shown.warnings.length + shown.places.state.filter((state) => state === "dead").length;
@@ -33,7 +35,7 @@ export class WarningsView extends View {
                     <span>${placeLink(place)}</span>
                     <span class="warning-text">${plain(shown.places.cause[place] ?? "cause unknown")}</span></li>`)}
                 ${warnings.slice(0, ROWS).map((warning) => html`<li>
-                    <strong>${NAMES[warning.kind] ?? plain(warning.kind)}</strong>
+                    <strong>${warningName(warning.kind)}</strong>
                     <span>${placeLink(warning.place)}</span>
                     <span class="warning-text">${plain(warning.text)}</span>
                     <span class="note">for ${span(Math.max(0, shown.time_ms - warning.since_ms))}</span></li>`)}

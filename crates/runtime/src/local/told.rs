@@ -55,8 +55,8 @@ pub mod progress {
         Local::with(Local::observed_steps).map(|(done, total, grows)| Steps { done, total, grows })
     }
 
-    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task. On a thread that is
-    /// no place it says nothing, so that code of a run can be used without one.
+    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task. On a thread that
+    /// is no place it says nothing, so that code of a run can be used without one.
     #[inline]
     pub fn add_done(steps: u64) {
         Local::try_with(|local| local.note_done(steps));
@@ -77,6 +77,12 @@ pub fn print(text: Arguments<'_>) {
 /// As `eprint!`: standard error cannot be written to.
 pub fn eprint(text: Arguments<'_>) {
     print_to(OutputStream::Error, text, |text| std::eprint!("{text}"));
+}
+
+/// Shows lines in the view of this place to those who watch the run, and prints nothing: for results that the program
+/// prints when its run is over, and nobody watches any more.
+pub fn show(text: &str) {
+    Local::try_with(|local| local.note_printed(OutputStream::Result, &format!("{text}\n")));
 }
 
 /// Prints by `print`, and keeps a copy if somebody observes the run of the place of this thread.
