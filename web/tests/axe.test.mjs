@@ -88,10 +88,12 @@ test("a small window shows the whole chip, leaves the head a third, and a view t
             await page.waitForSelector('.cell[data-place="47"]');
             const edges = await page.evaluate(() => {
                 const box = (selector) => document.querySelector(selector).getBoundingClientRect();
-                const cells = [...document.querySelectorAll(".cell[data-place]")].map((cell) => cell.getBoundingClientRect());
+                const cells = [...document.querySelectorAll(".cell[data-place]")]
+                    .map((cell) => cell.getBoundingClientRect());
                 const ids = [...document.querySelectorAll(".cell-id")].filter((id) => id.offsetWidth > 0);
                 return {
-                    left: Math.min(...cells.map(({ left }) => left)), right: Math.max(...cells.map(({ right }) => right)),
+                    left: Math.min(...cells.map(({ left }) => left)),
+                    right: Math.max(...cells.map(({ right }) => right)),
                     narrowest: Math.min(...cells.map(({ width }) => width)), ids: ids.length, views: box(".panes").top,
                 };
             });

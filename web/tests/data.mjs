@@ -287,7 +287,8 @@ class Scenario {
             power: last.power ? { joule, until_ms, watt: 1000 * joule / until_ms } : null,
             tasks: total("tasks"), messages: total("messages_sent"), bytes: total("bytes_sent"),
             busy: this.traits.map(({ level }) => level - 0.1), place_tasks: last.places.tasks,
-            warnings: this.warnings(step, last.time_ms).map(({ kind, place, text }) => ({ kind, place, places: 1, text })),
+            warnings: this.warnings(step, last.time_ms)
+                .map(({ kind, place, text }) => ({ kind, place, places: 1, text })),
             result: [this.hostile ? HOSTILE.markup + HOSTILE.control : "nodes  4130071", "", "time   8.25 s"],
             working_ms: this.replay ? 4000 : Math.max(0, 1000 * Math.floor((step - 2) / 2)),
         };

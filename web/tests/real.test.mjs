@@ -80,8 +80,9 @@ test("a live chip: by the name that is its own, news twice a second, each counte
 const energyOf = (page) => page.evaluate(() => {
     const { x, series: [{ values }] } = document.querySelector('.pane[data-view="power"] isles-chart').curve;
     const joule = values.reduce((sum, watt, row) => sum + watt * (x[row] - (x[row - 1] ?? 0)), 0);
-    return { joule, most: Math.max(...values), energy: (window.isles.store.run.mode === "replay" ? window.isles.store.shown : window.isles.store.latest).power.joule,
-        points: x.length };
+    const { run, shown, latest } = window.isles.store;
+    const energy = (run.mode === "replay" ? shown : latest).power.joule;
+    return { joule, most: Math.max(...values), energy, points: x.length };
 });
 
 test("the power of a chip sums up to its energy, live, at the end and replayed, and is never more than it can draw",
@@ -108,7 +109,7 @@ test("the power of a chip sums up to its energy, live, at the end and replayed, 
             assert.match(text, /mean of the run/);
             const told = / ([0-9.]+) J by manyman/.exec(run.said);
             const { energy } = await energyOf(page);
-            assert.ok(Math.abs(energy / Number(told[1]) - 1) < 0.01, `${energy} J on the page, ${told[0]} in the terminal`);
+            assert.ok(Math.abs(energy / Number(told[1]) - 1) < 0.01, `${energy} J, ${told[0]} in the terminal`);
         });
         await onRun(["replay", join(recorded.folder, "chip")], async ({ page }) => {
             await go(page, "power");
@@ -199,7 +200,9 @@ async function opensOnSummary(page, name) {
     assert.ok(busy > 0.1, `the busiest place has a load of ${busy}`);
     assert.equal(joule > 0, name === "chip");
     const text = await page.textContent('.pane[data-view="summary"]');
-    for (const what of ["Time", "Messages", "Warnings", "Shares of the whole run"]) assert.ok(text.includes(what), what);
+    for (const what of ["Time", "Messages", "Warnings", "Shares of the whole run"]) {
+        assert.ok(text.includes(what), what);
+    }
     assert.equal(await page.locator('.pane[data-view="chip"] .cell[data-place]').count(), name === "chip" ? 48 : 4);
 }
 
@@ -322,7 +325,8 @@ test("hostile names of the program and of its arguments are text: nothing runs, 
     const own = scratch();
     try {
         const path = join(own.folder, "<img src=x onerror=\"window.hostile=1\">");
-        for (const [from, to] of [[`${program()}-bc`, path], [`${program()}-dashboard`, join(own.folder, "isles-dashboard")]]) {
+        const server = join(own.folder, "isles-dashboard");
+        for (const [from, to] of [[`${program()}-bc`, path], [`${program()}-dashboard`, server]]) {
             try {
                 linkSync(from, to);
             } catch {
