@@ -15,7 +15,8 @@ export interface Command {
 }
 
 export const VIEW_NAMES: Record<ViewName, string> = {
-    summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power", warnings: "Warnings",
+    summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power",
+    warnings: "Warnings",
 };
 const VIEW_KEYS: Record<ViewName, string> = {
     summary: "s", chip: "c", core: "o", messages: "m", finishes: "f", power: "p", warnings: "w",

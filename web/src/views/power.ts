@@ -35,7 +35,8 @@ export class PowerView extends View {
                 ${figure("Mean of a core", watts(cores / run.places))}
             </dl>
             <div class="part"><h3>Operating points</h3>${this.points(shown)}</div></div>
-            <isles-chart .label=${"Power of the chip over modelled time"} .curve=${this.curve(shown)}></isles-chart></div>
+            <isles-chart .label=${"Power of the chip over modelled time"} .curve=${this.curve(shown)}>
+            </isles-chart></div>
             <div class="tools"><h3>Where it goes</h3>${toggle("Show clocks", this.clocks, (on) => {
                 this.clocks = on;
                 this.requestUpdate();

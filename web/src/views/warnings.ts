@@ -1,4 +1,5 @@
-// What looks wrong in the run: finishes for which nothing happens, places that do not yield, queues that grow, chatter; and deaths.
+// What looks wrong in the run: finishes for which nothing happens, places that do not yield, queues that grow, chatter;
+// and deaths.
 
 import { html, nothing } from "lit";
 import { plain, plural, span } from "../draw/text";
