@@ -138,7 +138,7 @@ mod tests {
     /// order of vertices at one distance, which is by number here and by discovery there.
     #[test]
     fn lengths_of_one_take_what_the_breadth_first_kernel_counts() {
-        let plain = graph::open("rmat-11", &ReadOptions::default()).unwrap();
+        let plain = graph::open("rmat-small", &ReadOptions::default()).unwrap();
         let unit = plain.clone().with_weights(|_, _| 1.0).unwrap();
         let count = |graph: &Graph, source| Scores::zero().count_source(graph, source);
         for source in (0..plain.vertices()).step_by(50) {

@@ -29,11 +29,12 @@ pub(super) enum Lengths {
 /// The arguments of `isles run bc`.
 #[derive(Args, Debug)]
 pub struct Betweenness {
-    /// A file (edge list, Matrix Market, .gt; also gzipped), a name (`isles data list`), or rmat:n,a,b,c,d[,seed]
+    /// A file (edge list, CSV, Matrix Market, METIS .graph, .gt; also gzipped), a name (`isles data list`), or
+    /// rmat:n,a,b,c,d[,seed]
     #[arg(long, value_name = "FILE|NAME", default_value = "power")]
     graph: String,
 
-    /// A generated graph instead: small, medium, large or steep (published workloads), or n,a,b,c,d[,seed]
+    /// A generated graph instead: small, medium, large, low or high (published workloads), or n,a,b,c,d[,seed]
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "graph")]
     rmat: Option<String>,
 
@@ -68,13 +69,16 @@ impl Betweenness {
     /// The graph, by a name that `--graph` takes.
     fn graph_name(&self) -> Result<String, Failure> {
         let Some(rmat) = &self.rmat else { return Ok(self.graph.clone()) };
-        let workload = WORKLOADS.iter().find(|(name, _)| name == rmat);
-        let graph = workload.map_or_else(|| format!("rmat:{rmat}"), |(_, graph)| (*graph).to_owned());
-        match Rmat::parse(&graph) {
-            Some(Ok(_)) => Ok(graph),
-            _ => Err(Failure::Usage(format!(
-                "--rmat is {rmat:?}; allowed: small, medium, large, steep, or n,a,b,c,d or n,a,b,c,d,seed, n from 1 to \
-                 24, a, b, c and d at least 0 with sum 1"
+        if rmat == FORMER_MEDIUM {
+            return Err(Failure::Usage(format!("--rmat is {rmat:?}; allowed: medium, as it is called now")));
+        }
+        let named = |name: &str| matches!(Rmat::parse(name), Some(Ok(_)));
+        let (workload, drawn) = (format!("rmat-{rmat}"), format!("rmat:{rmat}"));
+        match [workload, drawn].into_iter().find(|graph| named(graph)) {
+            Some(graph) => Ok(graph),
+            None => Err(Failure::Usage(format!(
+                "--rmat is {rmat:?}; allowed: small, medium, large, low, high, or n,a,b,c,d or n,a,b,c,d,seed, n from 1 \
+                 to 24, a, b, c and d at least 0 with sum 1"
             ))),
         }
     }
@@ -87,6 +91,12 @@ impl Betweenness {
         if self.weights == Lengths::File && !graph.is_weighted() {
             return Err(Failure::Usage(format!(
                 "--weights is \"file\", but {name} has no weights; allowed: ignore, unit"
+            )));
+        }
+        if self.directed && !graph.is_directed() {
+            return Err(Failure::Usage(format!(
+                "--directed is given, but {name} says that it is undirected; allowed: an edge list, or a form that says \
+                 that edges lead one way (Matrix Market general, .gt)"
             )));
         }
         Ok(graph)
@@ -103,9 +113,8 @@ impl Betweenness {
     }
 }
 
-/// What `--rmat` calls the graphs on which X10 was measured on the SCC.
-const WORKLOADS: [(&str, &str); 4] =
-    [("small", "rmat-11"), ("medium", "rmat-14"), ("large", "rmat-15"), ("steep", "rmat-14-steep")];
+/// What `--rmat` called the medium workload before it had the name of its paper.
+const FORMER_MEDIUM: &str = "steep";
 
 /// The graph, and how its sources are assigned.
 #[derive(Serialize)]

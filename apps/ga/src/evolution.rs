@@ -2,10 +2,9 @@
 //!
 //! The task and its figures (a C program of 71 characters, the sum of squared differences, 1,280 individuals, two
 //! migrants every ten generations along a line) are those of A. Prell and T. Rauber, "Go's Concurrency Constructs on
-//! the SCC", 6th MARC symposium (2012), pages 2 to 6. Their text was not at hand, so [`HELLO`] is another C program
-//! of that length which says the same. The size of a tournament, the share of mutations and that the best individual
-//! goes on unchanged are ours, and so is that an island sends two migrants to each neighbour. Invariant: each island
-//! of an evolution has more individuals than can immigrate at once.
+//! the SCC", 6th MARC symposium (2012), paper 1; [`HELLO`] is their text. The size of a tournament, the share of
+//! mutations and that the best individual goes on unchanged are ours, and so is that an island sends two migrants to
+//! each neighbour. Invariant: each island of an evolution has more individuals than can immigrate at once.
 
 use clap::{Args, value_parser};
 use isles::Random;
@@ -14,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The text that is looked for if no other is said: a C program of 71 characters.
-pub const HELLO: &str = r#"int puts(const char *); int main(void) {puts("Hello SCC!"); return 0; }"#;
+pub const HELLO: &str = r#"#include <stdio.h> int main(void) { printf("Hello SCC!\n"); return 0; }"#;
 
 /// The characters of a text: the printable ones of ASCII.
 pub const CHARACTERS: std::ops::RangeInclusive<u8> = 32..=126;

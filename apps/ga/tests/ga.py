@@ -8,7 +8,7 @@ best fitness, island.
 import sys
 
 MASK = (1 << 64) - 1
-TEXT = b'int puts(const char *); int main(void) {puts("Hello SCC!"); return 0; }'
+TEXT = rb'#include <stdio.h> int main(void) { printf("Hello SCC!\n"); return 0; }'
 
 
 def scramble(bits):

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let is_cartesian = kind == "cartesian";
     let molecule = molecule::open(name, 0)?;
-    let shells = basis::shell::shells(&molecule, &basis::open(set)?, is_cartesian)?;
+    let shells = basis::shell::shells(&molecule, &basis::open(set, &molecule.elements())?, is_cartesian)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     for atom in &molecule.atoms {
         let [x, y, z] = atom.point;

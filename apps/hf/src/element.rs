@@ -1,21 +1,27 @@
-//! The chemical elements by symbol and atomic number, as far as there are basis sets for them.
+//! The chemical elements by symbol and atomic number.
 //!
-//! Knows no geometry and no functions. Invariant: an element that exists has a nuclear charge from 1 to 18.
+//! All of them can be named, because files of basis sets hold them; computed are molecules of those to argon. Knows no
+//! geometry and no functions. Invariant: an element that exists has a nuclear charge from 1 to 118.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Symbols in order of the atomic number, from 1.
-const SYMBOLS: [&str; 18] =
-    ["H", "He", "Li", "Be", "B", "C", "N", "O", "F", "Ne", "Na", "Mg", "Al", "Si", "P", "S", "Cl", "Ar"];
+const SYMBOLS: &str = "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br \
+                       Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho \
+                       Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es \
+                       Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og";
 
-/// What may stand where an element must.
+/// The highest atomic number of an element in a molecule: argon.
+const COMPUTED_MAX: u8 = 18;
+
+/// What may stand where an element of a molecule must.
 pub const ALLOWED: &str = "an element from H to Ar, as its symbol or its number";
 
-/// A chemical element, hydrogen to argon.
+/// A chemical element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Element {
-    /// Protons of the nucleus, 1 to 18.
+    /// Protons of the nucleus, 1 to 118.
     number: u8,
 }
 
@@ -23,10 +29,16 @@ impl Element {
     /// The element of a symbol, in any case, or of an atomic number.
     pub fn parse(text: &str) -> Option<Element> {
         let index = match text.parse::<usize>() {
-            Ok(number) => number.checked_sub(1).filter(|index| *index < SYMBOLS.len()),
-            Err(_) => SYMBOLS.iter().position(|symbol| symbol.eq_ignore_ascii_case(text)),
+            Ok(number) => number.checked_sub(1),
+            Err(_) => SYMBOLS.split(' ').position(|symbol| symbol.eq_ignore_ascii_case(text)),
         };
+        let index = index.filter(|index| *index < SYMBOLS.split(' ').count());
         index.map(|index| Element { number: index as u8 + 1 })
+    }
+
+    /// The element of a symbol or number as far as molecules of it are computed, hydrogen to argon.
+    pub fn of_molecule(text: &str) -> Option<Element> {
+        Element::parse(text).filter(|element| element.number <= COMPUTED_MAX)
     }
 
     /// Protons of the nucleus, which is also the number of electrons of the neutral atom.
@@ -36,12 +48,12 @@ impl Element {
 
     /// Its symbol.
     pub fn symbol(self) -> &'static str {
-        SYMBOLS[usize::from(self.number) - 1]
+        SYMBOLS.split(' ').nth(usize::from(self.number) - 1).unwrap_or_default()
     }
 
     /// Electrons of the ground state of the atom in shells of each angular momentum: s, then p.
     ///
-    /// Aufbau order up to argon: 1s, 2s, 2p, 3s, 3p.
+    /// Aufbau order up to argon: 1s, 2s, 2p, 3s, 3p; electrons of heavier atoms are left out.
     pub fn electrons_by_momentum(self) -> [u32; 2] {
         let mut left = self.number();
         let mut electrons = [0; 2];
@@ -68,8 +80,10 @@ mod tests {
     fn symbols_in_any_case_and_numbers_name_an_element_and_nothing_else_does() {
         let carbon = Element::parse("c").unwrap();
         assert_eq!((carbon.number(), carbon.symbol(), Element::parse("6")), (6, "C", Some(carbon)));
-        assert_eq!(Element::parse("CL").map(Element::number), Some(17));
-        for nothing in ["", "0", "19", "Zz", "-1", "K", "C1"] {
+        let numbers = ["CL", "K", "rn", "Og"].map(|symbol| Element::parse(symbol).map(Element::number));
+        assert_eq!(numbers, [Some(17), Some(19), Some(86), Some(118)]);
+        assert_eq!(["Ar", "K"].map(|symbol| Element::of_molecule(symbol).is_some()), [true, false]);
+        for nothing in ["", "0", "119", "Zz", "-1", "C1"] {
             assert_eq!(Element::parse(nothing), None, "{nothing}");
         }
     }

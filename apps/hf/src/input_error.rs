@@ -4,6 +4,7 @@
 //! names the source, what was found there and what is allowed.
 
 use super::element::Element;
+use isles_app::input::{self, ReadFault};
 use std::fmt;
 
 /// Why there is no system to compute.
@@ -14,7 +15,7 @@ pub enum InputError {
         /// The file.
         source: String,
         /// What the system says.
-        cause: std::io::Error,
+        cause: ReadFault,
     },
     /// Neither a built-in name nor a file.
     UnknownName {
@@ -159,14 +160,18 @@ pub(super) fn excerpt(line: &str) -> String {
     short
 }
 
-/// Reads a file of at most `FILE_BYTES_MAX` bytes as text.
+/// Most bytes of a file: the largest published basis sets have a tenth.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a file as text.
 pub(super) fn read_text(path: &str) -> Result<String, InputError> {
-    const FILE_BYTES_MAX: usize = 16 << 20;
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|cause| InputError::Unreadable { source: path.to_owned(), cause })?;
-    if bytes.len() > FILE_BYTES_MAX {
-        let (source, found) = (path.to_owned(), bytes.len());
-        return Err(InputError::TooLarge { source, what: "bytes", found, limit: FILE_BYTES_MAX });
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let unreadable = |cause| InputError::Unreadable { source: path.to_owned(), cause };
+    Ok(input::text(&input::bytes(path, FILE_BYTES_MAX).map_err(unreadable)?))
+}
+
+/// A finite number, also with Fortran's exponent `D`, or Mathematica's `*^`, which the data set QM9 has.
+pub(super) fn number(word: &str) -> Option<f64> {
+    let is_digit = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    let number = word.replace("*^", "e").replace(['D', 'd'], "e").parse::<f64>().ok();
+    number.filter(|number| is_digit && number.is_finite())
 }

@@ -3,7 +3,8 @@
 //! Computes nothing but ratios, and knows no places. Invariant: the same calculation gives the same bytes, but
 //! for the imbalance.
 
-use super::scf::{Iteration, Properties};
+use super::scf::{Iteration, Properties, Stability};
+use super::verify::Golden;
 use isles_app::frame::count;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -23,18 +24,30 @@ pub struct HfFound {
     #[serde(flatten)]
     pub(super) properties: Properties,
     pub(super) iterations: Vec<Iteration>,
+    /// Whether a lower energy is near; none if it was not looked for.
+    pub(super) stability: Option<Stability>,
     /// The time of the place that computed longest, by the mean of all.
     pub(super) imbalance: Option<f64>,
     /// What the iterations were to converge to, in hartree.
     #[serde(skip)]
     pub(super) convergence: f64,
+    /// Whether only a stable solution will do.
+    #[serde(skip)]
+    pub(super) is_stable_wanted: bool,
+    /// What another program gives for the same, if that is known.
+    #[serde(skip)]
+    pub(super) golden: Option<&'static Golden>,
 }
 
 impl HfFound {
-    /// That the energy of `what` did not converge, with the last ones; none if it did.
+    /// That the energy of `what` did not converge, or not to a stable solution where one is wanted; none if it did.
     pub(super) fn unconverged(&self, what: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
-            return None;
+            let unstable = self.stability.filter(|known| known.is_stable != Some(true));
+            return unstable.filter(|_| self.is_stable_wanted).map(|known| {
+                let energy = self.energy;
+                format!("the energy of {what} converged to {energy:.9}, but it {}", stability_text(&known))
+            });
         }
         let first = self.iterations.len().saturating_sub(ORBITALS_SHOWN);
         let told = |one: &Iteration| {
@@ -51,7 +64,7 @@ impl HfFound {
 
     /// The result for people.
     pub(super) fn text(&self) -> String {
-        let HfFound { properties, imbalance, .. } = self;
+        let HfFound { properties, imbalance, stability, .. } = self;
         let mut text = format!("{:>9}  {:>18}  {:>11}  {:>8}\n", "iteration", "energy", "change", "gradient");
         for Iteration { iteration, energy, change, gradient } in &self.iterations {
             let _ = writeln!(text, "{iteration:>9}  {energy:>18.10}  {change:>11.2e}  {gradient:>8.1e}"); // a string takes all
@@ -64,9 +77,14 @@ impl HfFound {
         let imbalance = imbalance.map_or(String::new(), |imbalance| {
             format!("\nimbalance  {imbalance:.3} (the busiest place by the mean of all)")
         });
+        let stability = stability.map_or(String::new(), |known| {
+            let advice =
+                if known.is_stable == Some(true) { "" } else { "; --stable goes on to a stable one" };
+            format!("\nstability  it {}{advice}", stability_text(&known))
+        });
         text + &format!(
             "\n{}\nenergy     {:.10} hartree, {:.10} of it between the nuclei\n\
-             gap        {gap}\ndipole     {:.4} debye ({x:.4}, {y:.4}, {z:.4}){imbalance}",
+             gap        {gap}\ndipole     {:.4} debye ({x:.4}, {y:.4}, {z:.4}){stability}{imbalance}",
             self.orbitals(),
             self.energy,
             properties.nuclear_repulsion,
@@ -98,5 +116,17 @@ impl HfFound {
             writeln!(out, "{iteration},{energy},{change},{gradient}")?;
         }
         Ok(())
+    }
+}
+
+/// What is known of the stability of an energy, as the end of a sentence.
+fn stability_text(known: &Stability) -> String {
+    let Stability { is_stable, eigenvalue, builds } = *known;
+    match is_stable {
+        Some(true) => format!("is a minimum (least curvature {eigenvalue:.4} hartree)"),
+        Some(false) => format!("is no minimum: a lower energy is near (curvature {eigenvalue:.4} hartree)"),
+        None => {
+            format!("is not known to be a minimum after {builds} builds (curvature {eigenvalue:.4} hartree)")
+        }
     }
 }

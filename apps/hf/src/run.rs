@@ -7,7 +7,7 @@
 use super::fock::{FockBuilder, Functions, units};
 use super::molecule::Molecule;
 use super::report::HfFound;
-use super::scf::{Scf, properties};
+use super::scf::{Guess, Scf, Stability, StabilitySearch, properties};
 use super::shared_build::SharedBuild;
 use super::{basis, effort, molecule, verify};
 use clap::{Args, value_parser};
@@ -23,7 +23,13 @@ use std::path::Path;
 const ITERATIONS_MAX: u32 = 10_000;
 
 /// Most iterations, unless something else is said.
-const ITERATIONS: u32 = 60;
+const ITERATIONS: u32 = 100;
+
+/// How often a solution that is not stable is left for a lower one.
+const FOLLOWED_MAX: usize = 10;
+
+/// Most two-electron parts that are built to know whether a solution is stable: if that is asked for, and else.
+const BUILDS_MAX: (usize, usize) = (200, 30);
 
 /// The arguments of `isles run hf`.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +37,10 @@ pub struct HartreeFock {
     /// A molecule: h2, h2o, ch4, nh3, benzene, aspirin, or a file .xyz (in ångström) or .inp (in bohr)
     #[arg(long, value_name = "NAME|FILE", default_value = "h2o")]
     molecule: String,
+
+    /// Which molecule of an .xyz file with several, from 1
+    #[arg(long, value_name = "N")]
+    frame: Option<usize>,
 
     /// A basis set: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian
     #[arg(long, value_name = "NAME|FILE", default_value = "sto-3g")]
@@ -45,11 +55,19 @@ pub struct HartreeFock {
     #[arg(long)]
     cartesian: bool,
 
+    /// Where the iterations begin: atoms side by side, or electrons that feel the nuclei only
+    #[arg(long, value_enum, default_value = "atoms")]
+    guess: Guess,
+
     /// How the units of work, which are ordered pairs of shells, are assigned to the places
     #[arg(long, value_enum, default_value = "dynamic")]
     balance: Balance,
 
-    /// Most iterations, 1 to 10000
+    /// Leave a solution that is not stable for a lower one until one is
+    #[arg(long)]
+    stable: bool,
+
+    /// Most iterations to a solution, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = ITERATIONS,
           value_parser = value_parser!(u32).range(1..=i64::from(ITERATIONS_MAX)))]
     max_iterations: u32,
@@ -89,12 +107,13 @@ impl Application for HartreeFock {
 
     fn open(&self, _: u32) -> Result<HfInput, Failure> {
         let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
-        let molecule = molecule::open(&self.molecule, self.charge).map_err(usage)?;
-        let basis = basis::open(&self.basis).map_err(usage)?;
-        let shells = basis::shell::shells(&molecule, &basis, self.cartesian).map_err(usage)?;
-        let functions = Functions { shells, is_cartesian: self.cartesian };
+        let molecule = molecule::open_frame(&self.molecule, self.charge, self.frame).map_err(usage)?;
+        let basis = basis::open(&self.basis, &molecule.elements()).map_err(usage)?;
+        let is_cartesian = self.cartesian || basis.is_cartesian;
+        let shells = basis::shell::shells(&molecule, &basis, is_cartesian).map_err(usage)?;
+        let functions = Functions { shells, is_cartesian };
         let builder = FockBuilder::new(&functions);
-        let scf = Scf::new(&molecule, &functions, &builder, &basis.name).map_err(usage)?;
+        let scf = Scf::new(&molecule, &functions, &builder, (&basis.name, self.guess)).map_err(usage)?;
         Ok(HfInput::new(self, molecule, functions, scf))
     }
 
@@ -111,23 +130,36 @@ impl Application for HartreeFock {
     async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
         let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
-        let (convergence, iterations_max) = (input.convergence, input.iterations_max);
-        loop {
-            let change = input.scf.density_change();
-            let last = input.scf.advance(&build.of(&change).await?, convergence);
-            work(effort::of_iteration(change.size(), input.nuclei.electrons() / 2));
-            if last.is_converged(convergence) || last.iteration == iterations_max {
+        let pairs = input.nuclei.electrons() / 2;
+        let mut is_converged = iterate(&mut input, &mut build).await?;
+        let mut stability = None;
+        let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
+        for _ in 0..followed_max {
+            let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
+            let known = searched(&mut search, (&mut build, pairs)).await?;
+            stability = Some(known);
+            if known.is_stable != Some(false) {
                 break;
             }
+            input.scf.follow(search);
+            is_converged = iterate(&mut input, &mut build).await?;
         }
         let done = build.done(started).await?;
+        // On a chip the check would be part of the prediction; on a host it is no part of the time that is told.
+        let is_checked = is_converged && !input.stable && !done.shares.is_empty();
+        if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
+            stability = Some(searched(&mut search, (&mut build, pairs)).await?);
+        }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
             energy: iterations.last().map_or(f64::NAN, |last| last.energy),
             properties: properties(&input.scf, &input.nuclei),
             iterations,
+            stability,
             imbalance: (!done.shares.is_empty()).then(|| done.imbalance()),
-            convergence,
+            convergence: input.convergence,
+            is_stable_wanted: input.stable,
+            golden: verify::golden(&input.nuclei, &input.basis, input.cartesian),
         };
         Ok((found, done))
     }
@@ -145,14 +177,40 @@ impl Application for HartreeFock {
         if let Some(text) = found.unconverged(&format!("{} in {}", self.molecule, self.basis)) {
             return Err(Failure::Ended(text));
         }
-        let molecule = molecule::open(&self.molecule, self.charge);
-        let molecule = molecule.map_err(|error| Failure::Usage(error.to_string()))?;
-        let golden = verify::golden(&molecule, &self.basis, self.cartesian);
-        Ok(golden.map(|golden| verify::check(golden, found.energy, self.convergence)))
+        Ok(found.golden.map(|golden| verify::check(golden, found.energy, self.convergence)))
     }
 
     fn write_csv(&self, found: &HfFound, out: &mut dyn Write) -> io::Result<()> {
         found.write_csv(out)
+    }
+}
+
+/// Iterates until the field is self-consistent, or as often as is allowed; whether it is.
+async fn iterate(input: &mut HfInput, build: &mut SharedBuild) -> isles::Result<bool> {
+    let (convergence, pairs) = (input.convergence, input.nuclei.electrons() / 2);
+    for _ in 0..input.iterations_max {
+        let change = input.scf.density_change();
+        let last = input.scf.advance(&build.of(&change).await?, convergence);
+        work(effort::of_iteration(change.size(), pairs));
+        if last.is_converged(convergence) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a search for lower energies comes to.
+async fn searched(
+    search: &mut StabilitySearch,
+    (build, pairs): (&mut SharedBuild, usize),
+) -> isles::Result<Stability> {
+    loop {
+        let density = search.density();
+        let known = search.advance(&build.of(&density).await?);
+        work(effort::of_iteration(density.size(), pairs)); // as many products of matrices, or fewer
+        if let Some(known) = known {
+            return Ok(known);
+        }
     }
 }
 
@@ -162,6 +220,8 @@ pub struct HfInput {
     molecule: String,
     basis: String,
     charge: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<usize>,
     cartesian: bool,
     atoms: usize,
     electrons: usize,
@@ -170,6 +230,8 @@ pub struct HfInput {
     units: u64,
     balance: Balance,
     convergence: f64,
+    guess: Guess,
+    stable: bool,
     #[serde(skip)]
     iterations_max: u32,
     #[serde(skip)]
@@ -186,7 +248,8 @@ impl HfInput {
             molecule: nuclei.name.clone(),
             basis: arguments.basis.to_ascii_lowercase(),
             charge: nuclei.charge,
-            cartesian: arguments.cartesian,
+            frame: arguments.frame,
+            cartesian: all_functions.is_cartesian,
             atoms: nuclei.atoms.len(),
             electrons: nuclei.electrons(),
             shells: all_functions.shells.len(),
@@ -194,6 +257,8 @@ impl HfInput {
             units: units(all_functions.shells.len()),
             balance: arguments.balance,
             convergence: arguments.convergence,
+            guess: arguments.guess,
+            stable: arguments.stable,
             iterations_max: arguments.max_iterations,
             nuclei,
             all_functions,

@@ -2,7 +2,7 @@
 
 use super::fock::{FockBuilder, Functions, WorkUnit, matrix, packed, units};
 use super::molecule::Molecule;
-use super::scf::{Properties, Scf, properties};
+use super::scf::{Guess, Properties, Scf, properties};
 use super::{basis, molecule};
 
 /// What the iterations of these tests converge to, in hartree.
@@ -10,10 +10,12 @@ const CONVERGENCE: f64 = 1e-11;
 
 /// A calculation at one place: its energy and the rest.
 fn calculated(molecule: &Molecule, set: &str, is_cartesian: bool) -> (f64, Properties) {
-    let shells = basis::shell::shells(molecule, &basis::open(set).unwrap(), is_cartesian).unwrap();
+    let shells =
+        basis::shell::shells(molecule, &basis::open(set, &molecule.elements()).unwrap(), is_cartesian)
+            .unwrap();
     let functions = Functions { shells, is_cartesian };
     let mut builder = FockBuilder::new(&functions);
-    let mut scf = Scf::new(molecule, &functions, &builder, set).unwrap();
+    let mut scf = Scf::new(molecule, &functions, &builder, (set, Guess::Atoms)).unwrap();
     loop {
         let change = scf.density_change();
         builder.begin(&packed(&change));
@@ -92,9 +94,10 @@ fn functions_that_depend_on_each_other_and_too_few_of_them_are_refused() {
     let water = molecule::open("h2o", -4).unwrap();
     let refused = |molecule: &Molecule, functions: &Functions| {
         let builder = FockBuilder::new(functions);
-        Scf::new(molecule, functions, &builder, "sto-3g").err().unwrap().to_string()
+        Scf::new(molecule, functions, &builder, ("sto-3g", Guess::Atoms)).err().unwrap().to_string()
     };
-    let shells = basis::shell::shells(&water, &basis::open("sto-3g").unwrap(), false).unwrap();
+    let shells =
+        basis::shell::shells(&water, &basis::open("sto-3g", &water.elements()).unwrap(), false).unwrap();
     let few = Functions { shells: shells[..2].to_vec(), is_cartesian: false };
     assert_eq!(
         refused(&water, &few),

@@ -88,6 +88,65 @@ fn a_molecule_and_a_basis_set_of_files_give_what_the_built_in_ones_give() {
 }
 
 #[test]
+fn what_a_file_holds_beside_a_molecule_and_its_basis_set_changes_nothing() {
+    let scene = Scene::new("hf-more");
+    let energy = |molecule: &str, basis: &str| {
+        let arguments = ["--molecule", molecule, "--basis", basis, "--machine", "threads", "--places", "1"];
+        document(&arguments)["energy"].as_f64().unwrap()
+    };
+    let file = |name: &str, text: &str| scene.file(name, text).display().to_string();
+    // PySCF 2.14 gives -1.1167593075 with the scale factor multiplied out, and -75.5854088798 for water.
+    let h2 = file("h2.xyz", "\u{feff}2\r\nH2 at 0.74\r\nH 0 0 0\r\nH 0 0 0.74\r\n");
+    let scaled = "H 0\nS 3 1.24\n2.2276605840 0.1543289673\n0.4057711562 0.5353281423\n\
+                  0.1098175104 0.4446345422\n****\nRb 0\nF 1 1.0\n1.0 1.0\n****\n";
+    assert!((energy(&h2, &file("scaled.gbs", scaled)) - -1.116_759_307_5).abs() < 1e-9);
+    let water = "3\nProperties=species:S:1:pos:R:3:forces:R:3 pbc=\"F F F\"\nO 0 0 1.173D-1 0 0 1\n\
+                 H 0 0.7572 -0.4692 0 0 1\nH 0 -0.7572 -0.4692 0 0 1\n1648.5 3832.2\nO\tO\n";
+    let plain = file("plain.xyz", "3\n\nO 0 0 0.1173\nH 0 0.7572 -0.4692\nH 0 -0.7572 -0.4692\n");
+    assert_eq!(energy(&file("more.xyz", water), "3-21g").to_bits(), energy(&plain, "3-21g").to_bits());
+    let set = |kind: &str| {
+        format!(
+            "BASIS \"ao basis\" {kind} PRINT\nH S\n0.5 1.0\nO S\n9.0 0.3\n0.9 0.7\nO P\n0.8 1.0\nO D\n0.8 1.0\n\
+             K G\n1.0 1.0\nEND\nECP\nK nelec 10\nK ul\n2 1.0 0.0\nEND\n"
+        )
+    };
+    let [cartesian, spherical] =
+        ["CARTESIAN", "SPHERICAL"].map(|kind| file(&format!("{kind}.nw"), &set(kind)));
+    let functions = |basis: &str, flags: &[&str]| {
+        let run = [&["--molecule", &plain, "--basis", basis, "--machine", "threads"], flags].concat();
+        document(&run)["run"]["functions"].as_u64()
+    };
+    let found =
+        [functions(&cartesian, &[]), functions(&spherical, &[]), functions(&spherical, &["--cartesian"])];
+    assert_eq!(found, [Some(12), Some(11), Some(12)]);
+}
+
+#[test]
+fn an_input_is_read_once_so_that_a_pipe_will_do() {
+    let scene = Scene::new("hf-pipe");
+    let pipe = scene.file("pipe.xyz", "");
+    std::fs::remove_file(&pipe).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let writer = pipe.clone();
+    let writing = std::thread::spawn(move || std::fs::write(writer, "2\n\nH 0 0 0\nH 0 0 0.74\n"));
+    let found = document(&["--molecule", &pipe.display().to_string(), "--places", "2"]);
+    writing.join().unwrap().unwrap();
+    assert!((found["energy"].as_f64().unwrap() - -1.116_759_307_5).abs() < 1e-9, "{found}"); // PySCF 2.14
+}
+
+#[test]
+fn a_file_without_an_end_is_given_up_at_a_bound_that_is_said() {
+    let scene = Scene::new("hf-endless");
+    let sparse = scene.file("sparse.xyz", "2\n");
+    std::fs::File::options().write(true).open(&sparse).and_then(|file| file.set_len(8 << 30)).unwrap();
+    for arguments in [["--basis", "/dev/zero"], ["--molecule", &sparse.display().to_string()]] {
+        let ended = scene.run(&arguments);
+        assert!(ended.refusal().contains("cannot be read: it has more than 16 MiB"), "{ended:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
     let scene = Scene::new("hf-refused");
     let file = |name: &str, text: &str| scene.file(name, text).display().to_string();
@@ -122,6 +181,55 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
         assert!(ended.stderr.contains(expected), "{expected}: {ended:?}");
     }
+}
+
+#[test]
+fn a_stretched_bond_converges_and_either_guess_leads_to_one_energy() {
+    let scene = Scene::new("hf-stretched");
+    let molecule = scene.file("hf.xyz", "2\n2.5 angstrom\nH 0 0 0\nF 0 0 2.5\n").display().to_string();
+    // PySCF 2.14: 10 or 11 iterations from each of four guesses.
+    for (set, expected) in [("3-21g", -99.136_287_162_3), ("6-31g*", -99.671_353_529_9)] {
+        for guess in ["atoms", "core"] {
+            let arguments =
+                ["--molecule", &molecule, "--basis", set, "--guess", guess, "--machine", "threads"];
+            let found = document(&arguments);
+            assert!((found["energy"].as_f64().unwrap() - expected).abs() < 1e-9, "{set} {guess}: {found}");
+            let iterations = found["iterations"].as_array().unwrap().len();
+            assert!(iterations < 16, "{set} {guess}: {iterations} iterations");
+        }
+    }
+}
+
+#[test]
+fn a_run_says_whether_a_lower_energy_is_near_and_goes_there_if_it_is_asked_to() {
+    let scene = Scene::new("hf-stable");
+    let square = scene.file("square.xyz", "4\n\nH 0 0 0\nH 1 0 0\nH 1 1 0\nH 0 1 0\n").display().to_string();
+    let run = |flags: &[&str]| {
+        let arguments = ["--molecule", &square, "--basis", "6-31g*", "--places", "2"];
+        scene.run(&[&arguments, flags].concat())
+    };
+    // PySCF 2.14 from its own guess, and after it has followed its check of internal stability.
+    let plain = run(&[]);
+    assert!(plain.stdout.contains("\nenergy     -1.8837662821 hartree"), "{plain:?}");
+    assert!(
+        plain.stdout.contains("\nstability  it is no minimum: a lower energy is near (curvature -0.06"),
+        "{plain:?}"
+    );
+    assert!(plain.stdout.contains("; --stable goes on to a stable one\n"), "{plain:?}");
+    let stable = run(&["--stable"]);
+    assert!(stable.stdout.contains("\nenergy     -1.9144315918 hartree"), "{stable:?}");
+    assert!(stable.stdout.contains("\nstability  it is a minimum (least curvature 0.06"), "{stable:?}");
+    let at = |machine: &str, places: &str| {
+        let where_to = ["--machine", machine, "--places", places];
+        document(&[&["--molecule", &square, "--basis", "3-21g", "--stable"], &where_to[..]].concat())
+    };
+    let [one, others, chip] = [at("threads", "1"), at("loopback", "3"), at("chip:scc", "2")];
+    for other in [&others, &chip] {
+        assert_eq!((answer(other), &other["stability"]), (answer(&one), &one["stability"]));
+    }
+    // Else the check would be part of the prediction on a modelled chip.
+    let chip = document(&["--molecule", &square, "--places", "2", "--machine", "chip:scc"]);
+    assert!(chip["stability"].is_null(), "{chip}");
 }
 
 #[test]

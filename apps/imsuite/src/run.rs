@@ -5,7 +5,7 @@
 //! answer.
 
 use super::input::generate::{self, Recipe};
-use super::input::{Input, InputFault, InputSource, read};
+use super::input::{Input, InputFault, InputSource, REACHABLE_NODES_MAX, read};
 use super::kernel::KernelName;
 use super::kernels;
 use super::place_task::KernelOutcome;
@@ -30,7 +30,7 @@ pub struct ImSuite {
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
-    /// A network of N nodes, 1 to 1024, of a family: sparse-max, sparse-min, ring, chain or star
+    /// A network of N nodes, 1 to 8192, of a family: sparse-max, sparse-min, ring, chain or star
     #[arg(long, value_name = "N[,FAMILY]")]
     generate: Option<String>,
 
@@ -138,6 +138,12 @@ impl Application for ImSuite {
         let network = self.network().map_err(|fault| Failure::Usage(fault.to_string()))?;
         let (nodes, edges) = (network.size(), network.edges());
         let ImSuite { kernel, random_seed, ship, .. } = *self;
+        if ship == Ship::Reachable && nodes > REACHABLE_NODES_MAX {
+            return Err(Failure::Usage(format!(
+                "--ship is \"reachable\"; allowed: minimal, because there are {nodes} nodes and reachable takes at most \
+                 {REACHABLE_NODES_MAX}"
+            )));
+        }
         Ok(ImSuiteInput { kernel, nodes, edges, random_seed, ship, network })
     }
 

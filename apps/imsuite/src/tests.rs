@@ -254,9 +254,9 @@ fn a_malformed_matrix_is_refused_with_its_line_and_what_was_expected() {
     use KernelName::{BF, KC, MIS};
     let path = PATH;
     all_refused([
-        (MIS, String::new(), "line 1: the file ends; allowed: the number of nodes, 1 to 1024"),
-        (MIS, "0\n".into(), "line 1: \"0\"; allowed: the number of nodes, 1 to 1024"),
-        (MIS, "1025\n".into(), "line 1: \"1025\"; allowed: the number of nodes, 1 to 1024"),
+        (MIS, String::new(), "line 1: the file ends; allowed: the number of nodes, 1 to 8192"),
+        (MIS, "0\n".into(), "line 1: \"0\"; allowed: the number of nodes, 1 to 8192"),
+        (MIS, "8193\n".into(), "line 1: \"8193\"; allowed: the number of nodes, 1 to 8192"),
         (
             MIS,
             "3\n010\n1x1\n".into(),
@@ -357,9 +357,9 @@ fn a_generated_network_is_refused_where_its_kernel_is_not_defined() {
     ] {
         assert_eq!(network(kernel, value, 1).unwrap_err(), says);
     }
-    for value in ["", "0", "1025", "8,", "8,tree", "x", "-1", "8,ring,ring"] {
+    for value in ["", "0", "8193", "8,", "8,tree", "x", "-1", "8,ring,ring"] {
         let says = format!(
-            "--generate is {value:?}; allowed: N or N,FAMILY with N from 1 to 1024 and FAMILY of sparse-max, \
+            "--generate is {value:?}; allowed: N or N,FAMILY with N from 1 to 8192 and FAMILY of sparse-max, \
              sparse-min, ring, chain, star"
         );
         assert_eq!(network(KernelName::BF, value, 1).unwrap_err(), says);

@@ -1,5 +1,7 @@
 //! `isles run imsuite`: the same answers on every machine, files of the suite's form, refusals in a line.
 
+#[path = "../../../crates/cli/tests/command/scene/damage.rs"]
+mod damage;
 #[path = "../../../crates/cli/tests/command/scene/mod.rs"]
 mod scene;
 
@@ -118,6 +120,24 @@ fn a_file_is_read_and_its_result_is_told_and_written() {
 }
 
 #[test]
+fn a_file_of_another_system_gives_what_its_own_form_gives() {
+    let scene = Scene::new("imsuite-endings");
+    let plain = "3\n0\n010\n101\n010\n";
+    let utf16: Vec<u8> = format!("\u{feff}{plain}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let answers = [
+        plain.as_bytes().to_vec(),
+        format!("\u{feff}{}", plain.replace('\n', "\r\n")).into_bytes(),
+        plain.replace('\n', "\r").into_bytes(),
+        utf16,
+    ]
+    .map(|bytes| document(&format!("--kernel BF --input {}", scene.file("net.txt", bytes).display())));
+    assert_eq!(answer(&answers[0])[2], &serde_json::json!([[0], [1], [2]]));
+    for other in &answers[1..] {
+        assert_eq!(answer(other), answer(&answers[0]));
+    }
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_in_a_line() {
     let scene = Scene::new("imsuite-refused");
     let name = scene.file("net.txt", "2\n01\n1\n").display().to_string();
@@ -131,8 +151,16 @@ fn what_cannot_be_run_is_refused_in_a_line() {
             "--generate is \"8\"; K is 9; allowed: 1 to 8, the number of nodes",
         ),
         (
+            "--kernel MIS --generate 1025 --ship reachable",
+            "--ship is \"reachable\"; allowed: minimal, because there are 1025 nodes and reachable takes at most 1024",
+        ),
+        (
             "--kernel MIS --input /no/such/file",
             "/no/such/file: cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "--kernel MIS --input /dev/zero",
+            "/dev/zero: cannot be read: it has more than 16 MiB, at most so many are accepted",
         ),
         (
             &format!("--kernel MIS --input {name}"),
@@ -146,5 +174,32 @@ fn what_cannot_be_run_is_refused_in_a_line() {
         ["--kernel XY --generate 8", "--kernel BF", "--generate 8", "--kernel BF --generate 8 --input net"]
     {
         assert_eq!(scene.run(&words(line)).code, Some(2), "{line}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_in_one_line_or_run_as_what_they_say() {
+    let scene = Scene::new("imsuite-damaged");
+    let forms = [
+        ("BF", "3\n0\n010\n101\n010\n"),
+        ("LCR", "3\n5\n2\n9\n"),
+        ("MST", "3\n011\n101\n110\n \n0\n3\n4\n3\n0\n5\n4\n5\n0\n"),
+    ];
+    for seed in 0..damage::rounds(25) {
+        for (kernel, text) in forms {
+            let mut dice = damage::Dice::new(seed);
+            let same = damage::of_another_system(text, &mut dice);
+            let bytes = damage::damaged(text.as_bytes(), &mut dice);
+            for (bytes, is_same) in [(same, true), (bytes, false)] {
+                let file = scene.file("net.txt", &bytes).display().to_string();
+                let line = format!(
+                    "--kernel {kernel} --input {file} --machine threads --places 1 --json - --csv /dev/null"
+                );
+                let found = scene.run(&words(&line));
+                let is_right = found.code == Some(0) && found.stdout.contains("\"holds\":true");
+                let title = format!("seed {seed}: {} gave {found:?}", String::from_utf8_lossy(&bytes));
+                assert!(is_right || !is_same && found.refusal().len() < 600, "{title}");
+            }
+        }
     }
 }

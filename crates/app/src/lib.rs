@@ -11,6 +11,7 @@ pub mod console;
 mod failure;
 mod flags;
 pub mod frame;
+pub mod input;
 pub mod picture;
 mod program;
 pub mod runs;

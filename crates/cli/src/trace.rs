@@ -7,14 +7,23 @@ use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
 use isles_app::Failure;
 use isles_app::console;
+use isles_app::input::{self, ReadFault};
 use isles_app::runs::refusal;
 use isles_trace::stats::{FinishSpan, PairTraffic, Stats, read};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
 
 /// Most finishes that can be asked for.
 const FINISHES_MAX: u64 = 10_000;
+
+/// Most bytes of a trace: a place of the host records 29 MB at most, a modelled chip 50 MB a second of the host.
+const BYTES_MAX: u64 = 2 << 30;
+
+/// What a trace begins with: the tag of a packet.
+const PACKET: [u8; 1] = [0x0a];
 
 /// What to do with a trace.
 #[derive(Subcommand)]
@@ -44,13 +53,23 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let refused = |cause: &dyn std::fmt::Display| {
         refusal("FILE", file, &format!("a whole file that --trace has written ({cause})"))
     };
-    let bytes = std::fs::read(file).map_err(|cause| refused(&cause))?;
+    let bytes = contents(file).map_err(|cause| refused(&cause))?;
     let stats = read(&bytes, *finishes as usize).map_err(|cause| refused(&cause))?;
     let told = match json {
         true => console::print(format_args!("{:#}\n", as_json(&stats))),
         false => console::tell(true, &as_text(&stats)),
     };
     told.map_err(Failure::stdout)
+}
+
+/// What is in a file, at most [`BYTES_MAX`]; of one that does not begin as a trace does, its first byte.
+fn contents(file: &str) -> Result<Vec<u8>, ReadFault> {
+    let mut opened = File::open(file).map_err(ReadFault::Unreadable)?;
+    let first = input::bytes_of(opened.by_ref().take(1), 1)?;
+    if first != PACKET {
+        return Ok(first);
+    }
+    input::bytes_of(first.as_slice().chain(opened), BYTES_MAX)
 }
 
 /// Milliseconds of a time.

@@ -1,16 +1,21 @@
 //! Edge lists: plain text, one edge a line.
 //!
-//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole
-//! numbers from 0 and there are as many as the largest says. Empty lines and lines that begin with `#` or `%`
-//! are skipped. A graph has a weight on each line or on none. The format does not say whether edges lead one
-//! way; [`ReadOptions`] does. Invariant: memory stays in proportion to the text, see `vertices_max`.
+//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole numbers from 0
+//! and there are as many as the largest says. In the place of the weight may stand `{'weight': 2.5}`, as networkx
+//! writes it. The first line may name the columns, as CSV does (see `head`). Empty lines and lines that
+//! begin with `#` or `%` are skipped. A graph has a weight on each line or on none. The format does not say whether
+//! edges lead one way; [`ReadOptions`] does. Invariant: memory stays in proportion to the text, see `vertices_max`.
 
 use super::error::{check_weight, excerpt};
+use super::head::{self, EdgeColumns};
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
 
 /// What a line of an edge list may be.
 const LINE: &str =
     "`from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
+
+/// What cannot be said in a line, and where it can.
+const LONE: &str = "`from to`; a vertex without edges can be said in METIS or Matrix Market form";
 
 /// Most vertices that a text with `edges` edges may declare: a lone huge number must not claim gigabytes.
 ///
@@ -25,11 +30,22 @@ pub(super) fn vertices_max(edges: u64) -> u64 {
 /// Any of [`GraphError`] that names a line; [`GraphError::NoVertices`] when there is no edge at all.
 pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
     let mut edges = Edges::default();
+    let mut columns = None;
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
-        if !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"%") {
-            edges.push(line, Position::Line(index as u64 + 1), options)?;
+        if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"%") {
+            continue;
         }
+        let position = Position::Line(index as u64 + 1);
+        if columns.is_none() {
+            let named = head::columns(line, position)?;
+            let is_head = named.is_some();
+            columns = Some(named.unwrap_or_default());
+            if is_head {
+                continue;
+            }
+        }
+        edges.push(line, position, (options, &columns.unwrap_or_default()))?;
     }
     if edges.ends.is_empty() {
         return Err(GraphError::NoVertices);
@@ -60,21 +76,36 @@ impl Default for Edges {
 }
 
 impl Edges {
-    fn push(&mut self, line: &[u8], position: Position, options: &ReadOptions) -> Result<(), GraphError> {
+    fn push(
+        &mut self,
+        line: &[u8],
+        position: Position,
+        (options, columns): (&ReadOptions, &EdgeColumns),
+    ) -> Result<(), GraphError> {
         let malformed = |allowed| GraphError::Malformed { position, found: excerpt(line), allowed };
-        let mut words = Words(line);
-        let mut vertex = || words.next().and_then(number::<u64>).ok_or_else(|| malformed(LINE));
-        let (from, to) = (vertex()?, vertex()?);
-        let weight = words.next();
-        if words.next().is_some() {
-            return Err(malformed(LINE));
+        let attributes = line.iter().position(|&byte| byte == b'{').unwrap_or(line.len());
+        let (plain, attributes) = line.split_at(attributes);
+        let mut words = [&b""[..]; head::COLUMNS_MAX + 1];
+        let mut count = 0;
+        for (word, place) in Words(plain).zip(&mut words) {
+            (*place, count) = (unquoted(word), count + 1);
         }
-        let weight = match weight {
-            Some(word) if options.weights == Weights::Read => {
-                Some(check_weight(number::<f64>(word).ok_or_else(|| malformed(LINE))?, position)?)
-            }
-            _ => None,
+        if !columns.fits(count) {
+            return Err(malformed(if count == 1 { LONE } else { LINE }));
+        }
+        let vertex = |column: usize| number::<u64>(words[column]).ok_or_else(|| malformed(LINE));
+        let (from, to) = (vertex(columns.from)?, vertex(columns.to)?);
+        let weight = match words.get(columns.weight).filter(|_| columns.weight < count) {
+            Some(word) => Some(number::<f64>(word).ok_or_else(|| malformed(LINE))?),
+            None => None,
         };
+        let weight = match (weight, attributes) {
+            (weight, []) => weight,
+            (None, attributes) => weight_of(attributes).ok_or_else(|| malformed(ATTRIBUTES))?,
+            (Some(_), _) => return Err(malformed(LINE)),
+        };
+        let weight = weight.filter(|_| options.weights == Weights::Read);
+        let weight = weight.map(|weight| check_weight(weight, position)).transpose()?;
         if !self.ends.is_empty() && weight.is_some() == self.lengths.is_empty() {
             return Err(malformed("a weight on each line or on none"));
         }
@@ -87,6 +118,47 @@ impl Edges {
         self.lengths.extend(weight);
         Ok(())
     }
+}
+
+/// What may stand behind the vertices in braces.
+const ATTRIBUTES: &str = "attributes in braces as networkx writes them, such as `{'weight': 2.5}`";
+
+/// The attribute `weight`, else `value`, of a dictionary of Python, if it has one; none if it is no such dictionary.
+fn weight_of(text: &[u8]) -> Option<Option<f64>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut rest = text.strip_prefix('{')?.strip_suffix('}')?.trim();
+    let mut found = [None, None];
+    while !rest.is_empty() {
+        let quote = rest.chars().next().filter(|quote| ['\'', '"'].contains(quote))?;
+        let (key, after) = rest[1..].split_once(quote)?;
+        let after = after.trim_start().strip_prefix(':')?.trim_start();
+        let end = end_of_value(after);
+        let value = after[..end].trim();
+        if let Some(place) = ["weight", "value"].iter().position(|name| *name == key) {
+            // numpy has numbers of its own.
+            let inner = value.strip_prefix("np.").and_then(|call| call.strip_suffix(')')?.split_once('('));
+            found[place] = Some(inner.map_or(value, |(_, inner)| inner).parse::<f64>().ok()?);
+        }
+        rest = after[end..].strip_prefix(',').unwrap_or(&after[end..]).trim_start();
+    }
+    Some(found[0].or(found[1]))
+}
+
+/// Where a value ends: before a comma that is in no text and in no bracket.
+fn end_of_value(text: &str) -> usize {
+    let (mut depth, mut quote) = (0_u32, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// The words of a line, separated by blanks, or by one comma with blanks around it.
@@ -106,6 +178,11 @@ impl<'a> Iterator for Words<'a> {
         self.0 = tail.strip_prefix(b",").unwrap_or(tail);
         Some(word)
     }
+}
+
+/// A word without the quotation marks that CSV may have around it.
+pub(super) fn unquoted(word: &[u8]) -> &[u8] {
+    word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\"")).unwrap_or(word)
 }
 
 /// The number that `word` is, if it is one.

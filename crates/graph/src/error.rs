@@ -117,7 +117,7 @@ impl fmt::Display for GraphError {
             GraphError::UnknownFormat => {
                 write!(
                     f,
-                    "unknown format; known are edge list, Matrix Market and graph-tool .gt, each also gzipped"
+                    "unknown format; known are edge list, CSV, Matrix Market, METIS .graph and graph-tool .gt, each also gzipped"
                 )
             }
             GraphError::BadCompression(error) => write!(f, "damaged gzip stream: {error}"),

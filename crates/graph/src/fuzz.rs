@@ -3,7 +3,9 @@
 //! They exist here so that a fuzz target is one line. They panic when a decoder accepts a graph that breaks
 //! the promises of [`Graph`], which is what the fuzzer looks for. Not part of any program.
 
-use super::{Graph, GraphError, ReadOptions, Weights, dataset, edge_list, gt, matrix_market, rmat::Rmat};
+use super::{
+    Graph, GraphError, ReadOptions, Weights, dataset, edge_list, gt, matrix_market, metis, rmat::Rmat,
+};
 
 const OPTIONS: [ReadOptions; 2] = [
     ReadOptions { weights: Weights::Ignored, directed: false },
@@ -20,6 +22,11 @@ pub fn edge_list(bytes: &[u8]) {
 /// The Matrix Market decoder.
 pub fn matrix_market(bytes: &[u8]) {
     run(matrix_market::decode, bytes);
+}
+
+/// The METIS decoder.
+pub fn metis(bytes: &[u8]) {
+    run(metis::decode, bytes);
 }
 
 /// The graph-tool decoder.

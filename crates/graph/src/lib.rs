@@ -12,7 +12,9 @@ pub mod edge_list;
 mod error;
 pub mod fuzz;
 pub mod gt;
+mod head;
 pub mod matrix_market;
+pub mod metis;
 mod read;
 pub mod rmat;
 

@@ -110,11 +110,8 @@ fn entry(
     if value.is_none() != header.pattern || words.next().is_some() {
         return Err(malformed());
     }
-    let weight = match value {
-        Some(word) if options.weights == Weights::Read => {
-            Some(check_weight(number::<f64>(word).ok_or_else(malformed)?, position)?)
-        }
-        _ => None,
-    };
+    let weight = value.map(|word| number::<f64>(word).ok_or_else(malformed)).transpose()?;
+    let weight = weight.filter(|_| options.weights == Weights::Read);
+    let weight = weight.map(|weight| check_weight(weight, position)).transpose()?;
     Ok((from, to, weight))
 }

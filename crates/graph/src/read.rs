@@ -1,14 +1,15 @@
 //! From a file, or a name that a user typed, to a graph.
 //!
-//! Recognises the format by its first bytes, not by the file's name, and decompresses. Knows where graphs
-//! come from; what a format means is the decoders' business. Invariant: nothing here panics, whatever the
+//! Recognises the format by its first bytes, METIS by the ending of the file's name, and decompresses. Knows where
+//! graphs come from; what a format means is the decoders' business. Invariant: nothing here panics, whatever the
 //! bytes, and nothing reads without end, whatever the file is (a device, a pipe).
 
 use super::dataset::{self, DatasetError};
 use super::error::excerpt;
 use super::rmat::Rmat;
-use super::{Graph, GraphError, Position, edge_list, gt, matrix_market};
+use super::{Graph, GraphError, Position, edge_list, gt, matrix_market, metis};
 use flate2::read::MultiGzDecoder;
+use isles_app::input;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
@@ -17,6 +18,9 @@ use std::path::Path;
 /// Most bytes of a file, before and after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`]
 /// admits as binary.
 const BYTES_MAX: u64 = 1 << 32;
+
+/// Byte order marks, of UTF-8 and of UTF-16 in both orders.
+const MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 
 /// How many bytes are read at once; between two readings it is seen whether going on makes sense.
 const PORTION_BYTES: u64 = 1 << 20;
@@ -60,7 +64,11 @@ impl Graph {
     pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Graph, OpenError> {
         let path = path.as_ref();
         let opened = File::open(path).map_err(GraphError::Unreadable);
-        let graph = opened.and_then(contents).and_then(|bytes| Graph::decode(&bytes, options));
+        let decoded = |bytes: Vec<u8>| match metis::is_name_of(path) {
+            true => metis::decode(&unmarked(inflated(&bytes)?), options),
+            false => Graph::decode(&bytes, options),
+        };
+        let graph = opened.and_then(contents).and_then(decoded);
         graph.map_err(|error| OpenError::Graph { origin: path.display().to_string(), error })
     }
 
@@ -69,12 +77,12 @@ impl Graph {
     /// # Errors
     /// Any of [`GraphError`].
     pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
-        let bytes = inflated(bytes)?;
+        let bytes = unmarked(inflated(bytes)?);
         match Format::of(&bytes)? {
             Format::GraphTool => gt::decode(&bytes, options),
             Format::MatrixMarket => matrix_market::decode(&bytes, options),
             Format::EdgeList => edge_list::decode(&bytes, options),
-            Format::Gzip => Err(GraphError::UnknownFormat), // compressed twice
+            Format::Gzip | Format::Marked => Err(GraphError::UnknownFormat), // compressed, or marked, twice
         }
     }
 }
@@ -83,6 +91,8 @@ impl Graph {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Gzip,
+    /// Text with a byte order mark.
+    Marked,
     GraphTool,
     MatrixMarket,
     EdgeList,
@@ -92,6 +102,8 @@ impl Format {
     fn of(bytes: &[u8]) -> Result<Format, GraphError> {
         if bytes.starts_with(&[0x1f, 0x8b]) {
             Ok(Format::Gzip)
+        } else if MARKS.iter().any(|mark| bytes.starts_with(mark)) {
+            Ok(Format::Marked)
         } else if bytes.starts_with(gt::MAGIC) {
             Ok(Format::GraphTool)
         } else if has_prefix_ignoring_case(bytes, matrix_market::MAGIC) {
@@ -152,6 +164,13 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, GraphError> {
     Ok(Cow::Owned(plain))
 }
 
+/// The same text without a byte order mark, and with line feeds where its lines end in carriage returns alone.
+fn unmarked(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let is_marked = MARKS.iter().any(|mark| bytes.starts_with(mark));
+    let is_old = || looks_like_text(&bytes) && bytes.contains(&b'\r') && !bytes.contains(&b'\n');
+    if is_marked || is_old() { Cow::Owned(input::text(&bytes).into_bytes()) } else { bytes }
+}
+
 fn has_prefix_ignoring_case(bytes: &[u8], prefix: &[u8]) -> bool {
     bytes.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
@@ -161,7 +180,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     bytes.iter().take(1024).all(|&byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
-/// Opens what a user names: a generated graph (`rmat-11`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
+/// Opens what a user names: a generated graph (`rmat-small`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
 /// fetched when it is not in the cache), or a file. A file that is called like a data set is reached as
 /// `./power`.
 ///

@@ -12,12 +12,24 @@ const EDGES_A_VERTEX: u64 = 8;
 /// Largest exponent: 2^24 vertices, 2^27 edges drawn, about 2.5 GB while the graph is built.
 pub const SCALE_MAX: u32 = 24;
 
-/// Names of the four workloads on which the X10 programs for the SCC were measured, by exponent and skew.
-pub const WORKLOADS: [(&str, Rmat); 4] = [
-    ("rmat-11", Rmat { scale: 11, a: 0.2, b: 0.15, c: 0.25, d: 0.4, seed: 1 }),
-    ("rmat-14-steep", Rmat { scale: 14, a: 0.65, b: 0.1, c: 0.1, d: 0.15, seed: 1 }),
-    ("rmat-14", Rmat { scale: 14, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 }),
-    ("rmat-15", Rmat { scale: 15, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 }),
+/// The workloads of X10 on the SCC under the names of its table 1 (Chapman, Hussein, Hosking, X10'11): three of the
+/// chip, two of a cluster, of which `low` is the chip's `large`.
+pub const WORKLOADS: [(&str, Rmat); 5] = [
+    ("rmat-small", Rmat { scale: 11, a: 0.2, b: 0.15, c: 0.25, d: 0.4, seed: 1 }),
+    ("rmat-medium", Rmat { scale: 14, a: 0.65, b: 0.1, c: 0.1, d: 0.15, seed: 1 }),
+    ("rmat-large", LOW),
+    ("rmat-low", LOW),
+    ("rmat-high", Rmat { scale: 15, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 }),
+];
+
+const LOW: Rmat = Rmat { scale: 14, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 };
+
+/// What the workloads were called before, and their names now.
+const FORMER_NAMES: [(&str, &str); 4] = [
+    ("rmat-11", "rmat-small"),
+    ("rmat-14-steep", "rmat-medium"),
+    ("rmat-14", "rmat-large"),
+    ("rmat-15", "rmat-high"),
 ];
 
 /// What may be said of a graph to generate.
@@ -49,6 +61,9 @@ impl Rmat {
     pub fn parse(text: &str) -> Option<Result<Rmat, GraphError>> {
         if let Some((_, rmat)) = WORKLOADS.iter().find(|(name, _)| *name == text) {
             return Some(Ok(*rmat));
+        }
+        if let Some((_, allowed)) = FORMER_NAMES.iter().find(|(former, _)| *former == text) {
+            return Some(Err(GraphError::BadParameter { found: text.to_string(), allowed }));
         }
         let parameters = text.strip_prefix("rmat:")?;
         let bad = || GraphError::BadParameter { found: text.to_string(), allowed: ALLOWED };

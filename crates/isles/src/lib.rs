@@ -51,7 +51,7 @@ pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
     ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
 };
-pub use isles_macros::{at, everywhere, main, select, spawn_at, test};
+pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
@@ -84,7 +84,7 @@ pub mod prelude {
     pub use crate::{
         Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Receiver, Replicated, Sender, Team,
         Work, at, channel, channel_at, everywhere, finish, here, now, place_count, places, select, spawn,
-        spawn_at, spawn_detached, work, yield_now,
+        spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
     };
 }
 
@@ -106,8 +106,8 @@ pub mod __private {
     pub use isles_runtime::channel::select;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,
-        eprint, everywhere, is_here, place_of, print, spawn_at, try_here,
+        BodyError, ChosenPlace, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error,
+        body_result, eprint, everywhere, is_here, place_of, print, spawn_at, try_here,
     };
     pub use std::format_args;
 }

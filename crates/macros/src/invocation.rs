@@ -37,7 +37,7 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
     match name.as_str() {
         "at" | "spawn_at" => Ok(vec![Part::Call(Box::new(syn::parse2(tokens)?))]),
         // A place that uses no variable stands for all of them.
-        "everywhere" => Ok(vec![Part::Call(Box::new(syn::parse2(quote!(0, #tokens))?))]),
+        "everywhere" | "spawn_anywhere" => Ok(vec![Part::Call(Box::new(syn::parse2(quote!(0, #tokens))?))]),
         "select" => Ok(vec![Part::Select(select(call).ok_or_else(|| unreadable(call, &name))?)]),
         "stringify" | "line" | "column" | "file" | "module_path" | "cfg" | "env" | "option_env"
         | "include_str" | "include_bytes" | "concat" | "compile_error" => Ok(Vec::new()),

@@ -71,6 +71,18 @@ pub fn spawn_at(input: TokenStream) -> TokenStream {
     finished(travel::spawn_at(&call))
 }
 
+/// Starts a task at a place that the runtime chooses, and returns at once: `spawn_anywhere!(body)`.
+///
+/// That is the place with the fewest tasks of those that this place has started so and that have not ended; of several
+/// the first one after this place. So a loop deals its tasks out to all places, and tasks that start one another go
+/// round. A task stays where it is. When it has ended, a small message says so to the place that has started it.
+///
+/// All else is as for [`spawn_at!`], also a list of what travels: `spawn_anywhere!([words, &limit] body)`.
+#[proc_macro]
+pub fn spawn_anywhere(input: TokenStream) -> TokenStream {
+    finished(travel::spawn_anywhere(input.into()))
+}
+
 /// Waits for several futures and goes on with the first that is ready: `select! { pattern = future => body, .. }`.
 ///
 /// ```ignore

@@ -4,7 +4,7 @@
 //! a closure that catches nothing, whose variables are what landed. `spawn_at!` holds the second only. The
 //! types of both copies are the same; lints speak about the first copy only.
 
-use crate::call::Call;
+use crate::call::{Call, FieldPath, Item};
 use crate::captures::Captures;
 use crate::flow::{self, Flow};
 use crate::{ending, renaming, usage};
@@ -78,6 +78,28 @@ pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
             #remote
             ::isles::__private::spawn_at(__IslesSite, __isles_place, __isles_captures, __isles_remote)
         }
+    }})
+}
+
+/// The code of `spawn_anywhere!(arguments)`: a `spawn_at!` of a body that tells its end.
+///
+/// # Errors
+/// As for [`spawn_at`]; the arguments are no body with or without a list.
+pub fn spawn_anywhere(arguments: TokenStream) -> syn::Result<TokenStream> {
+    let mut call: Call = syn::parse2(quote!(__isles_chosen.place(), #arguments))?;
+    if let Some(list) = &mut call.list {
+        let root = Ident::new("__isles_chosen", proc_macro2::Span::call_site());
+        list.push(Item::Path(FieldPath { root, members: Vec::new() }));
+    }
+    let body = &call.body;
+    call.body = syn::parse_quote_spanned!(body.span()=> {
+        let __isles_placed = __isles_chosen.begun();
+        #body
+    });
+    let spawned = spawn_at(&call)?;
+    Ok(quote! {{
+        let __isles_chosen = ::isles::__private::ChosenPlace::choose();
+        #spawned
     }})
 }
 

@@ -12,6 +12,7 @@ pub mod finish;
 pub mod matching;
 pub mod phaser;
 mod place;
+pub mod sharing;
 #[cfg(test)]
 mod tests;
 

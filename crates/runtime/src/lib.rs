@@ -4,6 +4,7 @@
 //! does not know which transports exist, and nothing of machines; the façade `isles` brings both together.
 //! Protocol logic that can be tested without threads is in `isles_protocol`.
 
+mod anywhere;
 mod attachment;
 mod call;
 pub mod capture;
@@ -27,6 +28,7 @@ mod team;
 mod time;
 pub mod wire;
 
+pub use anywhere::{ChosenPlace, PlacedTask};
 pub use call::site::{Site, SiteCell};
 pub use call::span::LibrarySpan;
 pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};

@@ -2,9 +2,12 @@
 //!
 //! A contraction is a sum of primitives `c exp(-a r^2)` times a solid harmonic; its coefficients are those of
 //! normalised primitives, as published. Three sets are part of the program, as PySCF has them, because the last
-//! digits of energies depend on the tables; others come from files (see `read`). Knows no molecule. Invariant: a
-//! contraction has at least one primitive, all exponents are above zero, and not all coefficients are zero.
+//! digits of energies depend on the tables; others come from files (see `read`), which may hold more than is wanted.
+//! Knows no molecule. Invariant: a contraction has at least one primitive, all exponents are above zero, and not all
+//! coefficients are zero.
 
+mod gaussian;
+mod nwchem;
 mod read;
 pub mod shell;
 
@@ -35,7 +38,9 @@ pub struct Contraction {
 pub struct BasisSet {
     /// Its name, as `--basis` takes it.
     pub name: String,
-    /// The contractions of each element, in order of the text.
+    /// Whether its file asks for six Cartesian functions in a d shell.
+    pub is_cartesian: bool,
+    /// The contractions of the elements that were wanted, in order of the text.
     elements: Vec<(Element, Vec<Contraction>)>,
 }
 
@@ -55,20 +60,22 @@ fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
     BUILT_IN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// The basis set of a built-in name, in any case, or of a file.
+/// The basis set of a built-in name, in any case, or of a file, for `elements`.
+///
+/// What a file has for others is not judged.
 ///
 /// # Errors
 /// [`InputError`]: there is no such set, or the file is malformed.
-pub fn open(name: &str) -> Result<BasisSet, InputError> {
+pub fn open(name: &str, elements: &[Element]) -> Result<BasisSet, InputError> {
     if let Some((known, text)) = built_in(name) {
-        return read::basis_set(known, text);
+        return read::basis_set(known, text, elements);
     }
     if !Path::new(name).exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).collect();
         let allowed = format!("{}, or a file in the form of NWChem or Gaussian", known.join(", "));
         return Err(InputError::UnknownName { found: format!("--basis is {name:?}"), allowed });
     }
-    read::basis_set(name, &read_text(name)?)
+    read::basis_set(name, &read_text(name)?, elements)
 }
 
 impl BasisSet {
@@ -93,7 +100,7 @@ mod tests {
     fn built_in_sets_have_all_elements_to_argon_and_the_published_contractions_of_carbon() {
         let carbon = Element::parse("C").unwrap();
         let shape = |name| -> Vec<(usize, usize)> {
-            let contractions = open(name).unwrap().contractions(carbon).unwrap();
+            let contractions = open(name, &[carbon]).unwrap().contractions(carbon).unwrap();
             contractions.iter().map(|one| (one.momentum, one.primitives.len())).collect()
         };
         assert_eq!(shape("STO-3G"), [(0, 3), (0, 3), (1, 3)]);
@@ -102,14 +109,17 @@ mod tests {
         for (name, _) in BUILT_IN {
             for number in 1..=18 {
                 let element = Element::parse(&number.to_string()).unwrap();
-                assert!(!open(name).unwrap().contractions(element).unwrap().is_empty(), "{name} {element}");
+                assert!(
+                    !open(name, &[element]).unwrap().contractions(element).unwrap().is_empty(),
+                    "{name} {element}"
+                );
             }
         }
     }
 
     #[test]
     fn a_name_that_is_neither_set_nor_file_is_refused() {
-        let message = open("sto-4g").unwrap_err().to_string();
+        let message = open("sto-4g", &[]).unwrap_err().to_string();
         assert_eq!(
             message,
             "--basis is \"sto-4g\"; allowed: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian"

@@ -1,140 +1,126 @@
-//! Reads basis sets in the forms of NWChem and of Gaussian.
+//! Reads basis sets: what the forms have in common.
 //!
-//! NWChem: a line `ELEMENT TYPE`, then a line for each primitive with exponent and coefficients; several columns of
-//! coefficients are several contractions. Gaussian: for each element a line `ELEMENT 0`, for each contraction a line
-//! `TYPE COUNT 1.00` and its primitives, at the end `****`. Types are S, P, D and SP (or L), whose second coefficient
-//! is that of the p function. A number may have Fortran's exponent D. Comments begin with `#` or `!`. Invariant: any
-//! text gives a basis set or an error that names the line, never a panic.
+//! Which form a text has, its lines, numbers and types of functions, and the contractions that are kept are here; the
+//! forms are in [`nwchem`] and [`gaussian`]. A file may hold more than a molecule needs: only what stands there for the
+//! wanted elements is judged and kept, of the others no more is read than where they end. Invariant: any text gives a
+//! basis set or an error that names the line, never a panic; of a wanted element nothing is passed over.
 
-use super::super::element::{ALLOWED, Element};
-use super::super::input_error::{InputError, excerpt};
+use super::super::element::Element;
+use super::super::input_error::{InputError, excerpt, number};
 use super::{BasisSet, CONTRACTIONS_MAX, Contraction, MOMENTUM_MAX, PRIMITIVES_MAX};
+use super::{gaussian, nwchem};
 
 /// What stands between the elements in Gaussian's form.
-const SEPARATOR: &str = "****";
+pub(super) const SEPARATOR: &str = "****";
 
 /// Exponents that are accepted, in bohr^-2: beyond them nothing of an atom lies.
 const EXPONENTS: std::ops::RangeInclusive<f64> = 1e-6..=1e12;
 
-/// The angular momenta of a type, in order of its columns.
-const TYPES: [(&str, &[usize]); 5] = [("S", &[0]), ("P", &[1]), ("D", &[2]), ("SP", &[0, 1]), ("L", &[0, 1])];
+/// The letters of angular momenta that are computed, in order.
+const LETTERS: &str = "SPD";
 
 /// What may stand where a type must.
-const TYPE: &str = "a type of functions: S, P, D, SP or L";
+pub(super) const TYPE: &str = "a type of functions: S, P, D, SP, SPD or L, which is SP";
 
-/// A line of the text: its index, and its words.
-type Line<'a> = (usize, Vec<&'a str>);
+/// What may stand where an element of a basis set must.
+pub(super) const ELEMENT: &str = "an element, as its symbol or its number";
 
-/// The basis set of a text, in either form.
-pub(super) fn basis_set(source: &str, text: &str) -> Result<BasisSet, InputError> {
-    let content = |line: &str| !(line.is_empty() || line.starts_with(['#', '!']));
-    let lines = text.lines().enumerate().filter(|(_, line)| content(line.trim()));
-    let lines: Vec<Line<'_>> =
-        lines.map(|(index, line)| (index, line.split_whitespace().collect())).collect();
-    let is_gaussian = lines.iter().any(|(_, words)| words[0] == SEPARATOR);
-    let mut reader = Reader { source, elements: Vec::new() };
-    if is_gaussian {
-        reader.gaussian(&lines)?
-    } else {
-        reader.nwchem(&lines)?
+/// A line of the text without its comment: its index, and its words. What stands in quotation marks is one word.
+#[derive(Clone, Debug)]
+pub(super) struct TextLine<'a> {
+    pub(super) index: usize,
+    pub(super) words: Vec<&'a str>,
+}
+
+impl TextLine<'_> {
+    /// Whether the first word is `word`, in any case.
+    pub(super) fn begins_with(&self, word: &str) -> bool {
+        self.words[0].eq_ignore_ascii_case(word)
     }
-    if reader.elements.is_empty() {
+
+    /// Whether the first word is a number.
+    pub(super) fn is_numeric(&self) -> bool {
+        number(self.words[0]).is_some()
+    }
+}
+
+/// The contractions of `elements` in a text, in either form.
+pub(super) fn basis_set(source: &str, text: &str, elements: &[Element]) -> Result<BasisSet, InputError> {
+    let lines = text.lines().enumerate().map(|(index, line)| TextLine { index, words: words(line) });
+    let lines: Vec<TextLine<'_>> = lines.filter(|line| !line.words.is_empty()).collect();
+    let mut found =
+        Findings { source, wanted: elements, elements: Vec::new(), is_cartesian: None, is_empty: true };
+    if gaussian::is_form_of(&lines) {
+        gaussian::read(&lines, &mut found)?;
+    } else {
+        nwchem::read(&lines, &mut found)?;
+    }
+    if found.is_empty {
         let (source, missing) = (source.to_owned(), "the first element".to_owned());
         return Err(InputError::Truncated { source, missing });
     }
-    Ok(BasisSet { name: source.to_owned(), elements: reader.elements })
+    let is_cartesian = found.is_cartesian.unwrap_or_default();
+    Ok(BasisSet { name: source.to_owned(), elements: found.elements, is_cartesian })
 }
 
-struct Reader<'a> {
+/// The words of a line up to its comment, which `#` or `!` begins.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while let Some(first) = rest.chars().next().filter(|first| !['#', '!'].contains(first)) {
+        let end = match first {
+            '"' => rest[1..].find('"').map(|end| end + 2),
+            _ => rest.find(|c: char| c.is_whitespace() || ['#', '!'].contains(&c)),
+        };
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// What was found in a text.
+pub(super) struct Findings<'a> {
     source: &'a str,
+    wanted: &'a [Element],
     elements: Vec<(Element, Vec<Contraction>)>,
+    /// What the text says of the d functions of wanted elements.
+    is_cartesian: Option<bool>,
+    /// Whether no element has come yet.
+    is_empty: bool,
 }
 
-impl Reader<'_> {
-    fn nwchem(&mut self, lines: &[Line<'_>]) -> Result<(), InputError> {
-        let is_number = |line: &Line<'_>| number(line.1[0]).is_some();
-        let is_frame =
-            |line: &&Line<'_>| ["BASIS", "END"].iter().any(|word| line.1[0].eq_ignore_ascii_case(word));
-        let lines: Vec<Line<'_>> = lines.iter().filter(|line| !is_frame(line)).cloned().collect();
-        let mut rest = lines.as_slice();
-        while let Some((head, after)) = rest.split_first() {
-            let [element, momenta] = head.1.as_slice() else {
-                return Err(self.malformed(head, "an element and a type of functions, such as `C SP`"));
-            };
-            let element = Element::parse(element).ok_or_else(|| self.malformed(head, ALLOWED))?;
-            let momenta = momenta_of(momenta).ok_or_else(|| self.malformed(head, TYPE))?;
-            let count = after.iter().position(|line| !is_number(line)).unwrap_or(after.len());
-            let (rows, next) = after.split_at(count);
-            if rows.is_empty() {
-                let missing = format!("an exponent with its coefficients after line {}", head.0 + 1);
-                return Err(self.truncated_or_malformed(next.first(), missing));
-            }
-            self.add(element, momenta, rows)?;
-            rest = next;
-        }
-        Ok(())
+/// The lines of one shell of functions.
+pub(super) struct ShellLines<'l, 'a> {
+    /// The line that says the type.
+    pub(super) head: &'l TextLine<'a>,
+    /// The type.
+    pub(super) momenta: &'l str,
+    /// What the exponents are multiplied by.
+    pub(super) factor: f64,
+    /// The lines of the primitives.
+    pub(super) rows: &'l [TextLine<'a>],
+    /// What the text says of d functions.
+    pub(super) is_cartesian: Option<bool>,
+}
+
+impl Findings<'_> {
+    /// Notes that an element stands in the text; whether it is wanted.
+    pub(super) fn meet(&mut self, element: Element) -> bool {
+        self.is_empty = false;
+        self.wanted.contains(&element)
     }
 
-    fn gaussian(&mut self, lines: &[Line<'_>]) -> Result<(), InputError> {
-        let mut lines = lines.iter().skip_while(|line| line.1[0] != SEPARATOR).peekable();
-        while let Some(separator) = lines.next() {
-            if separator.1[0] != SEPARATOR {
-                return Err(self.malformed(separator, "`****` after the contractions of an element"));
+    /// Adds a shell of a wanted element.
+    pub(super) fn add(&mut self, element: Element, shell: &ShellLines<'_, '_>) -> Result<(), InputError> {
+        let momenta = momenta_of(shell.momenta).ok_or_else(|| self.malformed(shell.head, TYPE))?;
+        let contractions = self.contractions(&momenta, shell)?;
+        if momenta.contains(&2) && shell.is_cartesian.is_some() {
+            if self.is_cartesian.is_some_and(|other| Some(other) != shell.is_cartesian) {
+                let allowed = "one kind of d functions for all elements, Cartesian or spherical";
+                return Err(self.malformed(shell.head, allowed));
             }
-            let Some(head) = lines.next() else { break };
-            let element = Element::parse(head.1[0].trim_start_matches('-'));
-            let element = element.ok_or_else(|| self.malformed(head, ALLOWED))?;
-            while let Some(line) = lines.next_if(|line| line.1[0] != SEPARATOR) {
-                let momenta = momenta_of(line.1[0]).ok_or_else(|| self.malformed(line, TYPE))?;
-                let count = line.1.get(1).and_then(|word| word.parse::<usize>().ok());
-                let count = count.filter(|count| (1..=PRIMITIVES_MAX).contains(count));
-                let allowed = format!("a number of primitives, 1 to {PRIMITIVES_MAX}, after the type");
-                let count = count.ok_or_else(|| self.malformed(line, &allowed))?;
-                let rows: Vec<Line<'_>> = lines.by_ref().take(count).cloned().collect();
-                if rows.len() < count {
-                    let missing = format!("primitive {} of {count}", rows.len() + 1);
-                    return Err(self.truncated_or_malformed(None, missing));
-                }
-                self.add(element, momenta, &rows)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the contractions whose columns stand in `rows`.
-    fn add(&mut self, element: Element, momenta: &[usize], rows: &[Line<'_>]) -> Result<(), InputError> {
-        if rows.len() > PRIMITIVES_MAX {
-            let allowed = format!("at most {PRIMITIVES_MAX} primitives");
-            return Err(self.malformed(&rows[PRIMITIVES_MAX], &allowed));
-        }
-        let columns = rows[0].1.len().saturating_sub(1);
-        let (is_general, wanted) = (momenta.len() == 1, momenta.len());
-        let mut contractions: Vec<Contraction> = (0..columns.max(wanted))
-            .map(|column| Contraction {
-                momentum: momenta[column.min(wanted - 1)],
-                primitives: Vec::with_capacity(rows.len()),
-            })
-            .collect();
-        for row in rows {
-            let numbers: Option<Vec<f64>> = row.1.iter().map(|word| number(word)).collect();
-            let is_row = |numbers: &Vec<f64>| {
-                let fits =
-                    if is_general { numbers.len() == columns + 1 } else { numbers.len() == wanted + 1 };
-                fits && numbers.len() > 1 && EXPONENTS.contains(&numbers[0])
-            };
-            let Some(numbers) = numbers.filter(is_row) else {
-                let columns = if is_general { columns.max(1) } else { wanted };
-                let allowed = format!("an exponent from 1e-6 to 1e12 and {columns} coefficients");
-                return Err(self.malformed(row, &allowed));
-            };
-            for (contraction, coefficient) in contractions.iter_mut().zip(&numbers[1..]) {
-                if *coefficient != 0.0 {
-                    contraction.primitives.push((numbers[0], *coefficient));
-                }
-            }
-        }
-        if contractions.iter().any(|contraction| contraction.primitives.is_empty()) {
-            return Err(self.malformed(&rows[0], "coefficients that are not all zero"));
+            self.is_cartesian = shell.is_cartesian;
         }
         let index = self.elements.iter().position(|(known, _)| *known == element);
         let index = index.unwrap_or_else(|| {
@@ -145,18 +131,61 @@ impl Reader<'_> {
         all.extend(contractions);
         if all.len() > CONTRACTIONS_MAX {
             let allowed = format!("at most {CONTRACTIONS_MAX} contractions of an element");
-            return Err(self.malformed(&rows[0], &allowed));
+            return Err(self.malformed(shell.head, &allowed));
         }
         Ok(())
     }
 
-    fn malformed(&self, line: &Line<'_>, allowed: &str) -> InputError {
-        let (source, found) = (self.source.to_owned(), excerpt(&line.1.join(" ")));
-        InputError::Malformed { source, line: line.0 + 1, found, allowed: allowed.to_owned() }
+    /// The contractions whose columns stand in the rows of a shell.
+    fn contractions(
+        &self,
+        momenta: &[usize],
+        shell: &ShellLines<'_, '_>,
+    ) -> Result<Vec<Contraction>, InputError> {
+        let rows = shell.rows;
+        if rows.len() > PRIMITIVES_MAX {
+            let allowed = format!("at most {PRIMITIVES_MAX} primitives");
+            return Err(self.malformed(&rows[PRIMITIVES_MAX], &allowed));
+        }
+        // Of one angular momentum there may be several columns; else there is one for each.
+        let wanted =
+            if momenta.len() == 1 { rows[0].words.len().saturating_sub(1).max(1) } else { momenta.len() };
+        let momentum = |column: usize| momenta[column.min(momenta.len() - 1)];
+        let mut contractions: Vec<Contraction> = (0..wanted)
+            .map(|column| Contraction {
+                momentum: momentum(column),
+                primitives: Vec::with_capacity(rows.len()),
+            })
+            .collect();
+        for row in rows {
+            let numbers: Option<Vec<f64>> = row.words.iter().map(|word| number(word)).collect();
+            let is_row = |numbers: &Vec<f64>| {
+                numbers.len() == wanted + 1 && EXPONENTS.contains(&(numbers[0] * shell.factor))
+            };
+            let Some(numbers) = numbers.filter(is_row) else {
+                let allowed = format!("an exponent from 1e-6 to 1e12 and {wanted} coefficients");
+                return Err(self.malformed(row, &allowed));
+            };
+            for (contraction, coefficient) in contractions.iter_mut().zip(&numbers[1..]) {
+                if *coefficient != 0.0 {
+                    contraction.primitives.push((numbers[0] * shell.factor, *coefficient));
+                }
+            }
+        }
+        if contractions.iter().any(|contraction| contraction.primitives.is_empty()) {
+            return Err(self.malformed(&rows[0], "coefficients that are not all zero"));
+        }
+        Ok(contractions)
+    }
+
+    /// That something else stands in a line.
+    pub(super) fn malformed(&self, line: &TextLine<'_>, allowed: &str) -> InputError {
+        let (source, found) = (self.source.to_owned(), excerpt(&line.words.join(" ")));
+        InputError::Malformed { source, line: line.index + 1, found, allowed: allowed.to_owned() }
     }
 
     /// That something is missing: at the end of the text, or where another line stands.
-    fn truncated_or_malformed(&self, next: Option<&Line<'_>>, missing: String) -> InputError {
+    pub(super) fn missing(&self, next: Option<&TextLine<'_>>, missing: String) -> InputError {
         match next {
             Some(line) => self.malformed(line, &missing),
             None => InputError::Truncated { source: self.source.to_owned(), missing },
@@ -164,17 +193,15 @@ impl Reader<'_> {
     }
 }
 
-/// The angular momenta of the columns of a type.
-fn momenta_of(name: &str) -> Option<&'static [usize]> {
-    const { assert!(MOMENTUM_MAX == 2) };
-    TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, momenta)| *momenta)
-}
-
-/// A finite number, also with Fortran's exponent `D`.
-fn number(word: &str) -> Option<f64> {
-    let is_digit = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    let number = word.replace(['D', 'd'], "e").parse::<f64>().ok();
-    number.filter(|number| is_digit && number.is_finite())
+/// The angular momenta of the columns of a type; none if one of them is beyond d.
+fn momenta_of(name: &str) -> Option<Vec<usize>> {
+    const { assert!(MOMENTUM_MAX + 1 == LETTERS.len()) };
+    if name.eq_ignore_ascii_case("L") {
+        return Some(vec![0, 1]);
+    }
+    let momenta: Option<Vec<usize>> =
+        name.chars().map(|letter| LETTERS.find(letter.to_ascii_uppercase())).collect();
+    momenta.filter(|momenta| !momenta.is_empty() && momenta.is_sorted_by(|one, next| one < next))
 }
 
 #[cfg(test)]
@@ -185,9 +212,17 @@ mod tests {
     const GAUSSIAN: &str = "! STO-3G\n****\nH     0\nS   3   1.00\n  3.42525091 0.15432897\n  0.62391373 0.53532814\n  \
         0.16885540D+00 4.4463454D-01\n****\nC 0\nSP 1 1.00\n 2.9 0.5 0.25\n****\n";
 
+    /// The set of hydrogen and carbon in a text.
+    fn of_h_and_c(text: &str) -> Result<BasisSet, InputError> {
+        basis_set("f", text, &["H", "C"].map(|symbol| Element::parse(symbol).unwrap()))
+    }
+
     fn contractions(text: &str, element: &str) -> Vec<Contraction> {
-        let element = Element::parse(element).unwrap();
-        basis_set("f", text).unwrap().contractions(element).unwrap()
+        of_h_and_c(text).unwrap().contractions(Element::parse(element).unwrap()).unwrap()
+    }
+
+    fn message(text: &str) -> String {
+        of_h_and_c(text).unwrap_err().to_string()
     }
 
     #[test]
@@ -209,7 +244,6 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_named_with_its_line_and_what_was_expected() {
-        let message = |text: &str| basis_set("f", text).unwrap_err().to_string();
         assert_eq!(message("# nothing\n"), "f: the text ends early, the first element is missing");
         assert!(message("H S\n1.0 1.0\nQ S\n").starts_with("f: line 3: found `Q S`, expected an element"));
         assert!(message("C F\n1.0 1.0\n").contains("line 1: found `C F`, expected a type of functions"));
@@ -224,18 +258,88 @@ mod tests {
         assert!(message("****\nH 0\nS x\n").contains("line 3: found `S x`, expected a number of primitives"));
     }
 
+    #[test]
+    fn a_scale_factor_counts_squared_and_what_is_none_is_refused() {
+        let set = |head: &str| format!("****\nH 0\n{head}\n 2.0 1.0\n****\n");
+        for (head, exponent) in [("S 1 1.5", 4.5), ("S 1", 2.0), ("S 1 1.50D+00 0.000000000000", 4.5)] {
+            assert_eq!(contractions(&set(head), "H")[0].primitives, [(exponent, 1.0)], "{head}");
+        }
+        for head in ["S 1 0.0", "S 1 -1.0", "S 1 x", "S 1 1.0 1.2", "S 1 1.0 0.0 0.0"] {
+            let expected =
+                format!("line 3: found `{head}`, expected a type, a number of primitives and a scale");
+            assert!(message(&set(head)).contains(&expected), "{}", message(&set(head)));
+        }
+    }
+
+    #[test]
+    fn a_list_of_elements_and_a_file_without_the_first_separator_lose_nothing() {
+        let listed = "C -H O 0\nS 1 1.00\n 2.0 1.0\n****\nH 0\nP 1 1.00\n 0.5 1.0\n****\n";
+        assert_eq!(contractions(listed, "C").len(), 1);
+        assert_eq!(contractions(listed, "H").iter().map(|one| one.momentum).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(contractions("H 0\nS 1 1.0\n 2.0 1.0\n", "H").len(), 1);
+        for head in ["H Q 0", "1 0", "H 1", "0"] {
+            let text = format!("****\n{head}\nS 1 1.0\n 2.0 1.0\n****\n");
+            assert!(message(&text).contains(&format!("line 2: found `{head}`, expected symbols")), "{head}");
+        }
+        assert!(message("title\n****\nH 0\nS 1 1.0\n2.0 1.0\n****\n").contains("line 1: found `title`"));
+    }
+
+    #[test]
+    fn the_word_for_cartesian_functions_counts_where_there_are_d_functions() {
+        let kind =
+            |text: &str| of_h_and_c(text).map(|set| set.is_cartesian).map_err(|error| error.to_string());
+        let d = "C D\n0.8 1.0\nEND\n";
+        assert_eq!(kind(&format!("BASIS \"ao basis\" CARTESIAN PRINT\n{d}")), Ok(true));
+        assert_eq!(kind(&format!("basis spherical\n{d}")), Ok(false));
+        assert_eq!(kind(d), Ok(false));
+        assert_eq!(kind("cartesian\n****\nC 0\nD 1 1.0\n0.8 1.0\n****\n"), Ok(true));
+        assert_eq!(kind("basis \"C\" cartesian\nC S\n0.8 1.0\nend\n"), Ok(false));
+        let two = format!("basis \"C\" cartesian\n{d}basis \"H\" spherical\nH D\n1.0 1.0\nend\n");
+        assert!(kind(&two).unwrap_err().contains("line 6: found `H D`, expected one kind of d functions"));
+        for head in ["BASIS \"ao basis\" REL", "BASIS \"ao basis\" x", "BASIS CARTESIAN SPHERICAL"] {
+            assert!(kind(&format!("{head}\n{d}")).unwrap_err().contains("line 1: found `BASIS"), "{head}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_wanted_is_judged() {
+        let potential = "\nRB 0\nRB-ECP 1 28\np potential\n 1\n2 1.0 0.0\ns-p potential\n 1\n2 1.0 2.0\n";
+        let gaussian = format!("H 0\nS 1 1.0\n1.0 1.0\n****\nRb 0\nF 1 1.0\n1.0 1.0\n****\n{potential}");
+        assert_eq!(contractions(&gaussian, "H").len(), 1);
+        let own = gaussian.replace("RB", "C");
+        assert!(
+            message(&own).contains("line 11: found `C-ECP 1 28`, expected no core potential"),
+            "{}",
+            message(&own)
+        );
+        let nwchem = "BASIS\nH S\n1.0 1.0\nRb G\n1.0 1.0\nRb library x\nEND\nECP\nRb nelec 28\nRb ul\n2 1.0 0.0\nEND\n";
+        assert_eq!(contractions(nwchem, "H").len(), 1);
+        assert!(
+            message(&nwchem.replace("Rb ul", "H ul")).contains("line 10: found `H ul`, expected no core")
+        );
+        assert!(message(&nwchem.replace("Rb G", "C G")).contains("line 4: found `C G`, expected a type"));
+        assert!(
+            message(&nwchem.replace("Rb lib", "C lib"))
+                .contains("line 6: found `C library x`, expected an el")
+        );
+        let again = "basis \"ao basis\"\nH S\n1.0 1.0\nend\nbasis \"cd basis\"\nH S\n2.0 1.0\nend\n";
+        assert!(
+            message(again).contains("line 6: found `H S`, expected the functions of an element in one block")
+        );
+    }
+
     proptest! {
         #[test]
         fn any_text_gives_a_set_or_an_error(text in "[ -~\n\t]{0,300}") {
-            let _ = basis_set("f", &text);
-            let _ = basis_set("f", &format!("****\n{text}"));
+            let _ = of_h_and_c(&text);
+            let _ = of_h_and_c(&format!("****\n{text}"));
         }
 
         #[test]
         fn a_damaged_set_gives_a_set_or_an_error(at in 0..GAUSSIAN.len(), byte in any::<u8>()) {
             let mut bytes = GAUSSIAN.as_bytes().to_vec();
             bytes[at] = byte;
-            let _ = basis_set("f", &String::from_utf8_lossy(&bytes));
+            let _ = of_h_and_c(&String::from_utf8_lossy(&bytes));
         }
     }
 }

@@ -16,7 +16,7 @@ fn sphere(exponent: f64, center: [f64; 3], first: usize) -> Shell {
 
 fn functions_of(name: &str, set: &str, is_cartesian: bool) -> (Molecule, Vec<Shell>) {
     let molecule = molecule::open(name, 0).unwrap();
-    let shells = shells(&molecule, &basis::open(set).unwrap(), is_cartesian).unwrap();
+    let shells = shells(&molecule, &basis::open(set, &molecule.elements()).unwrap(), is_cartesian).unwrap();
     (molecule, shells)
 }
 

@@ -4,11 +4,13 @@
 //! come in two forms, `.xyz` in ångström and `.inp` in bohr (see `read`). Knows no basis functions. Invariant: no two
 //! atoms are nearer to each other than [`DISTANCE_MIN`], and the electrons are at least two and an even number.
 
+mod header;
 mod read;
 
 use super::element::Element;
 use super::input_error::{InputError, read_text};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Bohr in an ångström's stead: CODATA 2018, a0 = 0.529177210903 Å.
@@ -62,13 +64,28 @@ fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
 /// The molecule of a built-in name, in any case, or of a file that ends in `.xyz` or `.inp`, with a charge.
 ///
 /// # Errors
-/// [`InputError`]: there is no such molecule, or it has no closed shells.
+/// As [`open_frame`].
 pub fn open(name: &str, charge: i32) -> Result<Molecule, InputError> {
+    open_frame(name, charge, None)
+}
+
+/// As [`open`]; of an `.xyz` file with several molecules that of a number, from 1.
+///
+/// # Errors
+/// [`InputError`]: there is no such molecule, or it has no closed shells.
+pub fn open_frame(name: &str, charge: i32, frame: Option<usize>) -> Result<Molecule, InputError> {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_xyz = built_in(name).is_none() && ending.eq_ignore_ascii_case("xyz");
+    if let Some(frame) = frame.filter(|_| !is_xyz) {
+        let allowed = format!("no --frame with --molecule {name}: only .xyz files hold several molecules");
+        return Err(InputError::UnknownName { found: format!("--frame is {frame}"), allowed });
+    }
     let (name, atoms) = match built_in(name) {
-        Some((known, text)) => ((*known).to_owned(), read::inp(known, text)?),
-        None if ending.eq_ignore_ascii_case("xyz") => (name.to_owned(), read::xyz(name, &read_text(name)?)?),
-        None if ending.eq_ignore_ascii_case("inp") => (name.to_owned(), read::inp(name, &read_text(name)?)?),
+        Some((known, text)) => ((*known).to_owned(), read::inp(known, text, charge)?),
+        None if is_xyz => (name.to_owned(), read::xyz(name, &read_text(name)?, charge, frame)?),
+        None if ending.eq_ignore_ascii_case("inp") => {
+            (name.to_owned(), read::inp(name, &read_text(name)?, charge)?)
+        }
         None => {
             let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).collect();
             let allowed = format!("{}, or a file that ends in .xyz or .inp", known.join(", "));
@@ -99,6 +116,12 @@ impl Molecule {
             return Err(InputError::Electrons { molecule: self.name, charge: self.charge, electrons });
         }
         Ok(self)
+    }
+
+    /// The elements of its atoms, each once.
+    pub fn elements(&self) -> Vec<Element> {
+        let elements: BTreeSet<Element> = self.atoms.iter().map(|atom| atom.element).collect();
+        elements.into_iter().collect()
     }
 
     /// How many electrons it has.

@@ -1,9 +1,9 @@
-//! The first density: that of the atoms side by side.
+//! The first density: that of the atoms side by side, or that of electrons which feel the nuclei only.
 //!
-//! Each element of the molecule is computed alone, in the same functions, with the electrons of its ground state
-//! spread evenly over the orbitals of a shell, so that the atom is a sphere (J. H. Van Lenthe et al., J. Comput.
-//! Chem. 27, 926 (2006)). The molecule's density is the sum; its charge is left to the iterations. Invariant: the
-//! density of an atom is made of orbitals, no number of which belongs to a direction.
+//! For the first, each element of the molecule is computed alone, in the same functions, with the electrons of its
+//! ground state spread evenly over the orbitals of a shell, so that the atom is a sphere (J. H. Van Lenthe et al., J.
+//! Comput. Chem. 27, 926 (2006)). The molecule's density is the sum; its charge is left to the iterations. Invariant:
+//! the density of an atom is made of orbitals, no number of which belongs to a direction.
 
 use super::super::basis::shell::Shell;
 use super::super::fock::{self, FockBuilder, Functions, WorkUnit, units};
@@ -12,6 +12,18 @@ use super::super::matrix::Matrix;
 use super::super::molecule::{Atom, Molecule};
 use super::diis::Diis;
 use super::{commutator, orthonormal};
+use serde::Serialize;
+
+/// Where the iterations begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guess {
+    /// The densities of the atoms, side by side.
+    #[default]
+    Atoms,
+    /// The orbitals of electrons that feel the nuclei only, and not each other.
+    Core,
+}
 
 /// Iterations of an atom, after which its density is good enough for a guess in any case.
 const ITERATIONS_MAX: usize = 40;

@@ -5,9 +5,14 @@
 //! that a change of the density makes, which gets smaller (J. Almlöf, K. Faegri, K. Korsell, J. Comput. Chem. 3, 385
 //! (1982)). Invariant: the energy, the density and the Fock matrix of an iteration belong together.
 
+mod descent;
 mod diis;
 mod guess;
 mod properties;
+mod stability;
+
+pub use guess::Guess;
+pub use stability::{Stability, StabilitySearch};
 
 pub use properties::{Properties, properties};
 
@@ -16,11 +21,27 @@ use super::input_error::InputError;
 use super::integrals::one_electron::{self, Moments};
 use super::matrix::Matrix;
 use super::molecule::Molecule;
+use descent::{CanonicalOrbitals, Descent};
 use diis::Diis;
 use serde::Serialize;
 
 /// Least eigenvalue of the overlap matrix that is accepted; below it orbitals lose digits that energies need.
 pub const OVERLAP_EIGENVALUE_MIN: f64 = 1e-7;
+
+/// How many times that of the guess the gradient of the second iteration may be, and what it may be in hartree anyway.
+const GRADIENT_AFTER_GUESS: (f64, f64) = (1.5, 1e-3);
+
+/// From which iteration on it is judged whether the extrapolation wanders; ordinary molecules have converged by then.
+const WANDERING_FROM: u32 = 20;
+
+/// The gradient above which an extrapolation that goes on for so long wanders, in hartree.
+const WANDERING_GRADIENT: f64 = 1e-2;
+
+/// The gradient below which a descent gives way to extrapolation, which is faster near a solution, in hartree.
+const NEAR_GRADIENT: f64 = 1e-2;
+
+/// Hartree that an extrapolation near a solution may climb before the descent goes on.
+const CLIMB_MAX: f64 = 1e-9;
 
 /// One iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -44,16 +65,35 @@ pub struct Scf {
     basis: Matrix,
     pairs_of_electrons: usize,
     density: Matrix,
+    /// The orbitals of the density among orthonormal functions, the occupied ones first; the guess has none.
+    orbitals: Option<Matrix>,
+    /// The lowest energy so far, with its orbitals among orthonormal functions, and its Fock matrix.
+    lowest: Option<(f64, Matrix, Matrix)>,
     /// The density whose two-electron part is known, and that part.
     built: Matrix,
     repulsion: Matrix,
     fock: Matrix,
     diis: Diis,
+    /// What takes the place of the extrapolation where that wanders, and where a solution is left for a lower one.
+    descent: Option<Descent>,
+    nearness: Nearness,
     iterations: Vec<Iteration>,
 }
 
+/// What a descent has done near a solution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Nearness {
+    /// It has not come near one.
+    #[default]
+    Far,
+    /// Extrapolation has taken over from it.
+    Extrapolated,
+    /// The extrapolation climbed, so the descent goes on to the end.
+    Climbed,
+}
+
 impl Scf {
-    /// Begins with the density of the atoms; `builder` has the pairs of `functions`.
+    /// Begins with a density of `guess`; `builder` has the pairs of `functions`.
     ///
     /// # Errors
     /// The functions depend on each other, or are too few.
@@ -61,7 +101,7 @@ impl Scf {
         molecule: &Molecule,
         functions: &Functions,
         builder: &FockBuilder,
-        basis_name: &str,
+        (basis_name, guess): (&str, Guess),
     ) -> Result<Scf, InputError> {
         let moments = one_electron::moments(&functions.shells, functions.is_cartesian);
         let size = moments.overlap.size();
@@ -74,19 +114,28 @@ impl Scf {
         let orthonormal = orthonormal(&moments.overlap).map_err(dependent)?;
         let attraction = one_electron::attraction(size, builder.pairs(), &molecule.atoms);
         let core = moments.kinetic.plus(1.0, &attraction);
-        Ok(Scf {
+        let mut scf = Scf {
             nuclear_repulsion: molecule.nuclear_repulsion(),
             moments,
             fock: core.clone(),
             core,
             basis: orthonormal,
             pairs_of_electrons: pairs,
-            density: guess::density(molecule, functions),
+            density: Matrix::zero(size),
+            orbitals: None,
+            lowest: None,
             built: Matrix::zero(size),
             repulsion: Matrix::zero(size),
             diis: Diis::default(),
+            descent: None,
+            nearness: Nearness::default(),
             iterations: Vec::new(),
-        })
+        };
+        match guess {
+            Guess::Atoms => scf.density = guess::density(molecule, functions),
+            Guess::Core => scf.occupy(scf.vectors(&scf.core).1),
+        }
+        Ok(scf)
     }
 
     /// By how much the density differs from that whose two-electron part is known.
@@ -108,11 +157,82 @@ impl Scf {
             Iteration { iteration: number, energy, change: energy - before, gradient: error.largest() };
         self.iterations.push(last);
         if !last.is_converged(convergence) {
-            let next = self.diis.next(self.fock.clone(), error);
-            let orbitals = self.orbitals(&next).1;
-            self.density = density_of(&orbitals, self.pairs_of_electrons);
+            self.begin_next(&last, error);
         }
         last
+    }
+
+    /// Chooses the density of the next iteration: by extrapolation, or by descent once that wanders.
+    fn begin_next(&mut self, last: &Iteration, error: Matrix) {
+        if self.descends(last) {
+            let trial = self.descent.as_ref().map(Descent::trial);
+            return trial.into_iter().for_each(|trial| self.occupy(trial));
+        }
+        let (factor, least) = GRADIENT_AFTER_GUESS;
+        if last.iteration == 2 && last.gradient > (factor * self.iterations[0].gradient).max(least) {
+            // The commutator of the guess was small, but its density is no solution's: it would hold all others back.
+            self.diis = Diis::default();
+        }
+        let next = self.diis.next(self.fock.clone(), error);
+        self.occupy(self.vectors(&next).1);
+    }
+
+    /// Whether a descent chooses the next density; it has then taken the last one.
+    fn descends(&mut self, last: &Iteration) -> bool {
+        let Some(orbitals) = &self.orbitals else { return false };
+        if self.descent.is_none() && self.lowest.as_ref().is_none_or(|(energy, ..)| *energy > last.energy) {
+            self.lowest = Some((last.energy, orbitals.clone(), self.fock.clone()));
+        }
+        let among_orthonormal = |fock| self.basis.transposed().times(fock).times(&self.basis);
+        let Some(descent) = &mut self.descent else {
+            let wanders = last.iteration >= WANDERING_FROM && last.gradient > WANDERING_GRADIENT;
+            if let Some((energy, orbitals, fock)) = self.lowest.as_ref().filter(|_| wanders) {
+                let fock = among_orthonormal(fock);
+                self.descent = Some(Descent::from(orbitals, &fock, *energy, self.pairs_of_electrons));
+            }
+            return wanders;
+        };
+        if self.nearness == Nearness::Extrapolated {
+            if last.energy <= descent.energy() + CLIMB_MAX {
+                return false;
+            }
+            self.nearness = Nearness::Climbed;
+            return true;
+        }
+        let is_kept = descent.advance(&among_orthonormal(&self.fock), last.energy);
+        if is_kept && self.nearness == Nearness::Far && last.gradient < NEAR_GRADIENT {
+            self.nearness = Nearness::Extrapolated;
+            self.diis = Diis::default();
+        }
+        self.nearness != Nearness::Extrapolated
+    }
+
+    /// Begins the search for what makes the converged energy unstable, with at most `builds_max` two-electron parts.
+    /// None if all orbitals are occupied, or the iterations have not begun.
+    pub fn stability(&self, builds_max: usize) -> Option<StabilitySearch> {
+        let fock = self.among_orthonormal(&self.fock);
+        let orbitals = CanonicalOrbitals::of(self.orbitals.as_ref()?, &fock, self.pairs_of_electrons);
+        StabilitySearch::new(orbitals, self.pairs_of_electrons, self.basis.clone(), builds_max)
+    }
+
+    /// Leaves the converged solution for a lower one, in the direction that a search has found.
+    pub fn follow(&mut self, search: StabilitySearch) {
+        let energy = self.iterations.last().map_or(f64::NAN, |last| last.energy);
+        let (direction, orbitals) = search.into_lowest();
+        let descent = Descent::along(&direction, orbitals, energy, self.pairs_of_electrons);
+        self.occupy(descent.trial());
+        (self.descent, self.nearness) = (Some(descent), Nearness::Far);
+    }
+
+    /// Takes orbitals among orthonormal functions, the occupied ones first.
+    fn occupy(&mut self, orbitals: Matrix) {
+        self.density = density_of(&self.basis.times(&orbitals), self.pairs_of_electrons);
+        self.orbitals = Some(orbitals);
+    }
+
+    /// A matrix among orthonormal functions.
+    fn among_orthonormal(&self, matrix: &Matrix) -> Matrix {
+        self.basis.transposed().times(matrix).times(&self.basis)
     }
 
     /// The iterations that are complete.
@@ -120,10 +240,9 @@ impl Scf {
         &self.iterations
     }
 
-    /// Energies and coefficients of the orbitals of a Fock matrix.
-    fn orbitals(&self, fock: &Matrix) -> (Vec<f64>, Matrix) {
-        let (energies, vectors) = self.basis.transposed().times(fock).times(&self.basis).eigen();
-        (energies, self.basis.times(&vectors))
+    /// Energies of the orbitals of a Fock matrix, and the orbitals among orthonormal functions.
+    fn vectors(&self, fock: &Matrix) -> (Vec<f64>, Matrix) {
+        self.among_orthonormal(fock).eigen()
     }
 }
 

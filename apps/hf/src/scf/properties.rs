@@ -33,7 +33,7 @@ impl Properties {
 
 /// What the last iteration says of the molecule.
 pub fn properties(scf: &Scf, molecule: &Molecule) -> Properties {
-    let orbital_energies = scf.orbitals(&scf.fock).0;
+    let orbital_energies = scf.vectors(&scf.fock).0;
     let occupied = scf.pairs_of_electrons;
     let gap = orbital_energies.get(occupied).map(|lowest| lowest - orbital_energies[occupied - 1]);
     let nuclear = |axis: usize| -> f64 {

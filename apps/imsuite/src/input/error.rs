@@ -4,6 +4,7 @@
 //! stops. Invariant: each message names the source, the line if there is one, what stands there and what is allowed.
 
 use super::super::kernel::KernelName;
+use isles_app::input::ReadFault;
 use std::fmt;
 
 /// Where an input comes from.
@@ -39,7 +40,7 @@ pub struct InputFault {
 #[derive(Debug)]
 pub enum Expected {
     /// A file that can be read.
-    Readable(std::io::Error),
+    Readable(ReadFault),
     /// A line of another form.
     Line {
         /// What stands there, shortened; `None` at the end of the file.

@@ -14,8 +14,11 @@ use super::kernel::KernelName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Most nodes: the reachable closure of one call is then the 8 MiB of a matrix.
-pub const NODES_MAX: usize = 1024;
+/// Most nodes.
+pub const NODES_MAX: usize = 8192;
+
+/// Most nodes where calls take along all that is reachable: that is then the 8 MiB of a matrix.
+pub const REACHABLE_NODES_MAX: usize = 1024;
 
 /// What the suite's matrices of weights hold from a node to itself: more than any edge weighs.
 pub const NO_EDGE: u64 = 2_147_483_647;

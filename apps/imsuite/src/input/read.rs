@@ -9,6 +9,9 @@ use super::super::kernel::KernelName;
 use super::{Expected, Input, InputFault, InputSource, NO_EDGE, NODES_MAX};
 use std::path::Path;
 
+/// Most bytes of a file: the matrix of weights of 1,024 nodes, each number with its line feed, has 11 MiB.
+const BYTES_MAX: u64 = 16 << 20;
+
 /// Reads the input of `kernel` from a file; `seed` is that of the random numbers that the kernel draws.
 ///
 /// # Errors
@@ -17,8 +20,8 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
     let source = InputSource::File(path.display().to_string());
     let unreadable =
         |cause| InputFault { source: source.clone(), line: None, expected: Expected::Readable(cause) };
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    input(kernel, &text, seed, &source)
+    let bytes = isles_app::input::bytes(path, BYTES_MAX).map_err(unreadable)?;
+    input(kernel, &isles_app::input::text(&bytes), seed, &source)
 }
 
 /// Reads the input of `kernel` from `text`.
@@ -27,7 +30,7 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
 /// As [`file()`].
 pub fn input(kernel: KernelName, text: &str, seed: u64, source: &InputSource) -> Result<Input, InputFault> {
     let mut lines = Lines { source, rest: text.lines(), line: 0 };
-    let size = lines.number("the number of nodes, 1 to 1024", 1, NODES_MAX as u64)? as usize;
+    let size = lines.number("the number of nodes, 1 to 8192", 1, NODES_MAX as u64)? as usize;
     let last = size as u64 - 1;
     let mut input = Input { kernel, seed, ..Input::default() };
     if matches!(kernel, KernelName::BF | KernelName::DST | KernelName::VC) {

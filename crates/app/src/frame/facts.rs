@@ -18,6 +18,9 @@ pub struct RunFacts {
     pub seconds: f64,
     messages: u64,
     bytes_moved: u64,
+    /// The most memory that the process of the first place has had resident, in bytes, as Linux counts it; with the
+    /// machine threads that of all places.
+    memory_peak: Option<u64>,
 }
 
 impl RunFacts {
@@ -31,6 +34,7 @@ impl RunFacts {
             seconds: 0.0,
             messages: 0,
             bytes_moved: 0,
+            memory_peak: None,
         }
     }
 
@@ -42,12 +46,20 @@ impl RunFacts {
     /// Adds what the run came to.
     pub fn complete(&mut self, seconds: f64, report: &RunReport) {
         (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
+        self.memory_peak = memory_peak();
     }
 
     /// What moved between places, for people.
     pub fn moved(&self) -> String {
         format!("{} bytes in {} messages", self.bytes_moved, self.messages)
     }
+}
+
+/// The most bytes that this process has had resident, if the system says so.
+fn memory_peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// What a result was checked against, and whether it is confirmed.

@@ -12,6 +12,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("bluegene-p", include_str!("../../../../chips/bluegene-p.toml")),
     ("c6678", include_str!("../../../../chips/c6678.toml")),
     ("mesh", include_str!("../../../../chips/mesh.toml")),
+    ("opteron-cluster", include_str!("../../../../chips/opteron-cluster.toml")),
 ];
 
 /// Why there is no such chip.

@@ -9,8 +9,8 @@ use super::repro::ReproResults;
 use super::run::{ChipSummary, RunResults};
 use super::sweep::SweepRow;
 use super::table::CsvTable;
-use isles_app::Failure;
 use isles_app::runs::refusal;
+use isles_app::{Failure, input};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
@@ -70,6 +70,9 @@ pub fn holding<'a, T>(
     files.iter().filter_map(|file| Some((file, of(&file.content)?))).collect()
 }
 
+/// Most bytes of a file; no picture has so many points.
+const BYTES_MAX: u64 = 256 << 20;
+
 /// What a file may hold.
 const ALLOWED: &str = "the JSON of isles run, repro, bench or --summary, the CSV of isles sweep or repro, or a CSV \
                        with a line of names and lines of numbers";
@@ -84,11 +87,8 @@ impl InputFile {
             refusal("a file of results", path, &format!("a file that can be read ({cause})"))
         };
         let bytes = match path {
-            "-" => {
-                let mut bytes = Vec::new();
-                std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes).map(|_| bytes)
-            }
-            path => std::fs::read(path),
+            "-" => input::bytes_of(std::io::stdin().lock(), BYTES_MAX),
+            path => input::bytes(path, BYTES_MAX),
         };
         let bytes = bytes.map_err(|cause| unreadable(&cause))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text in UTF-8"))?;

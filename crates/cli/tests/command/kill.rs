@@ -47,7 +47,7 @@ impl Run {
         let places = 4 + random.below(5);
         let balance = ["static", "dynamic", "glb"][random.below(3) as usize];
         let line = format!(
-            "run bc --graph rmat-15 --machine processes --balance {balance} --places {places} --json -"
+            "run bc --graph rmat-high --machine processes --balance {balance} --places {places} --json -"
         );
         let running = Running::start(scene.isles(&words(&line)));
         let mut others = Vec::new();

@@ -195,7 +195,7 @@ fn observed(scratch: &Scratch, run: &[&str]) -> (Child, PagesReader) {
 #[test]
 fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
     let scratch = Scratch::new("fresh");
-    let run = ["run", "bc", "--rmat", "medium", "--machine", "chip:scc", "--places", "8", "--record", "run"];
+    let run = ["run", "bc", "--rmat", "large", "--machine", "chip:scc", "--places", "8", "--record", "run"];
     let (mut child, mut reader) = observed(&scratch, &run);
     // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as
     // often as eight places compute a source each, which in a debug build is some ten times a second.

@@ -195,8 +195,9 @@ fn a_launched_program_of_isles_runs_over_the_places() {
 #[test]
 fn progress_is_told_in_plain_lines_where_there_is_no_terminal() {
     let scene = Scene::new("progress");
-    let running =
-        Running::start(scene.isles(&words("run bc --graph rmat-15 --places 2 --machine processes --json -")));
+    let running = Running::start(
+        scene.isles(&words("run bc --graph rmat-high --places 2 --machine processes --json -")),
+    );
     let line = running.until_line("progress", |line| line.contains(" sources, "));
     assert!(line.contains(" of 32768 sources, ") && line.contains(" left, "), "{line:?}");
     assert!(line.ends_with(" sources/s\n"), "{line:?}");

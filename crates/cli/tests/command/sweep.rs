@@ -235,7 +235,8 @@ fn bad_arguments_are_refused_before_anything_runs() {
             "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape is of one",
         ),
         ("--app life", "--app is \"life\"; allowed: bc, "),
-        ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, steep"),
+        ("--app bc --rmat steep", "--rmat is \"steep\"; allowed: medium, as it is called now"),
+        ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, low, high"),
         ("--app bc --graph nosuch", "nosuch"),
     ] {
         let line = scene.run(&words(&format!("sweep {arguments}"))).refusal().to_owned();
@@ -255,6 +256,6 @@ fn small_medium_and_large_are_the_published_workloads() {
         let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         result["betweenness"].clone()
     };
-    assert_eq!(run("--rmat small"), run("--graph rmat-11"));
+    assert_eq!(run("--rmat small"), run("--graph rmat-small"));
     assert_eq!(run("--rmat 5,.2,.15,.25,.4"), run("--graph rmat:5,.2,.15,.25,.4"));
 }

@@ -105,7 +105,7 @@ fn a_variable_does_what_the_flag_does() {
 fn a_place_that_is_killed_is_missing_and_the_file_is_whole() {
     let scene = Scene::new("trace");
     let line =
-        "run bc --graph rmat-15 --machine processes --places 4 --json /dev/null --trace k.perfetto-trace";
+        "run bc --graph rmat-high --machine processes --places 4 --json /dev/null --trace k.perfetto-trace";
     let running = crate::scene::Running::start(scene.isles(&words(line)));
     let mut others = Vec::new();
     until("the places have started", || {
@@ -133,9 +133,12 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
     for (name, bytes) in [("none", &b"{}"[..]), ("empty", b""), ("cut", &whole[..whole.len() / 2])] {
         std::fs::write(scene.path(name), bytes).unwrap();
     }
+    std::fs::File::create(scene.path("sparse")).and_then(|file| file.set_len(8 << 30)).unwrap();
     for (name, cause) in [
         ("none", "it is none: it holds something else than packets of Perfetto"),
         ("empty", "it is none: it does not say of which run of Isles it is"),
+        ("sparse", "it is none: "),
+        ("/dev/zero", "it is none: "),
         ("cut", "it is cut off after "),
         ("absent", "No such file or directory"),
     ] {

@@ -139,7 +139,7 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
     with_server();
     for machine in ["processes", "chip:scc"] {
         let scratch = Scratch::new("progress");
-        let arguments = ["run", "bc", "--rmat", "large", "--places", "2", "--machine", machine, "--ui"];
+        let arguments = ["run", "bc", "--rmat", "high", "--places", "2", "--machine", machine, "--ui"];
         let mut child = scratch.isles(&arguments).spawn().unwrap();
         let known = address(&mut child);
         let done = snapshots(&known).find_map(|snapshot| {

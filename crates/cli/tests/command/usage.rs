@@ -45,10 +45,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     let list = scene.run(&words("run --help"));
     assert!(list.stdout.contains("bc       Betweenness centrality"), "{list:?}");
     let graphs = scene.run(&words("data list"));
-    assert!(
-        graphs.stdout.contains("rmat-14-steep") && graphs.stdout.contains("`rmat:n,a,b,c,d"),
-        "{graphs:?}"
-    );
+    assert!(graphs.stdout.contains("rmat-medium") && graphs.stdout.contains("`rmat:n,a,b,c,d"), "{graphs:?}");
 }
 
 /// The names of the commands that a help lists.
@@ -268,8 +265,8 @@ fn placements_that_cannot_be_are_named_with_what_can() {
 
 #[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
-    let refusal =
-        r#"error: --protocol is "mpi"; allowed: doorbell, rcce-x10, sections, sockets, rcce, ring, packets"#;
+    let refusal = "error: --protocol is \"mpi\"; allowed: doorbell, rcce-x10, sections, sections-by-places, sockets, \
+                   mpi-sock, rcce, ring, packets";
     assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);
     assert_eq!(refuse(&words("launch --protocol mpi -- true")), refusal);
     let scene = Scene::new("protocol");
@@ -478,7 +475,7 @@ fn values_of_every_flag_are_refused_in_the_same_words() {
 
 #[test]
 fn an_unknown_graph_is_named_with_those_that_are_known() {
-    let known = ["karate", "power", "email-Enron", "rmat-15"];
+    let known = ["karate", "power", "email-Enron", "rmat-high"];
     assert_says(
         &refuse(&["run", "bc", "--graph", "whales"]),
         &[&["`whales`", "no such file"], &known[..]].concat(),
@@ -597,7 +594,7 @@ const FAULTS: &[Fault] = &[
         name: "binary",
         bytes: b"\x00\x01\x02\x03",
         weights: "ignore",
-        says: &["unknown format; known are edge list, Matrix Market"],
+        says: &["unknown format; known are edge list, CSV, Matrix Market"],
     },
     Fault {
         name: "cut.gt",
@@ -904,8 +901,8 @@ fn a_protocol_that_the_chip_does_not_carry_is_refused_before_anything_is_said() 
     );
     assert_eq!(
         on("chip:scc", &["--protocol", "packets"]),
-        "error: --protocol is \"packets\"; allowed: doorbell, rcce-x10, sections, sockets, rcce, ring on chip:scc with 48 \
-         places (the hardware carries no packets)"
+        "error: --protocol is \"packets\"; allowed: doorbell, rcce-x10, sections, sections-by-places, sockets, \
+         mpi-sock, rcce, ring on chip:scc with 48 places (the hardware carries no packets)"
     );
 }
 

@@ -423,7 +423,7 @@ pub const SETTINGS: &[SettingRow] = &[
         variable: "ISLES_CHIP_PROTOCOL",
         flag: flag_of_chip("--protocol", "NAME"),
         about: "[How messages cross](chip/protocols/README.md) a modelled chip: `doorbell`, `rcce-x10`, `sections`, \
-                `sockets`, `rcce`, `ring` or `packets`",
+                `sections-by-places`, `sockets`, `mpi-sock`, `rcce`, `ring` or `packets`",
         default: SettingDefault::Words(
             "what the chip carries: `doorbell`, or `packets` without message buffers",
         ),

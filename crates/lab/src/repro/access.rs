@@ -63,13 +63,15 @@ pub fn core_cycles(time: Option<Picoseconds>, preset: &Preset) -> f64 {
 
 fn lines(chip: &Chip) -> Vec<Row> {
     let times = preset(chip, STANDARD).times();
-    let family = Family { deck: "V1", unit: "ns", band: Band::Within(5.0), basis: Basis::Calibrated };
+    let band = Band::Within(5.0);
+    let family = Family { deck: "V1", unit: "ns", band, basis: Basis::Calibrated, source: "002:223" };
     let read = (0..=8).map(|hops| {
         let ours = nanoseconds(times.read(Mode::BufferLine, hops));
         family.row(Title::from("read").over(Quantity::hops(hops)), 105.0 + 5.0 * f64::from(hops), ours)
     });
     let write = (0..=8).map(|hops| {
         let ours = nanoseconds(times.write(Mode::BufferLine, hops));
+        let family = family.at("002:231");
         family.row(Title::from("write").over(Quantity::hops(hops)), 145.0 + 5.0 * f64::from(hops), ours)
     });
     read.chain(write).collect()
@@ -77,15 +79,16 @@ fn lines(chip: &Chip) -> Vec<Row> {
 
 fn bandwidth(chip: &Chip) -> Vec<Row> {
     let times = preset(chip, STANDARD).times();
-    let family = Family { deck: "V2", unit: "MB/s", band: Band::Within(5.0), basis: Basis::Calibrated };
+    let band = Band::Within(5.0);
+    let family = Family { deck: "V2", unit: "MB/s", band, basis: Basis::Calibrated, source: "" };
     let rate = |time| 32.0 / nanoseconds(time) * 1e3;
-    let read = [(0, 305.0), (8, 220.0)].map(|(hops, published)| {
+    let read = [(0, 305.0, "002:235"), (8, 220.0, "002:236")].map(|(hops, published, source)| {
         let title = Title::from("read").over(Quantity::hops(hops));
-        family.row(title, published, rate(times.read(Mode::BufferLine, hops)))
+        family.at(source).row(title, published, rate(times.read(Mode::BufferLine, hops)))
     });
-    let write = [(0, 220.0), (8, 173.0)].map(|(hops, published)| {
+    let write = [(0, 220.0, "002:237"), (8, 173.0, "002:238")].map(|(hops, published, source)| {
         let title = Title::from("write").over(Quantity::hops(hops));
-        family.row(title, published, rate(times.write(Mode::BufferLine, hops)))
+        family.at(source).row(title, published, rate(times.write(Mode::BufferLine, hops)))
     });
     read.into_iter().chain(write).collect()
 }
@@ -99,18 +102,20 @@ fn cycles(chip: &Chip) -> Vec<Row> {
         (Mode::MemoryThrough, "line of memory, written through", 35.0, [130.0, 161.0], [123.0, 153.0]),
         (Mode::MemoryCached, "line of memory, cached", 98.0, [107.0, 123.0], [150.0, 174.0]),
     ];
-    let family = Family { deck: "V6", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let band = Band::Within(10.0);
+    let family = Family { deck: "V6", unit: "", band, basis: Basis::Calibrated, source: "004:784" };
     let preset = preset(chip, FAST);
     let times = preset.times();
     let mut rows = Vec::new();
     for (mode, name, issue, gap, read) in table {
-        let mut row = |what: &str, published, time| {
-            rows.push(family.row(format!("{name}, {what}"), published, core_cycles(time, preset)));
+        let mut row = |what: &str, source, published, time| {
+            let ours = core_cycles(time, preset);
+            rows.push(family.at(source).row(format!("{name}, {what}"), published, ours));
         };
-        row("issue of a write", issue, times.issue(mode));
+        row("issue of a write", "004:784", issue, times.issue(mode));
         for (end, hops, far) in [(0, 0, "near"), (1, 8, "far")] {
-            row(&format!("write, {far}"), gap[end], times.write(mode, hops));
-            row(&format!("read, {far}"), read[end], times.read(mode, hops));
+            row(&format!("write, {far}"), "004:785", gap[end], times.write(mode, hops));
+            row(&format!("read, {far}"), "004:786", read[end], times.read(mode, hops));
         }
     }
     rows
@@ -158,20 +163,25 @@ fn caches(chip: &Chip) -> Vec<Row> {
     let of_core = |core| nanoseconds(times.read(Mode::MemoryCached, chip.hops_to_memory(CoreId(core))));
     let mean = (0..cores).map(of_core).sum::<f64>() / f64::from(cores);
     let first = nanoseconds(times.first_cache.map(|span| span.over(0)));
-    let family = Family { deck: "V4", unit: "MB/s", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let band = Band::Within(10.0);
+    let family = Family { deck: "V4", unit: "MB/s", band, basis: Basis::Calibrated, source: "" };
     let alone = Family { band: Band::Unpublished, basis: Basis::Predicted, ..family };
     // That a controller follows the memory's clock was decided with the figure for twelve cores in view.
     // The cores of the tiles on the nearest diagonals, three for each controller.
     let twelve = [0, 1, 2, 10, 11, 8, 24, 25, 26, 34, 35, 32];
     vec![
-        family.row("memory, one core at the mean distance", 160.0, 32.0 / mean * 1e3),
-        family.row("memory, each of 12 cores, 3 at each controller", 130.0, slowest_bandwidth(chip, &twelve)),
+        family.at("002:240").row("memory, one core at the mean distance", 160.0, 32.0 / mean * 1e3),
+        family.at("002:241").row(
+            "memory, each of 12 cores, 3 at each controller",
+            130.0,
+            slowest_bandwidth(chip, &twelve),
+        ),
         alone.row(
             "memory, each of 48 cores",
             f64::NAN,
             slowest_bandwidth(chip, &(0..48).collect::<Vec<u32>>()),
         ),
-        family.row("first cache", 1220.0, 32.0 / first * 1e3),
+        family.at("002:239").row("first cache", 1220.0, 32.0 / first * 1e3),
     ]
 }
 
@@ -202,7 +212,9 @@ fn controller(chip: &Chip) -> Vec<Row> {
         let alone: f64 = cores[..count].iter().map(|&core| readers(chip, FAST, &[core])).fold(0.0, f64::max);
         readers(chip, FAST, &cores[..count]) / alone
     };
-    let family = Family { deck: "V7", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
+    // Said in words: up to three do not interfere, beyond it grows linearly.
+    let band = Band::Within(10.0);
+    let family = Family { deck: "V7", unit: "", band, basis: Basis::Derived, source: "004:799" };
     let row = |count: usize| {
         let published = (count as f64 / 3.0).max(1.0);
         family.row(format!("{count} readers"), published, of(count))
@@ -212,7 +224,8 @@ fn controller(chip: &Chip) -> Vec<Row> {
 
 fn shared(chip: &Chip) -> Vec<Row> {
     const LINES: u32 = 100;
-    let family = Family { deck: "", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let source = "Barrelfish technical note 005";
+    let family = Family { deck: "", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated, source };
     let clock = preset(chip, STANDARD).clocks().core.megahertz() / 1e3;
     let row = |(controller, published): (u32, f64)| {
         let bare = bare(chip, STANDARD);
@@ -230,24 +243,27 @@ fn shared(chip: &Chip) -> Vec<Row> {
 fn flush(chip: &Chip) -> Vec<Row> {
     let preset = preset(chip, FAST);
     let times = preset.times();
-    let family = Family { deck: "V8", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
-    let row = |lines, title: Option<&str>, published| {
+    let (band, source) = (Band::Within(10.0), "004:801");
+    let family = Family { deck: "V8", unit: "", band, basis: Basis::Calibrated, source };
+    // By the formula of the source.
+    let derived = Family { basis: Basis::Derived, ..family };
+    let row = |family: Family, lines, title: Option<&str>, published| {
         let length = Quantity::lines(lines);
         let length = title.map_or(length.clone(), |title| length.said(title));
         family.row(length, published, core_cycles(times.flush(lines), preset))
     };
     vec![
-        row(1, None, 8_000.0),
-        row(64, None, 300.0 * 64.0 + 7_500.0),
-        row(128, Some("128 lines (4 KiB)"), 47_100.0),
-        row(8_192, Some("all 8,192 lines"), 582_000.0),
+        row(family, 1, None, 8_000.0),
+        row(derived, 64, None, 300.0 * 64.0 + 7_500.0),
+        row(family, 128, Some("128 lines (4 KiB)"), 47_100.0),
+        row(family, 8_192, Some("all 8,192 lines"), 582_000.0),
     ]
 }
 
 /// V12, what of it the file can hold.
 pub const C6678: Experiment = Experiment {
     name: "c6678",
-    about: "an interrupt and the memory of the C6678",
+    about: "an interrupt and the shared memory of the C6678",
     source: "OpenComRTOS on the C6678, 6th MARC symposium (2012), paper 10",
     instructions: "",
     rows: RowSource::Model(texas),
@@ -269,8 +285,9 @@ fn find(name: &str) -> Chip {
 fn texas(_: &Chip) -> Vec<Row> {
     let chip = find("c6678");
     let times = chip.default_preset().times();
-    let family = Family { deck: "V12", unit: "ns", band: Band::Within(15.0), basis: Basis::Calibrated };
-    let rate = Family { unit: "MB/s", ..family };
+    let (band, source) = (Band::Within(15.0), "004:2089");
+    let family = Family { deck: "V12", unit: "ns", band, basis: Basis::Calibrated, source };
+    let rate = Family { unit: "MB/s", source: "004:2167", ..family };
     let line = nanoseconds(times.read(Mode::MemoryCached, 0));
     vec![
         family.row(
@@ -278,7 +295,11 @@ fn texas(_: &Chip) -> Vec<Row> {
             136.0,
             nanoseconds(times.interrupt.map(|span| span.over(0))),
         ),
-        rate.row(Title::from("memory").over(Quantity::length(32 << 10)), 1_752.0, 64.0 / line * 1e3),
+        rate.row(
+            Title::from("shared memory read").over(Quantity::length(32 << 10)),
+            772.0,
+            64.0 / line * 1e3,
+        ),
     ]
 }
 
@@ -289,6 +310,8 @@ fn blue_gene(_: &Chip) -> Vec<Row> {
     let point = table.operating_point(chip.default_preset().clocks().core).expect("the table has its rate");
     let nodes = f64::from(chip.topology().tiles());
     let ours = model.chip(chip.topology().cores(), Load::Compute, point).watts() / nodes;
-    let family = Family { deck: "V19", unit: "W", band: Band::Within(5.0), basis: Basis::Calibrated };
+    // Of a rack: 31.10 kW of 1,024 nodes.
+    let (band, source) = (Band::Within(5.0), "Green500, November 2007");
+    let family = Family { deck: "V19", unit: "W", band, basis: Basis::Derived, source };
     vec![family.row("a node, all cores at work", 30.4, ours)]
 }

@@ -42,7 +42,8 @@ pub const INTERRUPTS: Experiment = Experiment {
 };
 
 fn interrupts(chip: &Chip) -> Vec<Row> {
-    let family = Family { deck: "V10", unit: "", band: Band::Within(20.0), basis: Basis::Calibrated };
+    let (band, source) = (Band::Within(20.0), "004:1108");
+    let family = Family { deck: "V10", unit: "", band, basis: Basis::Calibrated, source };
     let row = |(targets, published): (u32, f64)| {
         let name = if targets == 1 { "1 target".to_owned() } else { format!("{targets} targets") };
         family.row(name, published, interrupt_cycles(chip, targets))

@@ -123,7 +123,8 @@ const OTHERS: [(&str, Algorithm); 5] = [
 ];
 
 /// What nobody has published.
-const ALONE: Family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+const ALONE: Family =
+    Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
 
 fn alone(chip: &Chip, name: impl Into<Title>, algorithm: Algorithm, lines: u32) -> Row {
     let ours = once(chip, algorithm, LibraryCosts::MIXED, lines);
@@ -150,7 +151,8 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
 
 /// What the paper measured, with the instructions of a library.
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
-    let predicted = Family { deck, unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
+    let (band, source) = (Band::Within(15.0), "004:1228");
+    let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source };
     // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
     // that who has no children fetches straight into memory, by the others.
     let chosen = Family { basis: Basis::Calibrated, ..predicted };
@@ -165,7 +167,7 @@ fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) 
         let ours = relayed(chip, library, Plan { sources: 1, lines, fanout: CORES - 1 });
         let family = if lines == 1 { chosen } else { predicted };
         let title = Title::from("asynchronous").over(Quantity::lines(lines)).and(with);
-        rows.push(family.row(title, published, ours));
+        rows.push(family.at("004:1229").row(title, published, ours));
     }
     rows
 }
@@ -179,7 +181,7 @@ fn gains(chip: &Chip) -> Vec<Row> {
 /// The factors of all lengths, because the source does not say which one it measured; `library` is that of the new
 /// forms.
 fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
-    let family = Family { deck, unit: "", band: Band::Within(25.0), basis };
+    let family = Family { deck, unit: "", band: Band::Within(25.0), basis, source: "002:45" };
     let mut rows = Vec::new();
     let lengths = [1, 8, 64, 256];
     for lines in lengths {
@@ -192,7 +194,7 @@ fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
         let old = reduction(chip, true, LibraryCosts::RCCE, lines);
         let new = reduction(chip, false, library, lines);
         let title = Title::from("reduction").over(Quantity::lines(lines)).and(with);
-        rows.push(family.row(title, 6.4, old / new));
+        rows.push(family.at("002:46").row(title, 6.4, old / new));
     }
     rows
 }
@@ -214,7 +216,8 @@ fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) ->
 }
 
 fn throughput(chip: &Chip) -> Vec<Row> {
-    let family = Family { deck: "V10", unit: "MB/s", band: Band::Unpublished, basis: Basis::Predicted };
+    let (band, source) = (Band::Unpublished, "");
+    let family = Family { deck: "V10", unit: "MB/s", band, basis: Basis::Predicted, source };
     let mut rows = Vec::new();
     for (sources, lines) in [(1, 192), (5, 96), (48, 32)] {
         for fanout in [2, 3, 5, 7, 11, 16, 24, 47] {

@@ -30,6 +30,9 @@ pub struct ReproArguments {
     names: Vec<String>,
     #[command(flatten)]
     request: RequestArguments,
+    /// All experiments, those too that run only by name
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
     /// Names the experiments and runs none
     #[arg(long)]
     list: bool,
@@ -132,7 +135,7 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
     if arguments.list {
         return console::print(list()).map_err(Failure::stdout);
     }
-    let chosen = chosen(&arguments.names)?;
+    let chosen = if arguments.all { EXPERIMENTS.iter().collect() } else { chosen(&arguments.names)? };
     let request = arguments.request.read(&arguments.names)?;
     let files = files(arguments)?;
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
@@ -142,7 +145,8 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
         let own = |outcome: &&mut ExperimentOutcome| outcome.experiment.name == collective::BROADCAST.name;
         outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
     }
-    let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
+    let left_out = left_out(&arguments.names).filter(|_| !arguments.all);
+    let text = row::text(&outcomes, left_out.as_deref());
     console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout)?;
     for (destination, format) in files.texts {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
@@ -248,7 +252,8 @@ mod tests {
 
     /// A figure of this number of the deck that is twice what was published.
     fn doubled(deck: &'static str) -> Row {
-        Family { deck, unit: "", band: Band::Within(5.0), basis: Basis::Predicted }.row("doubled", 1.0, 2.0)
+        let (band, basis) = (Band::Within(5.0), Basis::Predicted);
+        Family { deck, unit: "", band, basis, source: "000:293" }.row("doubled", 1.0, 2.0)
     }
 
     #[test]
@@ -257,12 +262,13 @@ mod tests {
         let outcomes = [ExperimentOutcome { experiment: &super::messages::bisection::BISECTION, rows }];
         assert_eq!(super::row::missed(&outcomes), 1);
         let page = super::row::markdown(&outcomes);
-        let summary: Vec<&str> = page.lines().take(4).collect();
+        let summary: Vec<&str> = page.lines().take(5).collect();
         let expected = [
             "0 figures have no published value.",
             "Out of band although they must not be:",
             "- V3 doubled (+100.0 %)",
             "3 of 3 published figures are OUT of their bands; of the 1 that must be in them, 1.",
+            "By basis: 3 predicted (3 OUT).",
         ];
         assert_eq!(summary, expected);
     }

@@ -13,7 +13,7 @@ use isles_chip::quantity::{Microvolts, Rate};
 pub const MANYMAN: Experiment = Experiment {
     name: "power",
     about: "the chip's power by clock and load, model `manyman`",
-    source: "van Tol et al. (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
+    source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
     instructions: "",
     rows: RowSource::Model(manyman),
 };
@@ -48,7 +48,8 @@ fn model<'a>(chip: &'a Chip, name: &str) -> &'a PowerModel {
 fn manyman(chip: &Chip) -> Vec<Row> {
     let measured = table::read("scc-power.csv", MEASURED).expect("the table has no fault");
     let model = model(chip, "manyman");
-    let family = Family { deck: "V16", unit: "W", band: Band::Within(5.6), basis: Basis::Calibrated };
+    let (band, source) = (Band::Within(5.6), "004:1723-1730");
+    let family = Family { deck: "V16", unit: "W", band, basis: Basis::Calibrated, source };
     let row = |measured: &Measurement| {
         let at = point(measured.megahertz, measured.volts.unwrap_or_default());
         let ours = model.chip(chip.topology().cores(), measured.load, at).watts();
@@ -57,12 +58,12 @@ fn manyman(chip: &Chip) -> Vec<Row> {
     };
     let mut rows: Vec<Row> = measured.iter().map(row).collect();
     let mean = rows.iter().filter_map(Row::error).map(f64::abs).sum::<f64>() / rows.len() as f64;
-    let bound = Family { unit: "%", band: Band::AtMost, ..family };
-    rows.push(bound.row("mean error of the 16", 5.6, mean));
+    let bound = Family { unit: "%", band: Band::AtMost, source: "004:1886", ..family };
+    rows.push(bound.row("mean error of the 16", 5.58, mean));
     let fit = fit(Form::Voltage, &measured).expect("the table determines the form");
     let left_out = fit.left_out.expect("each clock can be left out").mean * 100.0;
     let predicted = Family { basis: Basis::Predicted, ..bound };
-    rows.push(predicted.row("mean error of a clock that was left out of the fit", 5.6, left_out));
+    rows.push(predicted.row("mean error of a clock that was left out of the fit", 5.58, left_out));
     rows
 }
 
@@ -78,7 +79,9 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
         (100, 23.1),
     ];
     let model = model(chip, "cichowski");
-    let family = Family { deck: "V17", unit: "W", band: Band::Within(0.3), basis: Basis::Calibrated };
+    // By the published coefficients.
+    let (band, source) = (Band::Within(0.3), "004:1886");
+    let family = Family { deck: "V17", unit: "W", band, basis: Basis::Derived, source };
     let row = |(megahertz, watts): (u32, f64)| {
         let at = point(f64::from(megahertz), 1.0);
         let ours = model.chip(chip.topology().cores(), Load::Compute, at).watts();
@@ -88,7 +91,9 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
 }
 
 fn mesh(chip: &Chip) -> Vec<Row> {
-    let family = Family { deck: "V18", unit: "W", band: Band::Within(5.0), basis: Basis::Calibrated };
+    // Of one router, 550 mW.
+    let (band, source) = (Band::Within(5.0), "Intel, JSSC 2011");
+    let family = Family { deck: "V18", unit: "W", band, basis: Basis::Derived, source };
     let power = chip.mesh_power().expect("the chip file of the SCC has the power of its mesh");
     let fast = Rate::new(2_000_000_000, 1).expect("it is a rate");
     let ours = power.router_at_full_load(fast).watts() * f64::from(chip.topology().tiles());

@@ -45,6 +45,11 @@ impl Quantity {
         Quantity::counted("Cores", number, "core", "cores")
     }
 
+    /// A number of islands of an evolution.
+    pub fn islands(number: u32) -> Quantity {
+        Quantity::counted("Islands", number, "island", "islands")
+    }
+
     /// A number of places among which the cores share the chip.
     pub fn places(number: u32) -> Quantity {
         Quantity::counted("Places", number, "place", "places")

@@ -18,6 +18,8 @@ pub enum Basis {
     Calibrated,
     /// It comes out of other figures.
     Predicted,
+    /// Nobody printed its digits: they were worked out of what the source says in words or by a formula.
+    Derived,
     /// It is of a run on this host, and changes with it.
     Measured,
 }
@@ -28,6 +30,7 @@ impl Basis {
         match self {
             Basis::Calibrated => "calibrated",
             Basis::Predicted => "predicted",
+            Basis::Derived => "derived",
             Basis::Measured => "measured",
         }
     }
@@ -85,6 +88,9 @@ pub struct Row {
     pub band: Band,
     /// Whether it is evidence.
     pub basis: Basis,
+    /// Where the published figure stands: the number of the paper and its line, such as `002:235`, or the name of
+    /// another source; nothing where nobody has published it.
+    pub source: &'static str,
 }
 
 impl Row {
@@ -130,13 +136,46 @@ pub struct Family {
     pub band: Band,
     /// As in [`Row`].
     pub basis: Basis,
+    /// As in [`Row`].
+    pub source: &'static str,
 }
 
 impl Family {
     /// One row of the family.
+    ///
+    /// # Panics
+    /// A figure is compared with a published one, and nobody says where that stands.
     pub fn row(&self, title: impl Into<Title>, published: f64, ours: f64) -> Row {
-        let (Family { deck, unit, band, basis }, title) = (*self, title.into());
-        Row { deck, figure: title.text, over: title.over, unit, published, ours, band, basis }
+        let (Family { deck, unit, band, basis, source }, title) = (*self, title.into());
+        let source = if band == Band::Unpublished { "" } else { source };
+        assert!(band == Band::Unpublished || is_source(source), "{}: {source:?} is no source", title.text);
+        Row { deck, figure: title.text, over: title.over, unit, published, ours, band, basis, source }
+    }
+
+    /// The family whose published figures stand in `source`.
+    pub fn at(self, source: &'static str) -> Family {
+        Family { source, ..self }
+    }
+}
+
+/// The papers of the reproduction, by number, as their first lines name them.
+pub const PAPERS: [(&str, &str); 5] = [
+    ("000", "Chapman, Hussein, Hosking: X10 on the Single-Chip Cloud Computer, X10'11"),
+    ("001", "Optimizing Remote Data Transfers in X10: Evaluation of AT-Opt for single node set-up, PACT'18"),
+    ("002", "Chandramowliswaran, Vuduc: Performance Evaluation of the 48-core SCC Processor, slides"),
+    ("003", "Aggarwal, Sabharwal, Garg, Heidelberger: HPCC RandomAccess for Next Generation Supercomputers"),
+    ("004", "Proceedings of the 6th Many-core Applications Research Community Symposium, 2012"),
+];
+
+/// Whether `source` is lines of a paper, as `002:235` or `004:784-786`, or the name of another source.
+fn is_source(source: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match source.split_once(':') {
+        Some((paper, lines)) if is_number(paper) => {
+            PAPERS.iter().any(|(known, _)| *known == paper)
+                && lines.split(", ").all(|part| part.split('-').all(is_number))
+        }
+        _ => source.contains(' '),
     }
 }
 
@@ -159,8 +198,8 @@ fn percent(error: f64) -> String {
     if error.abs() < 0.05 { "0.0 %".to_owned() } else { text }
 }
 
-/// The cells of a row after its name: published, ours, error, band, verdict, basis.
-fn cells(row: &Row) -> [String; 6] {
+/// The cells of a row after its name: published, ours, error, band, verdict, basis, source.
+fn cells(row: &Row) -> [String; 7] {
     let with_unit = |value: f64| format!("{} {}", figure(value), row.unit).trim_end().to_owned();
     let dash = || "-".to_owned();
     [
@@ -174,6 +213,7 @@ fn cells(row: &Row) -> [String; 6] {
         },
         row.verdict().name().to_owned(),
         row.basis.name().to_owned(),
+        row.source.to_owned(),
     ]
 }
 
@@ -196,6 +236,15 @@ fn summary(outcomes: &[ExperimentOutcome]) -> Vec<String> {
         "{outside} of {} published figures are OUT of their bands; of the {musts} that must be in them, {out}.",
         inside + outside
     ));
+    let of_basis = |basis| {
+        let of = rows().filter(|row| row.basis == basis).map(Row::verdict);
+        let of: Vec<_> = of.filter(|verdict| *verdict != RowVerdict::Alone).collect();
+        let out = of.iter().filter(|verdict| **verdict == RowVerdict::Out).count();
+        (!of.is_empty()).then(|| format!("{} {} ({out} OUT)", of.len(), basis.name()))
+    };
+    let bases = [Basis::Calibrated, Basis::Derived, Basis::Predicted, Basis::Measured];
+    let counted: Vec<String> = bases.into_iter().filter_map(of_basis).collect();
+    lines.extend((!counted.is_empty()).then(|| format!("By basis: {}.", counted.join(", "))));
     lines
 }
 
@@ -214,16 +263,20 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
         }
         let widest = rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or_default();
         for row in rows {
-            let [published, ours, error, band, verdict, basis] = cells(row);
-            text += &format!(
-                "  {:<4} {:<widest$}  {published:>12} {ours:>12} {error:>9} {band:>9}  {verdict:<3}  {basis}\n",
+            let [published, ours, error, band, verdict, basis, source] = cells(row);
+            let line = format!(
+                "  {:<4} {:<widest$}  {published:>12} {ours:>12} {error:>9} {band:>9}  {verdict:<3}  {basis:<10}  \
+                 {source}",
                 row.deck, row.figure
             );
+            text += line.trim_end();
+            text.push('\n');
         }
         text.push('\n');
     }
     text += &left_out.map(|line| format!("{line}\n")).unwrap_or_default();
-    text += "(columns: published, ours, error, band, whether in it, whether the model was made with the figure)\n";
+    text += "(columns: published, ours, error, band, whether in it, whether the model was made with the figure, where it \
+             stands)\n";
     text + &summary(outcomes).join("\n") + "\n"
 }
 
@@ -237,7 +290,8 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
             text += &format!("Instructions: {}.\n", experiment.instructions);
         }
         text.push('\n');
-        text += "| | Figure | Published | Ours | Error | Band | In it | Basis |\n|---|---|---|---|---|---|---|---|\n";
+        text += "| | Figure | Published | Ours | Error | Band | In it | Basis | Source |\n";
+        text += "|---|---|---|---|---|---|---|---|---|\n";
         for row in rows {
             text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells(row).join(" | "));
         }
@@ -248,11 +302,12 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
 /// One line a row; figures as they are, not rounded.
 pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
     let mut text =
-        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis\n".to_owned();
+        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source\n"
+            .to_owned();
     for record in records(outcomes) {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         text += &format!(
-            "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{}\n",
+            "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{},\"{}\"\n",
             record.experiment,
             record.deck,
             record.figure,
@@ -263,7 +318,8 @@ pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
             number(record.error_percent),
             record.band,
             record.verdict,
-            record.basis
+            record.basis,
+            record.source
         );
     }
     text
@@ -297,6 +353,7 @@ struct Record {
     verdict: &'static str,
     required: bool,
     basis: &'static str,
+    source: &'static str,
 }
 
 fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
@@ -318,6 +375,7 @@ fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
         verdict: row.verdict().name(),
         required: row.is_required(),
         basis: row.basis.name(),
+        source: row.source,
     };
     outcomes.iter().flat_map(|outcome| outcome.rows.iter().map(move |row| record(outcome, row))).collect()
 }
@@ -327,7 +385,8 @@ mod tests {
     use super::*;
 
     fn row(band: Band, deck: &'static str, published: f64, ours: f64) -> Row {
-        Family { deck, unit: "ns", band, basis: Basis::Predicted }.row("figure", published, ours)
+        let source = "000:293";
+        Family { deck, unit: "ns", band, basis: Basis::Predicted, source }.row("figure", published, ours)
     }
 
     #[test]

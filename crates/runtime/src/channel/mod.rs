@@ -225,6 +225,11 @@ impl<T: CanSend> Sender<T> {
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }
+
+    /// The place where the buffer is.
+    pub fn owner(&self) -> Place {
+        Place::of(self.0.end.control.id.home)
+    }
 }
 
 impl<T: CanSend> Receiver<T> {
@@ -270,6 +275,11 @@ impl<T: CanSend> Receiver<T> {
     /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
+    }
+
+    /// The place where the buffer is.
+    pub fn owner(&self) -> Place {
+        Place::of(self.0.end.control.id.home)
     }
 }
 

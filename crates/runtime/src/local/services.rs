@@ -8,6 +8,7 @@
 //! for them before or after the services (`message`), and they are due in an order of their own (`worker`).
 //! Invariant: a service is asked while nothing of the place is borrowed.
 
+use crate::anywhere::{self, PlacedTasks};
 use crate::channel::{self, ChannelTable};
 use crate::message::Refused;
 use crate::part::{self, PartTable};
@@ -173,6 +174,11 @@ services! {
         /// Values and control of channels.
         Channel = 10 => channel::receive,
     }
+    /// Tasks whose place was chosen.
+    placed: PlacedTasks {
+        /// Such a task has ended.
+        Placed = 12 => anywhere::receive,
+    }
     /// Parts, and counts of the handles to them.
     parts: RefCell<PartTable> {
         /// Counts of handles.
@@ -221,7 +227,8 @@ mod tests {
             (handlers.len()..=usize::from(u16::MAX)).all(|id| Handler::of(HandlerId(id as u16)).is_none())
         );
         let names = format!("{handlers:?}");
-        let wire = "[Spawn, Call, Reply, Finish, Part, Team, Phaser, Registered, Run, Abandon, Channel, PointToPoint";
+        let wire = "[Spawn, Call, Reply, Finish, Part, Team, Phaser, Registered, Run, Abandon, Channel, PointToPoint, \
+                    Placed";
         assert!(names.starts_with(wire), "{names}");
     }
 

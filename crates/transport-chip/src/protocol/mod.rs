@@ -19,7 +19,7 @@ use crate::protocol::async_broadcast::AsyncBroadcast;
 use crate::protocol::chunks::{Chunks, RcceX10, Sections};
 use crate::protocol::doorbell::{Doorbell, DoorbellLayout};
 use crate::protocol::inbox::{MessageContent, ReceivedMessage};
-use crate::protocol::interrupt_driven::{InterruptDriven, Ring, Sockets};
+use crate::protocol::interrupt_driven::{InterruptDriven, MpiCosts, Ring, Sockets};
 use crate::protocol::packets::{PacketCosts, Packets};
 use crate::protocol::rcce::Rcce;
 use crate::world::WorldError;
@@ -55,10 +55,15 @@ pub enum Protocol {
     Doorbell,
     /// Data waits in the sender's buffer; two flags of one line each for every pair (X10's port to the SCC).
     RcceX10,
-    /// A section of the receiver's buffer for each sender, written by that one (SCC-MPI over message buffers).
+    /// A section of the receiver's buffer for each core of the chip, written by that one (SCC-MPI over message buffers,
+    /// `mpi-mpb` of the papers).
     Sections,
+    /// The same with a section for each place that runs: fewer places have longer sections.
+    SectionsByPlaces,
     /// TCP over the mesh: packets in the sender's buffer, a descriptor and an interrupt (the chip's Linux).
     Sockets,
+    /// MPI over these sockets (SCC-MPI over TCP, `mpi-sock` of the papers).
+    MpiSockets,
     /// The library itself: both sides meet, and do nothing else until all has passed.
     Rcce,
     /// One ring at each receiver, written word by word, and an interrupt (port of a distributed real-time system).
@@ -69,22 +74,26 @@ pub enum Protocol {
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 7] = [
+    pub const ALL: [Protocol; 9] = [
         Protocol::Doorbell,
         Protocol::RcceX10,
         Protocol::Sections,
+        Protocol::SectionsByPlaces,
         Protocol::Sockets,
+        Protocol::MpiSockets,
         Protocol::Rcce,
         Protocol::Ring,
         Protocol::Packets,
     ];
 
     /// Those of message buffers.
-    pub const OF_BUFFERS: [Protocol; 6] = [
+    pub const OF_BUFFERS: [Protocol; 8] = [
         Protocol::Doorbell,
         Protocol::RcceX10,
         Protocol::Sections,
+        Protocol::SectionsByPlaces,
         Protocol::Sockets,
+        Protocol::MpiSockets,
         Protocol::Rcce,
         Protocol::Ring,
     ];
@@ -95,7 +104,9 @@ impl Protocol {
             Protocol::Doorbell => "doorbell",
             Protocol::RcceX10 => "rcce-x10",
             Protocol::Sections => "sections",
+            Protocol::SectionsByPlaces => "sections-by-places",
             Protocol::Sockets => "sockets",
+            Protocol::MpiSockets => "mpi-sock",
             Protocol::Rcce => "rcce",
             Protocol::Ring => "ring",
             Protocol::Packets => "packets",
@@ -125,9 +136,16 @@ impl Protocol {
                 BufferLayout::RcceX10(RcceX10::new(places, lines, line_bytes).map_err(short)?)
             }
             Protocol::Sections => {
-                BufferLayout::Sections(Sections::new(places, lines, line_bytes).map_err(short)?)
+                let sections = costs.cores().max(places);
+                BufferLayout::Sections(Sections::new(sections, lines).map_err(short)?)
             }
-            Protocol::Sockets => BufferLayout::Sockets(Sockets::new(places, costs)?),
+            Protocol::SectionsByPlaces => {
+                BufferLayout::Sections(Sections::new(places, lines).map_err(short)?)
+            }
+            Protocol::Sockets => BufferLayout::Sockets(Sockets::new(places, costs, None)?),
+            Protocol::MpiSockets => {
+                BufferLayout::Sockets(Sockets::new(places, costs, Some(MpiCosts::CH3_SOCK))?)
+            }
             Protocol::Rcce => {
                 WorldError::of_missing(&[("test_and_set", costs.times().test_and_set.is_some())])?;
                 BufferLayout::Rcce(rcce::BufferLayout::new(places, lines, line_bytes).map_err(short)?)

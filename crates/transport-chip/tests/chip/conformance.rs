@@ -39,7 +39,9 @@ with_buffers! {
     Doorbell deaths multicast: scc, other_order, least_buffer;
     RcceX10 deaths: rcce_x10, rcce_x10_other_order, rcce_x10_least_buffer;
     Sections deaths: sections, sections_other_order, sections_least_buffer;
+    SectionsByPlaces deaths: by_places, by_places_other_order, by_places_least_buffer;
     Sockets deaths: sockets, sockets_other_order, sockets_least_buffer;
+    MpiSockets deaths: mpi_sock, mpi_sock_other_order, mpi_sock_least_buffer;
     Rcce deaths: rcce, rcce_other_order, rcce_least_buffer;
     Ring deaths: ring, ring_other_order, ring_least_buffer;
 }

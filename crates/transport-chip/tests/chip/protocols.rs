@@ -175,6 +175,28 @@ fn an_rcce_x10_sender_sends_one_message_after_the_other_before_it_does_anything_
 }
 
 #[test]
+fn a_buffer_has_a_section_for_each_core_of_the_chip_or_for_each_place_that_runs() {
+    // 9 lines: three chunks of three lines, each answered, or one that is as long as all.
+    let time = |protocol| one_message(protocol, 2, 288).ledgers[0].total();
+    assert!(time(Protocol::Sections) > time(Protocol::SectionsByPlaces));
+    // 48 places have as many sections with both.
+    let all = |protocol| one_message(protocol, 48, 288).ledgers[0].total();
+    assert_eq!(all(Protocol::Sections), all(Protocol::SectionsByPlaces));
+}
+
+#[test]
+fn mpi_over_sockets_takes_its_calls_and_a_second_copy_more_than_the_sockets() {
+    let [[sender, receiver], [mpi_sender, mpi_receiver]] =
+        [Protocol::Sockets, Protocol::MpiSockets].map(|protocol| spent(&one_message(protocol, 2, 1_024)));
+    let cycles = |number: f64| number * HANDLE / 300.0;
+    // A call, and the lines of a longer header.
+    let more = mpi_sender - sender;
+    assert!((cycles(1_500.0)..cycles(2_000.0)).contains(&more), "{mpi_sender} {sender}");
+    // A call, and a copy of 33 lines.
+    assert_eq!(mpi_receiver - receiver, cycles(1_500.0 + 33.0 * 100.0));
+}
+
+#[test]
 fn a_section_holds_one_message_of_each_class_for_its_receiver_alone() {
     let (world, endpoints) = scc(Protocol::Sections, 3);
     assert_eq!(world.next(), Some(A));
@@ -266,8 +288,13 @@ fn the_same_messages_take_another_time_by_each_protocol_and_the_same_time_again(
 
 #[test]
 fn a_buffer_that_is_too_small_says_what_the_protocol_needs() {
-    for (protocol, least) in [(Protocol::RcceX10, 100), (Protocol::Sections, 144)] {
-        let with = |lines| ChipWorld::with_protocol(48, costs().with_buffer_lines(lines), protocol, 0);
+    for (protocol, places, least) in [
+        (Protocol::RcceX10, 48, 100),
+        (Protocol::Sections, 48, 144),
+        (Protocol::Sections, 2, 144),
+        (Protocol::SectionsByPlaces, 2, 6),
+    ] {
+        let with = |lines| ChipWorld::with_protocol(places, costs().with_buffer_lines(lines), protocol, 0);
         assert!(with(least).is_ok());
         assert_eq!(with(least - 1).err(), Some(WorldError::Buffer { lines: least - 1, needed: least }));
     }
@@ -477,11 +504,13 @@ fn every_build_has_the_same_digests() {
     assert_eq!(digests, DIGESTS);
 }
 
-const DIGESTS: [&str; 7] = [
+const DIGESTS: [&str; 9] = [
     "53d8fda3ab9da2a85f6185218571ca56",
     "841337d51cd18e5f4a054344c143f2de",
+    "fe9e5f317bbe8f707fde4a079f21440f",
     "468f2a41a12db48faa433a4daee6bf72",
     "c91153abef4b6887c76893e66fdac29c",
+    "17bb14d7f9cae6c36263330b433b0acb",
     "8a9b06466c2c9555a1d2bcb9cc87c678",
     "708ed9bcfbc4a5a66763a468716a2b4d",
     "cc251f92ae355e38b031ce2bd61eb039",

@@ -21,6 +21,9 @@ pub const PING_PONG: Experiment = Experiment {
     rows: RowSource::Model(ping_pong),
 };
 
+/// Where the times of both libraries stand, as a source of rows.
+pub const MEASUREMENT: &str = "iRCCE's measurement in tm2c-threads";
+
 #[allow(clippy::approx_constant)] // a time that happens to be near pi
 /// RCCE, by bytes, in microseconds.
 pub const RCCE: [(usize, f64); 14] = [
@@ -71,7 +74,7 @@ fn curve(
     let row = |&(bytes, published): &(usize, f64)| {
         let is_calibrated = calibrated.contains(&bytes);
         let basis = if is_calibrated { Basis::Calibrated } else { Basis::Predicted };
-        let family = Family { deck: "", unit: "µs", band: Band::Within(15.0), basis };
+        let family = Family { deck: "", unit: "µs", band: Band::Within(15.0), basis, source: MEASUREMENT };
         let title = Title::from(name).over(Quantity::length(bytes));
         family.row(title, published, half(chip, library, bytes))
     };

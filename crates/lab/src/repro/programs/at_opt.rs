@@ -3,36 +3,40 @@
 //! A row is a run of `isles run imsuite` on eight places, or two of them against each other, each run in a process of
 //! its own as a user starts it. On processes the time is that of this host, the least of a few runs, because whatever
 //! else runs there only adds to it; on the modelled SCC it is predicted. Bytes are those of the whole run, the
-//! distribution of the network included. Each answer is verified, so a time never stands for a wrong one. Invariant:
-//! the two runs of a ratio differ in what their calls take along, and in nothing else.
+//! distribution of the network included. Each answer is verified, so a time never stands for a wrong one. The paper's
+//! sweep of places is in `at_opt_places`. Invariant: the two runs of a ratio differ in what their calls take along, and
+//! in nothing else.
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
-use super::{document, seconds};
+use super::{at_opt_places, document, seconds};
 use isles_app::Failure;
 use isles_app::console;
 use serde_json::Value;
 
-/// Ours alone: the paper's figures are of 512 nodes, on two hosts, and include what else AT-Opt does to a program.
+/// The sweep of the paper's single-node evaluation, and the kernels of the suite on eight places.
 pub const AT_OPT: Experiment = Experiment {
     name: "at-opt",
-    about: "IMSuite on 8 places: calls that take along all that X10 would against minimal ones (BY: 32 nodes on the chip)",
-    source: "Thangamani and Nandivada, PACT 2018: geometric means of 8.61 and 5.57 times, on two machines of two hosts each",
+    about: "IMSuite: calls that take along all that X10 would against minimal ones, on 2 to 16 places and on the chip",
+    source: "AT-Opt, single-node evaluation, PACT'18: X10's two back ends on an Intel and an AMD host",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
 
 /// The kernels, in the order of the suite.
-const KERNELS: [&str; 12] = ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
+pub(super) const KERNELS: [&str; 12] =
+    ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
 
 /// What a run ships with its calls, as words of the command.
-const MINIMAL: &str = "minimal";
-const REACHABLE: &str = "reachable";
+pub(super) const MINIMAL: &str = "minimal";
+pub(super) const REACHABLE: &str = "reachable";
 
+/// Places of the rows by network, and their nodes.
 const PLACES: u32 = 8;
 const NODES: usize = 128;
 
-/// Nodes of BY on the chip, as in the smaller set of the suite: with 128 it sends 44 GB, which takes minutes to model.
+/// Nodes of BY there on the chip, as in the smaller set of the suite: with 128 it sends 44 GB, which takes minutes to
+/// model.
 const NODES_OF_BY: usize = 32;
 
 /// On processes the fastest of `REPEATS` runs counts, unless the first takes `SECONDS_MAX` or more.
@@ -55,12 +59,43 @@ impl Host {
     }
 }
 
+/// One run.
+#[derive(Clone, Copy)]
+pub(super) struct AtOptRun<'a> {
+    pub(super) machine: &'static str,
+    pub(super) kernel: &'a str,
+    pub(super) family: &'a str,
+    pub(super) nodes: usize,
+    pub(super) places: u32,
+    pub(super) ship: &'static str,
+}
+
 /// What a run comes to.
 #[derive(Clone, Copy)]
-struct Measured {
-    seconds: f64,
-    calls: u64,
-    bytes: u64,
+pub(super) struct Measured {
+    pub(super) seconds: f64,
+    pub(super) calls: u64,
+    pub(super) bytes: u64,
+    pub(super) memory_peak: f64,
+}
+
+impl AtOptRun<'_> {
+    /// Runs it in a process of its own, which also verifies its answer.
+    pub(super) fn measure(self) -> Result<Measured, Failure> {
+        let AtOptRun { machine, kernel, family, nodes, places, ship } = self;
+        let words = format!(
+            "--kernel {kernel} --generate {nodes},{family} --ship {ship} --places {places} --machine {machine}"
+        );
+        let document = document("imsuite", &words)?;
+        let whole = |value: &Value| value.as_u64().unwrap_or_default();
+        let (seconds, run) = (seconds("imsuite", &document)?, &document["run"]);
+        Ok(Measured {
+            seconds,
+            calls: whole(&document["calls"]),
+            bytes: whole(&run["bytes_moved"]),
+            memory_peak: run["memory_peak"].as_f64().unwrap_or(f64::NAN),
+        })
+    }
 }
 
 fn rows() -> Result<Vec<Row>, Failure> {
@@ -83,12 +118,13 @@ fn rows() -> Result<Vec<Row>, Failure> {
             mean,
         ));
     }
+    all.extend(at_opt_places::rows()?);
     Ok(all)
 }
 
 fn family(host: Host, unit: &'static str) -> Family {
     let basis = if host == Host::Chip { Basis::Predicted } else { Basis::Measured };
-    Family { deck: "", unit, band: Band::Unpublished, basis }
+    Family { deck: "", unit, band: Band::Unpublished, basis, source: "" }
 }
 
 /// The networks of a kernel: those of the suite's files.
@@ -141,16 +177,9 @@ fn compared(host: Host, kernel: &str, family: &str) -> Result<[Measured; 2], Fai
     Ok([minimal, reachable])
 }
 
-/// Runs a kernel in a process of its own, which also verifies its answer.
-fn measured(host: Host, kernel: &str, family: &str, ship: &str) -> Result<Measured, Failure> {
+/// A run of the rows by network.
+fn measured(host: Host, kernel: &str, family: &str, ship: &'static str) -> Result<Measured, Failure> {
     let is_small = (host, kernel) == (Host::Chip, "BY");
     let nodes = if is_small { NODES_OF_BY } else { NODES };
-    let words = format!(
-        "--kernel {kernel} --generate {nodes},{family} --ship {ship} --places {PLACES} --machine {}",
-        host.name()
-    );
-    let document = document("imsuite", &words)?;
-    let whole = |value: &Value| value.as_u64().unwrap_or_default();
-    let (seconds, bytes) = (seconds("imsuite", &document)?, whole(&document["run"]["bytes_moved"]));
-    Ok(Measured { seconds, calls: whole(&document["calls"]), bytes })
+    AtOptRun { machine: host.name(), kernel, family, nodes, places: PLACES, ship }.measure()
 }

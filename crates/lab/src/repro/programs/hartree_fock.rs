@@ -1,113 +1,220 @@
-//! Hartree-Fock on the modelled SCC, as X10's program ran there: benzene by number of cores, protocol and balance.
+//! Hartree-Fock as X10's program ran it: benzene on the modelled SCC by number of cores, transport and balance; benzene
+//! and aspirin on the cluster of the paper.
 //!
-//! Each row is a run of `isles run hf` of its own, which iterates until it has the energy of PySCF. Our source tells
-//! the shapes of its figures, not their numbers, so speed-ups stand alone and the shapes are ratios.
+//! Each row is a run of `isles run hf` of its own, which iterates until it has the energy of PySCF. The paper prints
+//! the speed-ups of the cluster; of the chip it tells in words what its figures show, so those are ratios.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
-use super::{document, seconds};
+use super::{CLUSTER, CORES, SCC, TRANSPORTS, X10_CORES, document, seconds, transport};
 use isles::Protocol;
 use isles_app::{Failure, runs};
 
-/// The figures of the energy of benzene.
+/// The figures of the energy of benzene, and of aspirin.
 pub const HARTREE_FOCK: Experiment = Experiment {
     name: "hf",
-    about: "Hartree-Fock energy of benzene: how many times faster than one core, at 533/800/800",
-    source: "X10 on the SCC (2011), shapes only: rcce-x10 first, sockets last; a counter dear on few cores, level on 48",
+    about: "Hartree-Fock energies of benzene and aspirin: how many times faster than one core, at 533/800/800",
+    source: "X10 on the SCC (2011), section 4.3.1",
     instructions: "",
     rows: RowSource::Runs(hartree_fock),
 };
 
-/// Numbers of cores beside one: few, and all of them.
-const MANY: [u32; 6] = [FEW, 4, 8, 16, 32, CORES];
-const FEW: u32 = 2;
-const CORES: u32 = 48;
-
-/// How messages cross the chip, in the order in which they are taken to scale, best first.
-const PROTOCOLS: [Protocol; 3] = [Protocol::RcceX10, Protocol::Sections, Protocol::Sockets];
-
 /// How units are assigned, in words of the command.
-const BALANCES: [&str; 2] = [BEFOREHAND, "dynamic"];
+const BALANCES: [&str; 2] = [BEFOREHAND, BY_COUNTER];
 const BEFOREHAND: &str = "static";
+const BY_COUNTER: &str = "dynamic";
 
-/// Speed-ups by balance, number of cores and protocol.
-type Speedups = [[[f64; PROTOCOLS.len()]; MANY.len()]; BALANCES.len()];
+/// Cores on which the program of the paper had memory enough, at least.
+const FEW: u32 = 8;
+
+/// Speed-ups by balance, number of cores and transport.
+type Speedups = [[[f64; TRANSPORTS.len()]; X10_CORES.len()]; BALANCES.len()];
+
+const SHAPE: Family =
+    Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "000:220" };
+const ALONE: Family = Family { band: Band::Unpublished, source: "", ..SHAPE };
+
+/// One run.
+#[derive(Clone, Copy)]
+struct HfRun {
+    molecule: &'static str,
+    set: &'static str,
+    machine: &'static str,
+    balance: &'static str,
+    cores: u32,
+    protocol: Protocol,
+}
+
+/// Benzene on one core of the chip.
+const ONE: HfRun = HfRun {
+    molecule: "benzene",
+    set: "sto-3g",
+    machine: SCC,
+    balance: BEFOREHAND,
+    cores: 1,
+    protocol: Protocol::RcceX10,
+};
+
+/// The same on one core of the cluster.
+const ONE_OF_CLUSTER: HfRun = HfRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
 
 fn hartree_fock() -> Result<Vec<Row>, Failure> {
-    let (mut rows, mut shapes) = (Vec::new(), Vec::new());
-    // How often a place gives way was chosen with the counter's cost for the smaller set in view.
-    for (set, basis) in [("sto-3g", Basis::Calibrated), ("3-21g", Basis::Predicted)] {
-        let speedups = scaling(set, &mut rows)?;
-        shapes.extend(order_of_protocols(set, &speedups));
-        shapes.extend(cost_of_the_counter(set, basis, &speedups));
+    let by_cores = || X10_CORES.into_iter();
+    let many = BALANCES.into_iter().flat_map(|balance| {
+        by_cores().flat_map(move |cores| TRANSPORTS.map(|protocol| HfRun { balance, cores, protocol, ..ONE }))
+    });
+    let of_chip: Vec<_> = [ONE].into_iter().chain(many).collect();
+    // The longest first, so that all processors end at about the same time.
+    let cluster = ClusterRuns::all();
+    let mut all: Vec<_> = cluster.iter().map(|(run, _)| *run).collect();
+    all.extend(X10_CORES.map(|cores| HfRun { cores, ..ONE_OF_CLUSTER }));
+    all.extend(&of_chip);
+    let found = runs::all(all.len(), "runs", |number| Found::of(all[number]))?;
+    let (of_cluster, found) = found.split_at(cluster.len());
+    let (beside, found) = found.split_at(X10_CORES.len());
+    let units = Family { band: Band::Within(0.0), ..SHAPE }.at("000:218");
+    let mut rows = vec![units.row("benzene in STO-3G, units of work", 576.0, found[0].units)];
+    rows.push(Family { unit: "s", ..ALONE }.row("time of 1 core", f64::NAN, found[0].seconds));
+    let mut speedups = Speedups::default();
+    for (speedup, (run, of_run)) in
+        speedups.iter_mut().flatten().flatten().zip(of_chip.iter().zip(found).skip(1))
+    {
+        *speedup = found[0].seconds / of_run.seconds;
+        let title = Title::from(run.balance).over(Quantity::cores(run.cores)).and(transport(run.protocol));
+        rows.push(ALONE.row(title, f64::NAN, *speedup));
     }
-    rows.extend(shapes);
+    rows.extend(order_of_transports(&speedups));
+    rows.extend(cost_of_the_counter(&speedups));
+    rows.extend(chip_against_cluster(&found[1..], beside));
+    rows.extend(ClusterRuns::rows(&cluster, of_cluster));
     Ok(rows)
 }
 
-/// The rows of one basis set.
-fn scaling(set: &str, rows: &mut Vec<Row>) -> Result<Speedups, Failure> {
-    let alone = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Predicted };
-    let many = BALANCES.into_iter().flat_map(|balance| {
-        let cores = MANY.into_iter();
-        cores.flat_map(move |cores| PROTOCOLS.map(|protocol| (balance, cores, protocol)))
-    });
-    let all: Vec<_> = [(BEFOREHAND, 1, Protocol::RcceX10)].into_iter().chain(many).collect();
-    let times = runs::all(all.len(), "runs", |number| predicted(set, all[number]))?;
-    let one = times[0];
-    rows.push(Family { unit: "s", ..alone }.row(format!("{set}, time of 1 core"), f64::NAN, one));
-    let mut speedups = Speedups::default();
-    let of_many = speedups.iter_mut().flatten().flatten();
-    for (speedup, ((balance, cores, protocol), time)) in of_many.zip(all.iter().zip(&times).skip(1)) {
-        *speedup = one / time;
-        let title = Title::from(set).and(balance).over(Quantity::cores(*cores)).and(protocol);
-        rows.push(alone.row(title, f64::NAN, *speedup));
-    }
-    Ok(speedups)
-}
-
-/// That the first protocol is ahead and the last behind at all numbers of cores, as ratios that are at most one.
-fn order_of_protocols(set: &str, speedups: &Speedups) -> Vec<Row> {
-    let family = Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted };
+/// That X10's own transport is ahead on all numbers of cores and the sockets are last, as ratios that are at most one.
+fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     let mut rows = Vec::new();
     for (balance, by_cores) in BALANCES.into_iter().zip(speedups) {
-        let most = |ratio: fn(&[f64; 3]) -> f64| by_cores.iter().map(ratio).fold(0.0, f64::max);
-        let ahead = most(|[first, second, third]| second.max(*third) / first);
-        let behind = most(|[first, second, third]| third / first.min(*second));
-        rows.push(family.row(
-            format!("{set}, {balance}, the best other protocol against rcce-x10"),
-            1.0,
-            ahead,
-        ));
-        rows.push(family.row(
-            format!("{set}, {balance}, sockets against the worst other protocol"),
-            1.0,
-            behind,
-        ));
+        for (cores, [first, others @ ..]) in X10_CORES.into_iter().zip(by_cores) {
+            let best = others.iter().copied().fold(0.0, f64::max);
+            let title = Title::from(balance).over(Quantity::cores(cores));
+            rows.push(SHAPE.row(title.and("the best other transport against rcce-x10"), 1.0, best / first));
+        }
+        let last = |[others @ .., sockets]: &[f64; TRANSPORTS.len()]| {
+            sockets / others.iter().copied().fold(f64::INFINITY, f64::min)
+        };
+        let worst = by_cores.iter().map(last).fold(0.0, f64::max);
+        let title =
+            format!("{balance}, sockets against the worst other transport, at most on any number of cores");
+        rows.push(SHAPE.at("000:247").row(title, 1.0, worst));
+        let gain = |transport: usize| by_cores[X10_CORES.len() - 1][transport] / by_cores[0][transport];
+        let best = (1..TRANSPORTS.len()).map(gain).fold(0.0, f64::max);
+        let title =
+            format!("{balance}, gain from {FEW} to {CORES} cores, the best other transport against rcce-x10");
+        rows.push(SHAPE.at("000:222").row(title, 1.0, best / gain(0)));
     }
     rows
 }
 
-/// That a counter costs something on few cores, and as much as it wins on all of them.
-fn cost_of_the_counter(set: &str, basis: Basis, [beforehand, dynamic]: &Speedups) -> [Row; 2] {
-    let ratio = |index: usize| dynamic[index][0] / beforehand[index][0];
-    let dear = Family { deck: "", unit: "", band: Band::AtMost, basis };
-    let level = Family { band: Band::Within(10.0), ..dear };
+/// What a counter costs on few cores and on all, and how smoothly both assignments scale.
+fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
+    let ratio = |at: usize| dynamic[at][0] / beforehand[at][0];
+    let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
+    // How often a place gives way was chosen with the counter's cost on all cores in view.
+    let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
+    // By how much the efficiency moves from one number of cores to the next.
+    let roughness = |speedups: &[[f64; TRANSPORTS.len()]; X10_CORES.len()]| {
+        let efficiency = |at: usize| speedups[at][0] / f64::from(X10_CORES[at]);
+        (1..X10_CORES.len()).map(|at| (efficiency(at) / efficiency(at - 1) - 1.0).abs()).fold(0.0, f64::max)
+    };
+    let title = |cores| format!("rcce-x10, dynamic against static (on {cores} cores)");
     [
-        dear.row(format!("{set}, rcce-x10, dynamic against static (on {FEW} cores)"), 1.0, ratio(0)),
-        level.row(
-            format!("{set}, rcce-x10, dynamic against static (on {CORES} cores)"),
+        SHAPE.row(title(FEW), 1.0, ratio(0)),
+        level.row(title(CORES), 1.0, ratio(X10_CORES.len() - 1)),
+        SHAPE.at("000:222").row("rcce-x10, dynamic against static, mean", 1.0, mean),
+        SHAPE.at("000:222").row(
+            "rcce-x10, largest step of efficiency, dynamic against static",
             1.0,
-            ratio(MANY.len() - 1),
+            roughness(dynamic) / roughness(beforehand),
         ),
     ]
 }
 
-/// Seconds that a run takes on the chip, from the first build to the last.
-fn predicted(set: &str, (balance, cores, protocol): (&str, u32, Protocol)) -> Result<f64, Failure> {
-    let words = format!(
-        "--molecule benzene --basis {set} --balance {balance} --machine chip:scc --places {cores} --protocol {protocol}"
-    );
-    seconds("hf", &document("hf", &words)?)
+/// How much slower the chip is than as many cores of the cluster, with rcce-x10 and static assignment.
+fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
+    // "An order of magnitude."
+    let order = Family { band: Band::Within(50.0), ..SHAPE };
+    let pairs = of_chip.chunks(TRANSPORTS.len()).zip(of_cluster).zip(X10_CORES);
+    pairs
+        .map(|((chip, cluster), cores)| {
+            let title = Title::from("static, time of chip against cluster").over(Quantity::cores(cores));
+            order.row(title, 10.0, chip[0].seconds / cluster.seconds)
+        })
+        .collect()
+}
+
+/// What the paper ran on its cluster alone.
+struct ClusterRuns;
+
+impl ClusterRuns {
+    /// The runs, each with its published speed-up if it has one; those of one core are what speed-ups are against.
+    fn all() -> Vec<(HfRun, Option<f64>)> {
+        let of =
+            |molecule, balance, cores| HfRun { molecule, set: "3-21g", balance, cores, ..ONE_OF_CLUSTER };
+        let benzene = |cores| of("benzene", BEFOREHAND, cores);
+        vec![
+            (of("aspirin", BEFOREHAND, 1), None),
+            (of("aspirin", BEFOREHAND, 44), Some(31.0)),
+            (of("aspirin", BY_COUNTER, CORES), Some(13.0)),
+            (benzene(1), None),
+            (benzene(12), Some(6.0)),
+            (benzene(44), None),
+        ]
+    }
+
+    fn rows(runs: &[(HfRun, Option<f64>)], found: &[Found]) -> Vec<Row> {
+        let printed = Family { band: Band::Within(20.0), ..SHAPE }.at("000:216");
+        let (mut rows, mut one, mut by_run) = (Vec::new(), f64::NAN, Vec::new());
+        for ((run, published), found) in runs.iter().zip(found) {
+            if run.cores == 1 {
+                one = found.seconds;
+                continue;
+            }
+            let speedup = one / found.seconds;
+            by_run.push(speedup);
+            let title = Title::from(format!("cluster, {} in {}, {}", run.molecule, run.set, run.balance));
+            let title = title.over(Quantity::cores(run.cores));
+            let family = if published.is_some() { printed } else { ALONE };
+            rows.push(family.row(title, published.unwrap_or(f64::NAN), speedup));
+        }
+        let [of_aspirin, _, few, many] = by_run[..] else { unreachable!("there are four") };
+        let peak = SHAPE.at("000:216");
+        rows.push(peak.row("cluster, benzene in 3-21g, static, 44 cores against 12", 1.0, many / few));
+        rows.push(SHAPE.at("000:204").row(
+            "cluster, static, 44 cores, benzene against aspirin",
+            1.0,
+            many / of_aspirin,
+        ));
+        rows
+    }
+}
+
+/// What a run came to.
+struct Found {
+    /// From the first build to the last.
+    seconds: f64,
+    units: f64,
+}
+
+impl Found {
+    fn of(run: HfRun) -> Result<Found, Failure> {
+        let HfRun { molecule, set, machine, balance, cores, protocol } = run;
+        let words = format!(
+            "--molecule {molecule} --basis {set} --balance {balance} --machine {machine} --places {cores} --protocol {protocol}"
+        );
+        let document = document("hf", &words)?;
+        let units = document["run"]["units"].as_f64();
+        let units = units.ok_or_else(|| Failure::Ended("a run of hf has no units".to_owned()))?;
+        Ok(Found { seconds: seconds("hf", &document)?, units })
+    }
 }

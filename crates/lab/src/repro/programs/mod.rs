@@ -5,16 +5,40 @@
 //! itself; what a row says is the time or the energy of a run.
 
 pub mod at_opt;
+mod at_opt_places;
 pub mod betweenness;
 pub mod ga;
 pub mod hartree_fock;
 pub mod rates;
 pub mod teams;
 
+use isles::Protocol;
 use isles_app::Failure;
 use isles_app::runs;
 use serde_json::Value;
 use std::time::Duration;
+
+/// The chip, and the cluster beside which X10 was measured on it, as machines.
+const SCC: &str = "chip:scc";
+const CLUSTER: &str = "chip:opteron-cluster";
+
+/// All cores, of either.
+const CORES: u32 = 48;
+
+/// Numbers of cores at which what the X10 paper says of its figures is judged.
+const X10_CORES: [u32; 5] = [8, 16, 24, 36, CORES];
+
+/// The transports of the X10 paper, its own first.
+const TRANSPORTS: [Protocol; 4] =
+    [Protocol::RcceX10, Protocol::Sections, Protocol::MpiSockets, Protocol::Sockets];
+
+/// What the X10 paper calls a transport.
+fn transport(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Sections => "mpi-mpb",
+        other => other.name(),
+    }
+}
 
 /// The JSON document of a run of the application `app` with these words, which are divided by blanks.
 fn document(app: &str, words: &str) -> Result<Value, Failure> {

@@ -18,7 +18,7 @@ use std::rc::Rc;
 pub const RATES: Experiment = Experiment {
     name: "rates",
     about: "a planner, a stencil and loops over memory by cores and rate, power model `manyman`, at 533/800/800",
-    source: "V20, V21: battery-operated CPS, 6th MARC symposium (2012), paper 7; V22: Gschwandtner et al., in paper 8",
+    source: "V20, V21: battery-operated CPS, 6th MARC symposium (2012), paper 7; V22: Gschwandtner et al., in paper 9",
     instructions: "",
     rows: RowSource::Runs(rates),
 };
@@ -87,7 +87,9 @@ const ITEM: u64 = 5_000_000;
 const NAP: Picoseconds = Picoseconds(100_000_000);
 
 fn planner() -> Result<Vec<Row>, Failure> {
-    let shape = Family { deck: "V20", unit: "", band: Band::Within(10.0), basis: Basis::Predicted };
+    // Of 20 items, one at a time for each worker.
+    let (band, source) = (Band::Within(10.0), "004:1473");
+    let shape = Family { deck: "V20", unit: "", band, basis: Basis::Derived, source };
     let search = |cores, rest| run(cores, 3, rest, deal);
     let polled: Vec<RunResult> =
         (2..=CORES).map(|cores| search(cores, IdlePolicy::Poll)).collect::<Result<_, Failure>>()?;
@@ -101,10 +103,10 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let best = polled.iter().map(|came| came.seconds).fold(f64::INFINITY, f64::min);
     let near = polled.iter().position(|came| came.seconds <= 1.01 * best);
     let fewest = near.map_or(0, |at| at + 2) as f64;
-    let exact = Family { band: Band::Within(0.0), ..shape };
+    let exact = Family { band: Band::Within(0.0), basis: Basis::Predicted, ..shape };
     rows.push(exact.row("planner, fewest cores with the shortest time, but for 1 %", 21.0, fewest));
     let (awake, asleep) = (with(CORES - 1), search(CORES, IdlePolicy::Nap(NAP))?);
-    let least = Family { band: Band::AtMost, ..shape };
+    let least = Family { band: Band::AtMost, basis: Basis::Predicted, source: "004:1482-1487", ..shape };
     let name = "planner, 48 cores, energy of who naps against who polls";
     rows.push(least.row(name, 1.0, asleep.joules / awake.joules));
     let name = "planner, 48 cores, time of who polls against who naps";
@@ -147,7 +149,8 @@ enum CellMemory {
 }
 
 fn stencil() -> Result<Vec<Row>, Failure> {
-    let ratio = Family { deck: "V21", unit: "", band: Band::Within(15.0), basis: Basis::Predicted };
+    let (band, source) = (Band::Within(15.0), "004:1503");
+    let ratio = Family { deck: "V21", unit: "", band, basis: Basis::Predicted, source };
     let least = Family { band: Band::AtMost, ..ratio };
     let mut rows = Vec::new();
     // The first 24 cores lie at two of the four controllers, one core of each tile at all.
@@ -211,9 +214,11 @@ const ROUNDS: u32 = 32;
 type Program = fn(u32) -> Result<RunResult, Failure>;
 
 fn loops() -> Result<Vec<Row>, Failure> {
-    let alone = Family { deck: "V22", unit: "MHz", band: Band::Unpublished, basis: Basis::Predicted };
+    let (band, source) = (Band::Unpublished, "004:1912");
+    let alone = Family { deck: "V22", unit: "MHz", band, basis: Basis::Predicted, source };
     // From 320 to 400 MHz, by the powers that the model was fitted to.
-    let flops = Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, ..alone };
+    let flops =
+        Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, source: "004:1720", ..alone };
     let programs: [(&str, Family, Program); 3] = [
         ("stencil out of memory", alone, |divider| {
             run(CORES, divider, IdlePolicy::Poll, || steps(CellMemory::Memory))
@@ -232,7 +237,8 @@ fn loops() -> Result<Vec<Row>, Failure> {
         let [fastest, within @ .., slowest] = &joules[..] else { unreachable!("there are fifteen") };
         let least = within.iter().copied().fold(f64::INFINITY, f64::min);
         let at = within.iter().position(|joules| *joules == least).unwrap_or_default() as u32 + 3;
-        let inside = Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, ..family };
+        let inside =
+            Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "004:1912", ..family };
         let what = format!("{name}, least energy between the ends");
         rows.push(inside.row(format!("{what} against that at 800 MHz"), 1.0, least / fastest));
         rows.push(inside.row(format!("{what} against that at 100 MHz"), 1.0, least / slowest));

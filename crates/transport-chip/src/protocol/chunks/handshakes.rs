@@ -14,7 +14,8 @@
 //! `sections`: the sender writes into a section of the receiver's buffer that is its own, as SCC-MPI does.
 //!
 //! ```text
-//! section of a place     as many lines as there are for each place; all written by that place, read by the owner
+//! section of a place     a buffer has one for each core of the chip, or one for each place; all written by that place,
+//!                        read by the owner
 //!   header               one line: what was sent in each class, and how much was taken of what came back
 //!   control              a quarter of the other lines, at least one
 //!   data                 the rest
@@ -104,14 +105,14 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// The division of `lines` lines among `places` places.
+    /// The division of `lines` lines into `sections` sections.
     ///
     /// # Errors
     /// The least number of lines that would do.
-    pub(crate) fn new(places: u32, lines: u32, _line_bytes: u32) -> Result<Sections, u32> {
-        let section = lines / places;
+    pub(crate) fn new(sections: u32, lines: u32) -> Result<Sections, u32> {
+        let section = lines / sections;
         if section < SECTION_LINES_MIN {
-            return Err(SECTION_LINES_MIN * places);
+            return Err(SECTION_LINES_MIN * sections);
         }
         let control = ((section - 1) / SECTIONS_CONTROL_PART).max(1);
         Ok(Sections { chunk_lines: [control, section - 1 - control] })

@@ -23,10 +23,10 @@ fn the_chunk_of_rcce_x10_is_8192_bytes_less_64_for_each_place() {
 
 #[test]
 fn a_section_of_48_has_160_bytes_of_which_a_line_is_its_header() {
-    let division = Sections::new(48, 256, 32).unwrap();
+    let division = Sections::new(48, 256).unwrap();
     assert_eq!(lines(&division), [1, 3]);
     assert_eq!((1 + lines(&division).iter().sum::<u32>()) * 32, 160);
-    assert_eq!(lines(&Sections::new(2, 256, 32).unwrap()), [31, 96]);
-    assert_eq!(Sections::new(48, 143, 32), Err(144));
-    assert_eq!(lines(&Sections::new(48, 144, 32).unwrap()), [1, 1]);
+    assert_eq!(lines(&Sections::new(2, 256).unwrap()), [31, 96]);
+    assert_eq!(Sections::new(48, 143), Err(144));
+    assert_eq!(lines(&Sections::new(48, 144).unwrap()), [1, 1]);
 }

@@ -16,7 +16,7 @@ mod ring;
 mod sockets;
 
 pub(crate) use ring::Ring;
-pub(crate) use sockets::Sockets;
+pub(crate) use sockets::{MpiCosts, Sockets};
 
 use crate::cores::Cores;
 use crate::cores::interrupt::InterruptService;

@@ -1,0 +1,140 @@
+//! Stability: whether a converged energy is the least nearby, and where a lower one is.
+//!
+//! At self-consistency the energy has no slope; it is a minimum if its second derivatives over all rotations of
+//! occupied into other real orbitals have no negative eigenvalue (R. Seeger, J. A. Pople, J. Chem. Phys. 66, 3045
+//! (1977)). The lowest is found as E. R. Davidson does (J. Comput. Phys. 17, 87 (1975)); each step takes the
+//! two-electron part of one density. The first rotation has a part in every direction, so that no symmetry hides an
+//! eigenvalue. Invariant: a found eigenvalue is never below the lowest.
+
+use super::super::matrix::Matrix;
+use super::descent::{CanonicalOrbitals, rotation};
+use serde::Serialize;
+
+/// Eigenvalues from here on down are those of an energy that is no minimum, in hartree; above are errors of zero.
+const NEGATIVE: f64 = -1e-5;
+
+/// The part of an eigenvalue that may be in doubt, and the least doubt in hartree.
+const DOUBT: (f64, f64) = (0.05, 2e-5);
+
+/// Least difference that a rotation is divided by, in hartree.
+const DIFFERENCE_MIN: f64 = 0.05;
+
+/// What is known of the stability of an energy.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Stability {
+    /// Whether no lower energy is near; none if the builds did not suffice to know.
+    pub is_stable: Option<bool>,
+    /// The lowest second derivative of the energy over rotations, for each electron, in hartree.
+    pub eigenvalue: f64,
+    /// How many two-electron parts were built to know it.
+    pub builds: usize,
+}
+
+/// A search for the lowest eigenvalue under way.
+pub struct StabilitySearch {
+    orbitals: CanonicalOrbitals,
+    pairs: usize,
+    /// Orthonormal functions as columns.
+    basis: Matrix,
+    /// Orthonormal rotations, and what the second derivatives make of them; of the last not yet.
+    rotations: Vec<Matrix>,
+    products: Vec<Matrix>,
+    builds_max: usize,
+    /// The rotation of the lowest eigenvalue.
+    lowest: Matrix,
+}
+
+impl StabilitySearch {
+    /// Begins at converged orbitals, the first `pairs` of which are occupied; none if all are occupied.
+    pub(super) fn new(
+        orbitals: CanonicalOrbitals,
+        pairs: usize,
+        basis: Matrix,
+        builds_max: usize,
+    ) -> Option<StabilitySearch> {
+        let size = basis.size();
+        if pairs == size {
+            return None;
+        }
+        // Numbers without a pattern, so that the rotation has a part in each symmetry.
+        let mut state = 1_u32;
+        let first = Matrix::of(size, |row, column| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let number = f64::from(state >> 8) / f64::from(1 << 23) - 1.0;
+            let is_rotation = row >= pairs && column < pairs;
+            if is_rotation { number / orbitals.gap(row, column).max(DIFFERENCE_MIN) } else { 0.0 }
+        });
+        let first = normalised(&first);
+        let (rotations, products, lowest) = (vec![first.clone()], Vec::new(), first);
+        Some(StabilitySearch { orbitals, pairs, basis, rotations, products, builds_max, lowest })
+    }
+
+    /// By how much the density changes with the rotation that is tried.
+    pub fn density(&self) -> Matrix {
+        let among = &self.orbitals.orbitals;
+        let rotation = self.rotations.last().unwrap_or(&self.lowest);
+        let half = among.times(rotation).times(&among.transposed());
+        let half = self.basis.times(&half).times(&self.basis.transposed());
+        let sum = half.plus(1.0, &half.transposed());
+        sum.plus(1.0, &sum)
+    }
+
+    /// Takes the two-electron part of [`StabilitySearch::density`]; the answer, if it is known.
+    pub fn advance(&mut self, repulsion: &Matrix) -> Option<Stability> {
+        let among = self.basis.times(&self.orbitals.orbitals);
+        let repulsion = rotation(&among.transposed().times(repulsion).times(&among), self.pairs);
+        let tried = self.rotations.last()?;
+        let gaps = Matrix::of(tried.size(), |row, column| match row >= self.pairs && column < self.pairs {
+            true => self.orbitals.gap(row, column) * tried.get(row, column),
+            false => 0.0,
+        });
+        self.products.push(gaps.plus(1.0, &repulsion));
+        let count = self.products.len();
+        let element = |row: usize, column: usize| self.rotations[row].dot(&self.products[column]);
+        let small = Matrix::of(count, |row, column| 0.5 * (element(row, column) + element(column, row)));
+        let (values, vectors) = small.eigen();
+        let eigenvalue = values[0];
+        let combined = |all: &[Matrix]| {
+            let zero = Matrix::zero(repulsion.size());
+            all.iter().enumerate().fold(zero, |sum, (index, one)| sum.plus(vectors.get(index, 0), one))
+        };
+        self.lowest = combined(&self.rotations);
+        let residual = combined(&self.products).plus(-eigenvalue, &self.lowest);
+        let doubt = residual.dot(&residual).sqrt();
+        let answer = |is_stable| Some(Stability { is_stable, eigenvalue, builds: count });
+        if doubt < (DOUBT.0 * eigenvalue.abs()).max(DOUBT.1) || !self.extend(&residual, eigenvalue) {
+            return answer(Some(eigenvalue > NEGATIVE));
+        }
+        if count == self.builds_max { answer((eigenvalue <= NEGATIVE).then_some(false)) } else { None }
+    }
+
+    /// The rotation along which the energy falls if it is not stable, and the orbitals that it is of.
+    pub(super) fn into_lowest(self) -> (Matrix, CanonicalOrbitals) {
+        (self.lowest, self.orbitals)
+    }
+
+    /// Adds a rotation that leads nearer to the eigenvector; false if there is none.
+    fn extend(&mut self, residual: &Matrix, eigenvalue: f64) -> bool {
+        let mut next = Matrix::of(residual.size(), |row, column| {
+            let is_rotation = row >= self.pairs && column < self.pairs;
+            let difference = if is_rotation { self.orbitals.gap(row, column) - eigenvalue } else { 1.0 };
+            residual.get(row, column) / difference.abs().max(DIFFERENCE_MIN)
+        });
+        next = normalised(&next);
+        for _ in 0..2 {
+            for other in &self.rotations {
+                next = next.plus(-next.dot(other), other);
+            }
+        }
+        let is_new = next.dot(&next) > 1e-12;
+        if is_new {
+            self.rotations.push(normalised(&next));
+        }
+        is_new
+    }
+}
+
+/// A rotation of length one.
+fn normalised(rotation: &Matrix) -> Matrix {
+    rotation.plus(1.0 / rotation.dot(rotation).sqrt() - 1.0, rotation)
+}
