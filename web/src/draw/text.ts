@@ -100,8 +100,8 @@ export function modelled(ms: number): string {
 }
 
 /**
- * What runs, and with which words: the file's name without its folders; of a program of `isles run NAME`, which is a file
- * `isles-NAME`, the name, since that is what the reader has chosen.
+ * What runs, and with which words: the file's name without its folders; of a program of `isles run NAME`, which is a
+ * file `isles-NAME`, the name, since that is what the reader has chosen.
  */
 export function commandOf(program: string, words: string[]): { name: string; rest: string } {
     const file = program.split("/").pop() || program;

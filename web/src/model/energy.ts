@@ -21,7 +21,7 @@ export class Energy {
         });
     }
 
-    /** Seconds of modelled time, ascending, with the mean power since the one before; and of the rows what comes then. */
+    /** Seconds of modelled time, ascending, with the mean power since the one before; of the rows what comes then. */
     curve(rows: Total[], until_ms: number): { x: number[]; watts: number[] } {
         const seen = rows.flatMap(({ power }) => power ? [{ model_ms: power.until_ms, joule: power.joule }] : []);
         const known = this.points.at(-1)?.model_ms ?? 0;
