@@ -1,6 +1,6 @@
 // Power of a modelled chip over its own time: what the server remembers, carried on from the snapshots.
 //
-// Points are energies, and a power is the difference of two of them by the modelled time between. So the curve sums up to
+// Points are energies; a power is the difference of two of them by the modelled time between. So the curve sums up to
 // the energy of the run, however many snapshots were left out.
 
 import { getHistory } from "./api";

@@ -168,7 +168,9 @@ fn the_terminal_tells_the_count_of_the_page() {
         let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
         told.split(',').next()?.parse::<u64>().ok()
     });
-    let said = |line: &String| line.split_once(" of 32768 sources")?.0.parse::<u64>().ok();
+    let said = |line: &String| {
+        line.split_once(" of ").filter(|(_, of)| of.contains(" sources, "))?.0.parse::<u64>().ok()
+    };
     let before = page.next().expect("a snapshot");
     let told = errors.find_map(|line| said(&line)).expect("a line of progress");
     // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
