@@ -80,3 +80,36 @@ for (const scenario of RUNS) {
         }
     });
 }
+
+test("a small window shows the whole chip, leaves the head a third, and a view that was asked for is in it", invented,
+    async () => {
+        await onPage({ scenario: "scc" }, async ({ page }) => {
+            await page.setViewportSize({ width: 400, height: 800 });
+            await page.waitForSelector('.cell[data-place="47"]');
+            const edges = await page.evaluate(() => {
+                const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+                const cells = [...document.querySelectorAll(".cell[data-place]")]
+                    .map((cell) => cell.getBoundingClientRect());
+                const ids = [...document.querySelectorAll(".cell-id")].filter((id) => id.offsetWidth > 0);
+                return {
+                    left: Math.min(...cells.map(({ left }) => left)),
+                    right: Math.max(...cells.map(({ right }) => right)),
+                    narrowest: Math.min(...cells.map(({ width }) => width)), ids: ids.length, views: box(".panes").top,
+                };
+            });
+            assert.ok(edges.left >= 0 && edges.right <= 400, `${JSON.stringify(edges)}`);
+            assert.ok(edges.narrowest >= 24 && edges.ids === 48, `${JSON.stringify(edges)}`);
+            assert.ok(edges.views <= 800 / 3, `${JSON.stringify(edges)}`);
+            for (const [key, view] of [["p", "power"], ["m", "messages"], ["f", "finishes"], ["w", "warnings"]]) {
+                await page.keyboard.press("g");
+                await page.keyboard.press(key);
+                await page.waitForFunction((name) => {
+                    const pane = document.querySelector(`.pane[data-view=${name}]`);
+                    if (!pane) return false;
+                    const { top, bottom, height } = pane.getBoundingClientRect();
+                    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
+                    return seen >= Math.min(height, innerHeight) * 0.6;
+                }, view);
+            }
+        });
+    });

@@ -277,6 +277,23 @@ class Scenario {
         return warnings;
     }
 
+    /** What the run came to; of a replay at its end. */
+    summary(step) {
+        const last = this.at(this.replay ? this.replay.length_ms / STEP_MS : step);
+        const total = (column) => last.places[column].reduce((sum, value) => sum + value, 0);
+        const { joule, until_ms } = last.power ?? { joule: 0, until_ms: 1 };
+        return {
+            state: last.state, reason: last.reason, time_ms: last.time_ms, model_ms: last.model_ms,
+            power: last.power ? { joule, until_ms, watt: 1000 * joule / until_ms } : null,
+            tasks: total("tasks"), messages: total("messages_sent"), bytes: total("bytes_sent"),
+            busy: this.traits.map(({ level }) => level - 0.1), place_tasks: last.places.tasks,
+            warnings: this.warnings(step, last.time_ms)
+                .map(({ kind, place, text }) => ({ kind, place, places: 1, text })),
+            result: [this.hostile ? HOSTILE.markup + HOSTILE.control : "nodes  4130071", "", "time   8.25 s"],
+            working_ms: this.replay ? 4000 : Math.max(0, 1000 * Math.floor((step - 2) / 2)),
+        };
+    }
+
     output(place, step) {
         const lines = [];
         for (let at = 0; at <= step; at += 3 + place % 4) {

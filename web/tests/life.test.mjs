@@ -107,11 +107,16 @@ test("a dead place is shown with its cause: above, on the map, in its view, amon
     });
 });
 
-test("a replay starts at its beginning, goes where the slider says, plays and pauses", invented, async () => {
+test("a replay opens on its summary and the picture in which it last worked, goes where the slider says, plays, pauses",
+    invented, async () => {
     await onPage({ scenario: "replay" }, async ({ page, server }) => {
         assert.equal(await page.textContent(".state"), "replay");
         assert.equal(server.streams.size, 0, "a replay has no stream");
-        assert.equal(await shown(page, "shown.time_ms"), 0);
+        await page.waitForSelector(`.pane[data-view="summary"] .result:has-text("4130071")`);
+        assert.equal(await shown(page, "shown.time_ms"), 4000);
+        await page.focus(".replay input");
+        await page.keyboard.press("Home");
+        await page.waitForFunction(() => window.isles.store.shown.time_ms === 0);
         await page.focus(".replay input");
         await page.keyboard.press("ArrowRight");
         await page.waitForFunction(() => window.isles.store.shown.time_ms === 1000);

@@ -80,7 +80,9 @@ test("a live chip: by the name that is its own, news twice a second, each counte
 const energyOf = (page) => page.evaluate(() => {
     const { x, series: [{ values }] } = document.querySelector('.pane[data-view="power"] isles-chart').curve;
     const joule = values.reduce((sum, watt, row) => sum + watt * (x[row] - (x[row - 1] ?? 0)), 0);
-    return { joule, most: Math.max(...values), energy: window.isles.store.shown.power.joule, points: x.length };
+    const { run, shown, latest } = window.isles.store;
+    const energy = (run.mode === "replay" ? shown : latest).power.joule;
+    return { joule, most: Math.max(...values), energy, points: x.length };
 });
 
 test("the power of a chip sums up to its energy, live, at the end and replayed, and is never more than it can draw",
@@ -107,7 +109,7 @@ test("the power of a chip sums up to its energy, live, at the end and replayed, 
             assert.match(text, /mean of the run/);
             const told = / ([0-9.]+) J by manyman/.exec(run.said);
             const { energy } = await energyOf(page);
-            assert.ok(Math.abs(energy / Number(told[1]) - 1) < 0.01, `${energy} J on the page, ${told[0]} in the terminal`);
+            assert.ok(Math.abs(energy / Number(told[1]) - 1) < 0.01, `${energy} J, ${told[0]} in the terminal`);
         });
         await onRun(["replay", join(recorded.folder, "chip")], async ({ page }) => {
             await go(page, "power");
@@ -148,8 +150,9 @@ for (const name of ["chip", "host"]) {
         for (const theme of THEMES) {
             await onRun(["replay", join(recorded.folder, name)], async ({ page }) => {
                 assert.equal(await page.textContent(".state"), "replay");
+                await opensOnSummary(page, name);
                 await sliderWorks(page);
-                for (const view of ["chip", "core:1", "messages", "finishes", "power", "warnings"]) {
+                for (const view of ["summary", "chip", "core:1", "messages", "finishes", "power", "warnings"]) {
                     if (view === "power" && name === "host") continue;
                     await go(page, view);
                     assert.deepEqual(await axe(page), [], `${view}, ${theme}`);
@@ -165,6 +168,7 @@ for (const name of ["chip", "host"]) {
             const address = pathToFileURL(file).href;
             const { context, page, faults } = await open(theBrowser(), address, { theme });
             await context.setOffline(true);
+            await opensOnSummary(page, name);
             await sliderWorks(page);
             await page.click('.cell[data-place="1"]');
             await page.waitForSelector(".chart canvas");
@@ -181,6 +185,43 @@ for (const name of ["chip", "host"]) {
         }
     });
 }
+
+/** What `recorded` has shown as its result, of each. */
+const RESULTS = { chip: /betweenness[\s\S]*edges traversed a second/, host: /nodes +4130071[\s\S]*nodes a second/ };
+
+/** The summary stands open beside the last picture in which the run worked. */
+async function opensOnSummary(page, name) {
+    await page.waitForSelector('.pane[data-view="summary"] .result');
+    assert.match(await page.textContent(".result"), RESULTS[name]);
+    const [busy, joule] = await page.evaluate(() => {
+        const { shown, summary } = window.isles.store;
+        return [Math.max(...shown.places.busy), summary.power?.joule];
+    });
+    assert.ok(busy > 0.1, `the busiest place has a load of ${busy}`);
+    assert.equal(joule > 0, name === "chip");
+    const text = await page.textContent('.pane[data-view="summary"]');
+    for (const what of ["Time", "Messages", "Warnings", "Shares of the whole run"]) {
+        assert.ok(text.includes(what), what);
+    }
+    assert.equal(await page.locator('.pane[data-view="chip"] .cell[data-place]').count(), name === "chip" ? 48 : 4);
+}
+
+test("a page whose run ends shows what it came to, beside the last picture in which it worked", async () => {
+    for (const [name, words] of [
+        ["chip", ["bc", "--rmat", "small", "--machine", "chip:scc"]],
+        ["host", ["uts", "--tree", "T1", "--places", "4"]],
+    ]) {
+        await onRun(["run", ...words, "--ui", "--keep-ui"], async ({ page, run }) => {
+            await page.waitForFunction(() => window.isles.store.latest?.state === "ended");
+            await opensOnSummary(page, name);
+            await page.waitForSelector('.banner:has-text("The run has ended")');
+            assert.deepEqual(await axe(page), [], name);
+            // Who comes later sees the same.
+            await page.goto(await run.address());
+            await opensOnSummary(page, name);
+        });
+    }
+});
 
 /** The slider of a replay goes to both ends by keys, and to its middle by the mouse; playing goes on by itself. */
 async function sliderWorks(page) {
@@ -266,7 +307,7 @@ test("kill -9 of the server: the page says that the connection is lost, and the 
 test("kill -9 of a place: the page shows which is dead and why, and the run says so too", async () => {
     await onRun([...HOST, "--keep-ui"], async ({ page, run }) => {
         await page.waitForFunction(() => window.isles.store.shown.places.memory_bytes[2] > 0);
-        const place = run.below("isles").at(-1);
+        const place = run.below("isles-bc").at(-1);
         process.kill(place, "SIGKILL");
         const cell = page.locator('.cell[data-state="dead"]');
         await cell.first().waitFor({ timeout: 20_000 });
@@ -284,14 +325,15 @@ test("hostile names of the program and of its arguments are text: nothing runs, 
     const own = scratch();
     try {
         const path = join(own.folder, "<img src=x onerror=\"window.hostile=1\">");
-        for (const [from, to] of [[program(), path], [`${program()}-dashboard`, join(own.folder, "isles-dashboard")]]) {
+        const server = join(own.folder, "isles-dashboard");
+        for (const [from, to] of [[`${program()}-bc`, path], [`${program()}-dashboard`, server]]) {
             try {
                 linkSync(from, to);
             } catch {
                 copyFileSync(from, to); // on another file system
             }
         }
-        await onRun(["run", "bc", "--rmat", "large", "--places", "2", "--csv", HOSTILE, "--ui"], async ({ page }) => {
+        await onRun(["--rmat", "large", "--places", "2", "--csv", HOSTILE, "--ui"], async ({ page }) => {
             assert.equal(await page.textContent("h1"), "<img src=x onerror=\"window.hostile=1\">");
             const said = await page.textContent(".head-command");
             assert.ok(said.includes("<img src=x onerror=") && said.includes("<U+202E>txt"), said);

@@ -44,6 +44,7 @@ export function dataOf(scenario) {
     return {
         run,
         snapshots: pictures,
+        summary: scenario.summary(run.length_ms / 500),
         histories: { busy: scenario.history(places, "busy", run.length_ms) },
         outputs: { 5: { lines: scenario.output(5, run.length_ms / 500).slice(-50), dropped: 3 } },
     };

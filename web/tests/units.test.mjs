@@ -48,7 +48,7 @@ test("numbers, sizes, shares and times are short and have their unit", () => {
 });
 
 test("a run is named by what was chosen, not by the folder of its program", () => {
-    assert.deepEqual(page.commandOf("/opt/bin/isles", ["run", "bc", "--ui"]), { name: "bc", rest: "--ui" });
+    assert.deepEqual(page.commandOf("/opt/bin/isles-bc", ["--ui"]), { name: "bc", rest: "--ui" });
     assert.deepEqual(page.commandOf("./isles", ["run"]), { name: "isles", rest: "run" });
     assert.deepEqual(page.commandOf("target/release/hello", ["run", "x"]), { name: "hello", rest: "run x" });
     assert.deepEqual(page.commandOf("", []), { name: "", rest: "" });

@@ -24,6 +24,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Where the run is recorded, which the page reads.
 const RECORD: &SettingRow = setting("record");
 
+/// The machine of the run, and those whose runs are not observed.
+const MACHINE: &SettingRow = setting("machine");
+const UNOBSERVED: [&str; 2] = ["loopback", "mpi"];
+
 /// What can be said of the live page.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The live page")]
@@ -78,6 +82,13 @@ impl UiArguments {
     pub fn plan(&self, places: &mut PlaceArguments) -> Result<Option<UiPlan>, Failure> {
         if !self.ui {
             return Ok(None);
+        }
+        let machine =
+            places.said(MACHINE).map(str::to_owned).or_else(|| std::env::var(MACHINE.variable).ok());
+        if let Some(machine) = machine.filter(|machine| UNOBSERVED.contains(&machine.as_str())) {
+            return Err(Failure::Usage(format!(
+                "--ui does not go with the machine {machine}, whose runs cannot be shown yet"
+            )));
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
         let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());

@@ -6,6 +6,7 @@
 
 use clap::{Parser, Subcommand};
 use isles_dashboard::{LAST_WORDS, RunSource, ServeOptions, report, serve};
+use isles_telemetry::shown;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,11 +64,13 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    let mut folder = None;
     let (source, options) = match Arguments::parse().verb {
         Verb::Live { directory, port, keep, owned, scratch } => {
             let wait = if owned { BEGIN_LIMIT } else { Duration::ZERO };
+            folder = scratch.then(|| directory.clone());
             if owned {
-                end_with_owner(scratch.then(|| directory.clone()));
+                end_with_owner(folder.clone());
             }
             (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep })
         }
@@ -82,7 +85,11 @@ fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "watch the run at {name}\n              or {number}");
     };
     match serve(&source, &options, tell) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            // The run is over, and who has started both may be gone.
+            remove(folder);
+            ExitCode::SUCCESS
+        }
         Err(error) => fail(&error),
     }
 }
@@ -92,18 +99,23 @@ fn end_with_owner(scratch: Option<PathBuf>) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink()); // one that cannot be read has ended as well
         std::thread::sleep(LAST_WORDS);
-        if let Some(directory) = scratch {
-            let _ = std::fs::remove_dir_all(directory); // the owner may have done so
-        }
+        remove(scratch);
         std::process::exit(0);
     });
+}
+
+/// Removes a folder that nobody has asked for.
+fn remove(scratch: Option<PathBuf>) {
+    if let Some(directory) = scratch {
+        let _ = std::fs::remove_dir_all(directory); // the owner may have done so
+    }
 }
 
 fn write_report(directory: &Path, html: &Path) -> ExitCode {
     let (text, cut) = match report(directory) {
         Ok(done) => done,
         Err(error) => {
-            let directory = directory.display();
+            let directory = shown(directory);
             return fail(&format_args!("the event log of {directory} cannot be replayed: {error}"));
         }
     };
@@ -113,7 +125,7 @@ fn write_report(directory: &Path, html: &Path) -> ExitCode {
         false => std::fs::write(html, text),
     };
     written.map_or_else(
-        |cause| fail(&format_args!("cannot write {}: {cause}", html.display())),
+        |cause| fail(&format_args!("cannot write {}: {cause}", shown(html))),
         |()| ExitCode::SUCCESS,
     )
 }

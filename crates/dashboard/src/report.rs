@@ -7,7 +7,7 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::routes::RunAnswer;
 use crate::server::cut_of;
 use isles_telemetry::LogError;
-use isles_view::{History, LINES_MAX, OutputView, ReplayedRun, RunView, Series, Snapshot};
+use isles_view::{History, LINES_MAX, OutputView, ReplayedRun, RunView, Series, Snapshot, Summary};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -30,6 +30,7 @@ const CURVE_PLACES_MAX: u32 = 64;
 struct ReportData<'a> {
     run: RunAnswer<'a>,
     snapshots: Vec<Snapshot>,
+    summary: Summary,
     histories: BTreeMap<&'static str, History>,
     /// What places have printed; none if that is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,12 +52,15 @@ fn html(run: &mut ReplayedRun) -> String {
     let length = run.length().map_or(0, |(length, _)| length);
     let mut snapshots: Vec<Snapshot> =
         (0..count).filter_map(|index| run.at(length * index / (count - 1))).collect();
+    let summary = run.summary();
+    snapshots.extend(run.at(summary.working_ms));
+    snapshots.sort_by_key(|snapshot| snapshot.seq);
     snapshots.dedup_by_key(|snapshot| snapshot.seq);
     let shown: Vec<u32> = (0..run.description().places.min(CURVE_PLACES_MAX)).collect();
     let curve = |name: &'static str| Some((name, run.history(&shown, Series::of_name(name)?, 0, u64::MAX)));
     let histories = CURVES.into_iter().filter_map(curve).collect();
     let outputs = outputs(run);
-    let data = ReportData { run: RunAnswer::of(run), snapshots, histories, outputs };
+    let data = ReportData { run: RunAnswer::of(run), snapshots, summary, histories, outputs };
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
     let script = SCRIPT.replace("</script", "<\\/script");
     let policy = format!(

@@ -36,13 +36,14 @@ const fn get(path: &'static str, access: Access, handler: Handler) -> RouteRow {
 }
 
 /// The table; the files of the page stand before it.
-pub(crate) static ROUTES: [RouteRow; 8] = [
+pub(crate) static ROUTES: [RouteRow; 9] = [
     RouteRow { path: "/api/v1/session", method: Method::POST, access: Access::Token, handler: session },
     get("/api/v1/run", Access::View, run),
     get("/api/v1/stream", Access::View, stream),
     get("/api/v1/history", Access::View, history),
     get("/api/v1/output", Access::View, output),
     get("/api/v1/at", Access::View, at),
+    get("/api/v1/summary", Access::View, summary),
     get("/api/v1/openapi.json", Access::View, |_, _, _| text("application/json", OPENAPI)),
     get("/metrics", Access::View, metrics::answer),
 ];
@@ -228,6 +229,12 @@ fn output(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
         Ok(shared.with_view(|view| json(&view.output(place, after))))
     };
     look().unwrap_or_else(|refusal| *refusal)
+}
+
+fn summary(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
+    let running = "a run has a summary when it is over and its log was written";
+    let found = shared.with_view(|view| view.summary());
+    found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no summary", running), |summary| json(&summary))
 }
 
 fn at(shared: &Shared, query: &str, _: Option<u64>) -> Answer {

@@ -7,7 +7,7 @@
 use crate::accept::accept;
 use crate::guard::Guard;
 use crate::stream::{Published, Readers};
-use isles_telemetry::{DirectoryError, LogError};
+use isles_telemetry::{DirectoryError, LogError, shown};
 use isles_view::{LiveRun, ReplayedRun, RunView, WatchError};
 use std::fs::File;
 use std::io::Write;
@@ -65,7 +65,7 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Watch(error) => error.fmt(f),
             ServeError::Log(path, error) => {
-                write!(f, "{} cannot be replayed: {error}", path.join("events.log").display())
+                write!(f, "{} cannot be replayed: {error}", shown(&path.join("events.log")))
             }
             ServeError::Port(port, cause) => {
                 write!(f, "--port is \"{port}\"; allowed: one that is free ({cause})")

@@ -58,7 +58,8 @@ pub use isles_runtime::{
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,
     RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError,
     Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at, finish, here, now,
-    place_count, places, plain, progress, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    place_count, places, plain, progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work,
+    yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};

@@ -44,7 +44,7 @@ pub use handle::{
     Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, PlaceRef, Replicated,
 };
 pub use isles_transport::{Table, Work};
-pub use local::told::{eprint, print, progress};
+pub use local::told::{eprint, print, progress, show};
 pub use local::{Clock, CoreReading, Local, Step};
 pub use monitor::Monitor;
 pub use phaser::Phaser;

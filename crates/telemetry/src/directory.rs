@@ -53,23 +53,40 @@ pub enum DirectoryError {
     Over(PathBuf),
     /// The run answered something that is no answer.
     Garbled(PathBuf),
+    /// Nobody answers in time, though somebody listens.
+    Silent(PathBuf),
     /// The system refused it.
     System(PathBuf, io::Error),
+}
+
+/// A path as it may be written to a terminal, which obeys nothing in it.
+pub fn shown(path: &Path) -> String {
+    let one = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().to_string(),
+        false => letter.to_string(),
+    };
+    path.to_string_lossy().chars().map(one).collect()
 }
 
 impl fmt::Display for DirectoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DirectoryError::NotEmpty(path) => write!(f, "{} is not empty", path.display()),
+            DirectoryError::NotEmpty(path) => write!(f, "{} is not empty", shown(path)),
             DirectoryError::TooLong(path) => {
-                write!(f, "{} is too long for a socket, which takes {PATH_BYTES_MAX} bytes", path.display())
+                write!(f, "{} is too long for a socket, which takes {PATH_BYTES_MAX} bytes", shown(path))
             }
-            DirectoryError::NotThere(path) => write!(f, "{} is no run directory", path.display()),
-            DirectoryError::Over(path) => write!(f, "the run in {} is over", path.display()),
+            DirectoryError::NotThere(path) => write!(f, "{} is no run directory", shown(path)),
+            DirectoryError::Over(path) => write!(f, "the run in {} is over", shown(path)),
             DirectoryError::Garbled(path) => {
-                write!(f, "what answers in {} is no run of this version", path.display())
+                write!(f, "what answers in {} is no run of this version", shown(path))
             }
-            DirectoryError::System(path, cause) => write!(f, "{}: {cause}", path.display()),
+            DirectoryError::Silent(path) => write!(
+                f,
+                "the run in {} does not answer within {} s: its first process is stopped, or has no processor",
+                shown(path),
+                ANSWER_LIMIT.as_secs()
+            ),
+            DirectoryError::System(path, cause) => write!(f, "{}: {cause}", shown(path)),
         }
     }
 }
@@ -247,7 +264,13 @@ impl ObserverLink {
             io::ErrorKind::NotFound => DirectoryError::NotThere(directory.to_owned()),
             _ => DirectoryError::System(path.clone(), cause),
         })?;
-        let answer = receive(&stream).map_err(|cause| DirectoryError::System(path.clone(), cause))?;
+        let answer = receive(&stream).map_err(|cause| match cause.kind() {
+            // A limit of a socket is told as if it was not to wait.
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                DirectoryError::Silent(directory.to_owned())
+            }
+            _ => DirectoryError::System(path.clone(), cause),
+        })?;
         let garbled = || DirectoryError::Garbled(directory.to_owned());
         let (file, bytes) = answer.ok_or_else(garbled)?;
         let description = RunDescription::decode(&bytes).ok_or_else(garbled)?;

@@ -19,7 +19,7 @@ mod sample;
 
 pub use counter::{COUNTERS, CounterId, CounterInfo, CounterKind, names_hash};
 pub use description::{MeshDescription, RunDescription};
-pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory};
+pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory, shown};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
 pub use page::{HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory};
 pub use sample::{

@@ -205,6 +205,9 @@ pub enum OutputStream {
     /// Standard error.
     #[serde(rename = "stderr")]
     Error,
+    /// Nowhere: it is a result, which the program prints when its run is over.
+    #[serde(rename = "result")]
+    Result,
 }
 
 /// A line that a place has printed.

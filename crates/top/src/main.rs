@@ -14,7 +14,8 @@ mod terminal;
 mod tests;
 
 use clap::Parser;
-use isles_view::{LiveRun, RunView};
+use isles_telemetry::{DirectoryError, shown};
+use isles_view::{LiveRun, RunView, WatchError};
 use ratatui::crossterm::event::{self, Event};
 use screen::{KeyOutcome, Screen};
 use std::io::{self, IsTerminal, Write};
@@ -49,10 +50,14 @@ fn main() -> ExitCode {
     let mut run = match LiveRun::connect(&arguments.directory) {
         Ok(run) => run,
         Err(error) => {
-            let directory = arguments.directory.display();
-            return fail(&format_args!(
-                "{error}; a run that has ended is shown by: isles replay {directory}"
-            ));
+            let directory = shown(&arguments.directory);
+            return match error {
+                // It may go on.
+                WatchError::Directory(DirectoryError::Silent(_)) => fail(&error),
+                _ => {
+                    fail(&format_args!("{error}; a run that has ended is shown by: isles replay {directory}"))
+                }
+            };
         }
     };
     if arguments.once {

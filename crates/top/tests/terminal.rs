@@ -151,3 +151,20 @@ fn a_terminal_that_is_gone_ends_it() {
     // Whatever its exit code: it does not stay and turn in circles.
     child.wait().unwrap();
 }
+
+#[test]
+fn a_run_whose_first_process_is_stopped_is_told_of_in_one_line() {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let directory = std::env::temp_dir().join(format!("isles-top-\u{1b}[31m{}-{number}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    // As of a process that is stopped: the system takes the connection, and nobody answers.
+    let listener = std::os::unix::net::UnixListener::bind(directory.join("observe.sock")).unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_isles-top")).arg(&directory).arg("--once").output().unwrap();
+    drop(listener);
+    std::fs::remove_dir_all(&directory).unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+    assert!(told.contains("its first process is stopped, or has no processor"), "{told}");
+    assert!(!told.contains("replay") && !told.contains('\u{1b}') && told.contains("\\u{1b}[31m"), "{told:?}");
+}

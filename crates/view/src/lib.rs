@@ -11,6 +11,7 @@ mod builder;
 mod history;
 mod live;
 mod replay;
+mod summary;
 mod warnings;
 
 #[cfg(all(test, not(loom)))]
@@ -20,6 +21,7 @@ pub use builder::SnapshotBuilder;
 pub use history::{History, HistoryRing, Series, SeriesInfo};
 pub use live::{LiveRun, WatchError};
 pub use replay::ReplayedRun;
+pub use summary::{PastWarning, Summary};
 pub use warnings::{Warning, WarningKind};
 
 use isles_telemetry::OutputLine;
@@ -264,6 +266,9 @@ pub trait RunView: Send {
 
     /// Of a replay: how far it goes in milliseconds, and whether its log ends without the end of the run.
     fn length(&self) -> Option<(u64, bool)>;
+
+    /// What the run came to, of one that is over.
+    fn summary(&self) -> Option<Summary>;
 
     /// Of a replay: the run at a time in milliseconds. None of a live one, which has only its newest snapshot.
     fn at(&mut self, time_ms: u64) -> Option<Snapshot>;

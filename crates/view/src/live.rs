@@ -3,12 +3,15 @@
 //! It reads the counters when it is told to, and never talks to the run. Invariant: whatever becomes of the run, the
 //! last values stay.
 
-use super::{History, HistoryRing, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder};
+use super::{
+    History, HistoryRing, OutputView, ReplayedRun, RunState, RunView, Series, Snapshot, SnapshotBuilder,
+    Summary,
+};
 use isles_telemetry::RunDescription;
 use isles_telemetry::{DirectoryError, ObserverLink};
 use isles_telemetry::{PageError, PagesReader};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why the first process is not there any more, as far as an observer knows.
 const GONE: &str = "the first process of the run is gone, and did not say how the run ended";
@@ -36,6 +39,7 @@ impl std::error::Error for WatchError {}
 /// A run that runs.
 #[derive(Debug)]
 pub struct LiveRun {
+    directory: PathBuf,
     link: ObserverLink,
     reader: PagesReader,
     builder: SnapshotBuilder,
@@ -56,7 +60,7 @@ impl LiveRun {
         let mut history = HistoryRing::new(description.places);
         let latest = builder.build(reader.read().map_err(WatchError::Page)?, None);
         history.push(&latest);
-        Ok(LiveRun { link, reader, builder, history, latest })
+        Ok(LiveRun { directory: directory.to_owned(), link, reader, builder, history, latest })
     }
 
     /// Looks again. When the run is over, nothing changes any more.
@@ -72,6 +76,14 @@ impl LiveRun {
             self.history.push(&self.latest);
         }
         Ok(&self.latest)
+    }
+
+    /// The log of the run, if it is over.
+    fn replayed(&self) -> Option<ReplayedRun> {
+        // Its end is told a moment before its log is whole; that of a run that was killed never is.
+        let is_whole =
+            |run: &ReplayedRun| run.recorded().end().is_some() || self.latest.state == RunState::Unknown;
+        self.is_over().then(|| ReplayedRun::open(&self.directory).ok()).flatten().filter(is_whole)
     }
 
     /// Whether nothing more will come.
@@ -103,7 +115,12 @@ impl RunView for LiveRun {
         None
     }
 
-    fn at(&mut self, _: u64) -> Option<Snapshot> {
-        None
+    /// Out of the log, which a run that is over has left.
+    fn summary(&self) -> Option<Summary> {
+        self.replayed().map(|run| run.summary())
+    }
+
+    fn at(&mut self, time_ms: u64) -> Option<Snapshot> {
+        self.replayed()?.at(time_ms)
     }
 }

@@ -3,7 +3,7 @@
 //! It shows what a live view would have shown at that time. Invariant: past the end of a log without an end, nothing is
 //! said to run.
 
-use super::{Dropped, History, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder};
+use super::{Dropped, History, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder, Summary};
 use isles_telemetry::PageLayout;
 use isles_telemetry::RecordedRun;
 use isles_telemetry::RunDescription;
@@ -114,6 +114,10 @@ impl RunView for ReplayedRun {
 
     fn length(&self) -> Option<(u64, bool)> {
         Some((self.run.length_ms(), self.run.end().is_none()))
+    }
+
+    fn summary(&self) -> Option<Summary> {
+        Some(ReplayedRun::summary(self))
     }
 
     fn at(&mut self, time_ms: u64) -> Option<Snapshot> {

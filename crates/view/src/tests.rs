@@ -6,7 +6,7 @@ use isles_telemetry::MeshDescription;
 use isles_telemetry::{
     DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
 };
-use isles_telemetry::{LogReader, LogWriter};
+use isles_telemetry::{LogReader, LogWriter, OutputLine, OutputStream};
 
 fn description(machine: &str) -> RunDescription {
     let mesh = machine.starts_with("chip:").then(|| MeshDescription {
@@ -362,4 +362,36 @@ fn a_replay_shows_what_was_and_says_that_the_end_of_a_cut_log_is_unknown() {
     assert_eq!(last.reason.as_deref(), Some("the log ends at 99.0 s, without the end of the run"));
     assert_eq!(last.places.state, [PlaceCondition::Silent; 2]);
     assert_eq!(recorded(0, None).at(5).unwrap().places.state, [PlaceCondition::Silent; 2]);
+}
+
+#[test]
+fn a_summary_is_of_the_whole_run_and_knows_when_it_last_worked() {
+    let description = description("processes");
+    let path = std::env::temp_dir().join(format!("isles-summary-{}", std::process::id()));
+    let mut log = LogWriter::create(&path, &description).unwrap();
+    for second in 0..30_u64 {
+        // The second place computes for half of each of the first ten seconds; then all wait, until the run ends.
+        let mut sample = sample(1000 * second);
+        set(&mut sample, 1, CounterId::BusyTime, 500_000_000 * second.min(10));
+        set(&mut sample, 1, CounterId::Tasks, second.min(10));
+        set(&mut sample, 0, CounterId::MessagesSent, 3);
+        set(&mut sample, 0, CounterId::BytesSent, 300);
+        sample.finishes = vec![OpenFinish { id: 1, parent: Some(0), ..OpenFinish::default() }];
+        sample.end = if second == 29 { RunEnd::Failed } else { RunEnd::Running };
+        log.append(&sample).unwrap();
+    }
+    let line = |seq, stream, text: &str| OutputLine { seq, time_ms: 1, stream, text: text.to_owned() };
+    let lines = [line(1, OutputStream::Standard, "printed"), line(2, OutputStream::Result, "nodes  7")];
+    log.append_output(0, &lines, true).unwrap();
+    log.finish(RunEnd::Failed, Some("no luck")).unwrap();
+    let summary = ReplayedRun::of(LogReader::open(&path).unwrap()).summary();
+    std::fs::remove_file(path).unwrap();
+    assert_eq!((summary.state, summary.reason.as_deref()), (RunState::Failed, Some("no luck")));
+    assert_eq!((summary.time_ms, summary.working_ms, summary.model_ms), (29_000, 10_000, None));
+    assert_eq!((summary.tasks, summary.messages, summary.bytes), (10, 3, 300));
+    assert_eq!(summary.busy, [0.0, 5.0 / 29.0]);
+    assert_eq!(summary.result, ["nodes  7"], "what was printed is output");
+    assert_eq!(summary.power, None);
+    let warned: Vec<(WarningKind, u32)> = summary.warnings.iter().map(|one| (one.kind, one.places)).collect();
+    assert_eq!(warned, [(WarningKind::FinishOpen, 1)], "it is told also when it is over");
 }

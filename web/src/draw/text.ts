@@ -100,12 +100,10 @@ export function modelled(ms: number): string {
 }
 
 /**
- * What runs, and with which words: the file's name without its folders; and of `isles run NAME ..` the name, since
- * that is what the reader has chosen.
+ * What runs, and with which words: the file's name without its folders; of a program of `isles run NAME`, which is a
+ * file `isles-NAME`, the name, since that is what the reader has chosen.
  */
 export function commandOf(program: string, words: string[]): { name: string; rest: string } {
     const file = program.split("/").pop() || program;
-    const ran = file === "isles" && words[0] === "run" && words.length > 1;
-    const [name, rest] = ran ? [words[1]!, words.slice(2)] : [file, words];
-    return { name: plain(name), rest: rest.map(plain).join(" ") };
+    return { name: plain(/^isles-[a-z]+$/.test(file) ? file.slice(6) : file), rest: words.map(plain).join(" ") };
 }

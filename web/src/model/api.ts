@@ -105,9 +105,27 @@ export interface History {
     series: Record<string, (number | null)[]>;
 }
 
-export interface OutputLine { seq: number; time_ms: number; stream?: "stdout" | "stderr"; text: string }
+export interface OutputLine { seq: number; time_ms: number; stream?: "stdout" | "stderr" | "result"; text: string }
 /** `recorded` is false where nobody keeps what places print. */
 export interface Output { lines: OutputLine[]; dropped: number; recorded?: boolean }
+
+/** What a run that is over came to. */
+export interface Summary {
+    state: Snapshot["state"];
+    reason: string | null;
+    time_ms: number;
+    model_ms: number | null;
+    power: Power | null;
+    tasks: number;
+    messages: number;
+    bytes: number;
+    busy: number[];
+    place_tasks: number[];
+    warnings: { kind: string; place: number; places: number; text: string }[];
+    result: string[];
+    /** The time of the last picture in which the run worked. */
+    working_ms: number;
+}
 
 /** A request that the server refused or that did not reach it (`status` 0). */
 export class RequestError extends Error {
@@ -146,6 +164,8 @@ export const getAt = async (time_ms: number, places: number) =>
 
 export const getHistory = (places: number[], counter: string) =>
     get<History>(`history?places=${places.join(",")}&counter=${encodeURIComponent(counter)}`);
+
+export const getSummary = () => get<Summary>("summary");
 
 /** The lines after a sequence number; they begin at 1, so 0 asks for all that is kept. */
 export const getOutput = (place: number, after: number) => get<Output>(`output?place=${place}&after=${after}`);

@@ -1,6 +1,6 @@
 // Power of a modelled chip over its own time: what the server remembers, carried on from the snapshots.
 //
-// Points are energies, and a power is the difference of two of them by the modelled time between. So the curve sums up to
+// Points are energies; a power is the difference of two of them by the modelled time between. So the curve sums up to
 // the energy of the run, however many snapshots were left out.
 
 import { getHistory } from "./api";
@@ -21,7 +21,7 @@ export class Energy {
         });
     }
 
-    /** Seconds of modelled time, ascending, with the mean power since the one before; and of the rows what comes then. */
+    /** Seconds of modelled time, ascending, with the mean power since the one before; of the rows what comes then. */
     curve(rows: Total[], until_ms: number): { x: number[]; watts: number[] } {
         const seen = rows.flatMap(({ power }) => power ? [{ model_ms: power.until_ms, joule: power.joule }] : []);
         const known = this.points.at(-1)?.model_ms ?? 0;

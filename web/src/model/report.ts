@@ -4,12 +4,13 @@
 // by time); curves come from `histories`, by counter, or from the pictures where there is none. Nothing is asked of
 // anybody, so the file can be opened without a network and sent by mail.
 
-import type { History, Output, Places, Run, Snapshot } from "./api";
+import type { History, Output, Places, Run, Snapshot, Summary } from "./api";
 
 /** What the file carries. The run says `mode: "replay"` and `length_ms`. */
 export interface Report {
     run: Run;
     snapshots: Partial<Snapshot>[];
+    summary?: Summary;
     histories?: Record<string, History>;
     outputs?: Record<string, Output>;
 }
@@ -32,6 +33,7 @@ export function answerOf(report: Report, path: string): unknown {
     switch (url.pathname) {
         case "/run": return report.run;
         case "/at": return pictureAt(report, Number(query.get("time_ms")));
+        case "/summary": return report.summary;
         case "/history": return historyOf(report, query.get("counter") ?? "");
         case "/output": return outputOf(report, query.get("place") ?? "");
         default: throw new Error(`a report does not know ${path}`);

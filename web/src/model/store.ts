@@ -4,9 +4,9 @@
 // shows while snapshots go on being collected; a replay shows the snapshot of the time on its slider. Readers are told
 // at most once a frame, however fast news comes.
 
-import { getAt, getRun, RequestError, snapshotOf, type Run, type Snapshot } from "./api";
+import { getAt, getRun, getSummary, RequestError, snapshotOf, type Run, type Snapshot, type Summary } from "./api";
 import type { History } from "./history";
-import { fromFragment, open, paneOf, toFragment, type Pane, type ViewName } from "./layout";
+import { fromFragment, open, PANES_MAX, paneOf, toFragment, type Pane, type ViewName } from "./layout";
 import { preferences } from "./preferences";
 import { openStream, type Connection } from "./stream";
 import { ratesOf, totalOf, Totals, type Rates } from "./totals";
@@ -34,11 +34,16 @@ export class Store {
     place = 0;
     /** The pane that takes the keyboard when it is drawn, or 0. */
     focusPane = 0;
+    /** The pane that is to be in the window when it is drawn, or 0. */
+    seenPane = 0;
     /** Of a replay. */
     playing = false;
     /** The time that was asked for last, in ms; the picture follows. */
     sought = 0;
     replayError = "";
+    /** Of a run that is over: what it came to, and why that is not there. */
+    summary: Summary | null = null;
+    summaryTrouble = "";
 
     private readers = new Set<() => void>();
     private scheduled = false;
@@ -54,14 +59,17 @@ export class Store {
             return;
         }
         this.panes = fromFragment(location.hash.slice(1), this.run.places);
+        const chosen = this.panes.length > 0;
         if (this.panes.length === 0) this.panes = [paneOf("chip", 0, true)];
         this.paneId = this.panes[0]!.id;
         this.place = this.panes.find((pane) => pane.view === "core")?.place ?? 0;
         this.changed();
         if (this.run.mode === "replay") {
-            await this.seek(0);
+            await this.summarise(!chosen);
+            await this.seek(this.summary?.working_ms ?? 0);
             return;
         }
+        this.opensSummary = !chosen;
         openStream({
             snapshot: (text) => this.receive(text),
             connection: (state) => {
@@ -117,6 +125,43 @@ export class Store {
         for (const history of this.histories) history.add(snapshot);
         if (this.paused) this.collected += 1;
         else this.show(snapshot, before);
+        if (snapshot.state !== "running" && !this.over) {
+            this.over = true;
+            void this.summarise(this.opensSummary);
+        }
+        this.changed();
+    }
+
+    /** Whether the run is over, and whether its summary may then be put beside what is shown. */
+    private over = false;
+    private opensSummary = false;
+
+    /** Asks what the run came to, and shows that beside the last picture in which it worked. */
+    private async summarise(opens: boolean): Promise<void> {
+        for (let tries = 0; tries < 20 && !this.summary; tries++) {
+            try {
+                this.summary = await getSummary() ?? null;
+            } catch (error) {
+                this.summaryTrouble = error instanceof Error ? error.message : String(error);
+                // The end of a run is told a moment before its log is whole; a log that is not there stays away.
+                if (!(error instanceof RequestError) || error.status !== 404 || this.run?.mode === "replay") break;
+                await new Promise((resolve) => setTimeout(resolve, 100));
+            }
+        }
+        if (!this.summary) return;
+        if (opens) this.setPanes([paneOf("summary", 0, true), ...this.panes].slice(0, PANES_MAX), this.paneId);
+        if (this.run?.mode === "live" && this.latest && !this.paused) {
+            try {
+                const working = await getAt(this.summary.working_ms, this.run.places);
+                const { state, reason } = this.latest;
+                // Who is dead now was not when the run last worked.
+                const { places } = this.latest;
+                places.state.forEach((now, place) => {
+                    if (now === "dead") working.places.state[place] = now;
+                });
+                this.shown = { ...working, state, reason, places: { ...working.places, cause: places.cause } };
+            } catch { /* the last picture stays */ }
+        }
         this.changed();
     }
 
@@ -177,6 +222,7 @@ export class Store {
         const { panes, at } = open(this.panes, view, place);
         this.place = place;
         if (focus) this.focusPane = at.id;
+        this.seenPane = at.id;
         this.setPanes(panes, at.id);
     }
 
@@ -220,6 +266,7 @@ export class Store {
 
     /** Whether there is something to show in a view of this run. */
     offers(view: ViewName): boolean {
+        if (view === "summary") return this.run?.mode === "replay" || this.over;
         return view !== "power" || this.shown?.places.watt !== undefined;
     }
 }

@@ -58,7 +58,8 @@ export class PlaceOutput extends Element {
                         ? "nothing printed by isles::println! and its like; what is printed otherwise is not shown"
                         : "not kept in a run of so many places"}</p>`
                     : lines.map((line) => html`<p><span class="output-time">${clock(line.time_ms)}</span>${
-                        line.stream === "stderr" ? html`<span class="output-time">stderr</span>` : nothing}${
+                        line.stream === "stderr" || line.stream === "result"
+                            ? html`<span class="output-time">${line.stream}</span>` : nothing}${
                         plain(line.text)}</p>`)}</div>`;
     }
 

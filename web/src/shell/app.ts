@@ -21,6 +21,7 @@ import "../views/chip";
 import "../views/core";
 import "../views/finishes";
 import "../views/messages";
+import "../views/summary";
 import "./help";
 import "./palette";
 import "./replay";
@@ -64,8 +65,14 @@ export class App extends Element implements Shell {
             // The views draw after this element; the frame after that shows them.
             requestAnimationFrame(() => performance.mark("picture"));
         }
+        if (store.seenPane !== 0) {
+            const id = `#pane-${store.seenPane}`;
+            store.seenPane = 0;
+            // The view is drawn in the next frame, what is in it in the one after; before, there is little to see.
+            requestAnimationFrame(() => requestAnimationFrame(() => reveal(this.querySelector<HTMLElement>(id))));
+        }
         if (store.focusPane === 0) return;
-        this.querySelector<HTMLElement>(`#pane-${store.focusPane} h2`)?.focus();
+        this.querySelector<HTMLElement>(`#pane-${store.focusPane} h2`)?.focus({ preventScroll: true });
         store.focusPane = 0;
     }
 
@@ -93,7 +100,8 @@ export class App extends Element implements Shell {
             <div class="head-buttons">
                 ${replay ? nothing : html`<button @click=${() => store.pause(!paused)}>
                     ${paused ? "Resume" : "Pause"}</button>`}
-                <button @click=${() => preferences.nextTheme()}>Theme: ${preferences.theme}</button>
+                <button aria-label=${`Theme: ${preferences.theme}`} @click=${() => preferences.nextTheme()}><span
+                    class="theme-word">Theme: </span>${preferences.theme}</button>
                 <button @click=${() => this.palette()}>Commands <kbd>Ctrl K</kbd></button>
                 <button @click=${() => this.help()} aria-label="Help with keys">?</button>
             </div>
@@ -106,12 +114,15 @@ export class App extends Element implements Shell {
         const { rates } = store;
         const sum = (values: number[] | undefined) => values ? rate(values.reduce((a, b) => a + b, 0)) : "–";
         const { progress } = shown;
+        const over = shown.state !== "running";
+        // The picture may be from before the end.
+        const power = (over ? store.summary?.power : null) ?? shown.power;
         return html`<dl class="figures is-key">
             ${figure("Load", percent(total.busy), "mean")}
             ${figure("Tasks a second", sum(rates?.tasks), `${count(total.tasks)} run`)}
             ${figure("Messages a second", sum(rates?.sent), `${count(total.messages)} sent`)}
             ${figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)))}
-            ${shown.power ? chipFigures(shown.power, shown.state !== "running") : nothing}
+            ${power ? chipFigures(power, over) : nothing}
             ${progress ? this.progress(progress) : nothing}
         </dl>`;
     }
@@ -138,6 +149,7 @@ export class App extends Element implements Shell {
 
     private view(pane: Pane): TemplateResult {
         switch (pane.view) {
+            case "summary": return html`<isles-summary-view .pane=${pane}></isles-summary-view>`;
             case "chip": return html`<isles-chip-view .pane=${pane}></isles-chip-view>`;
             case "core": return html`<isles-core-view .pane=${pane}></isles-core-view>`;
             case "messages": return html`<isles-messages-view .pane=${pane}></isles-messages-view>`;
@@ -201,5 +213,13 @@ const MARK = html`<svg class="mark" viewBox="0 0 32 32" width="22" height="22" r
     <g fill="#fff"><rect x="6" y="6" width="9" height="9" rx="2" opacity=".45"></rect>
     <rect x="17" y="6" width="9" height="9" rx="2"></rect><rect x="6" y="17" width="9" height="9" rx="2"></rect></g>
     <rect x="17" y="17" width="9" height="9" rx="2" fill="#fdd835"></rect></svg>`;
+
+/** Brings a view that was asked for into the window, where less than a good part of it is there. */
+function reveal(pane: HTMLElement | null): void {
+    if (!pane) return;
+    const { top, bottom, height } = pane.getBoundingClientRect();
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
+    if (seen < Math.min(height, innerHeight) * 0.6) pane.scrollIntoView({ block: "start" });
+}
 
 customElements.define("isles-app", App);

@@ -33,12 +33,20 @@ function connection(run: Run, shown: Snapshot | null): TemplateResult | typeof n
 function ended(run: Run, shown: Snapshot): TemplateResult | typeof nothing {
     const reason = shown.reason ? html`: ${plain(shown.reason)}` : nothing;
     switch (shown.state) {
-        case "ended": return html`<p class="banner"><strong>The run has ended</strong>${reason}</p>`;
-        case "failed": return html`<p class="banner is-bad"><strong>The run has failed</strong>${reason}</p>`;
+        case "ended": return html`<p class="banner"><strong>The run has ended</strong>${reason}${worked(shown)}</p>`;
+        case "failed": return html`<p class="banner is-bad"><strong>The run has failed</strong>${reason}${
+            worked(shown)}</p>`;
         case "unknown": return run.mode === "replay" && run.cut && !shown.reason ? nothing
             : html`<p class="banner is-warn"><strong>State unknown</strong>${reason}</p>`;
         default: return nothing;
     }
+}
+
+/** Of when the picture is, where that is before the end. */
+function worked(shown: Snapshot): string {
+    const { latest } = store;
+    return latest && shown.time_ms < latest.time_ms
+        ? `. The picture is of ${moment(shown.time_ms, latest.time_ms)}, when it last worked.` : "";
 }
 
 function paused(shown: Snapshot): TemplateResult | typeof nothing {

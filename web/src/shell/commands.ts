@@ -15,10 +15,11 @@ export interface Command {
 }
 
 export const VIEW_NAMES: Record<ViewName, string> = {
-    chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power", warnings: "Warnings",
+    summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power",
+    warnings: "Warnings",
 };
 const VIEW_KEYS: Record<ViewName, string> = {
-    chip: "c", core: "o", messages: "m", finishes: "f", power: "p", warnings: "w",
+    summary: "s", chip: "c", core: "o", messages: "m", finishes: "f", power: "p", warnings: "w",
 };
 
 /** The name of a view for this run: a run without a mesh has no chip. */

@@ -35,7 +35,8 @@ export class PowerView extends View {
                 ${figure("Mean of a core", watts(cores / run.places))}
             </dl>
             <div class="part"><h3>Operating points</h3>${this.points(shown)}</div></div>
-            <isles-chart .label=${"Power of the chip over modelled time"} .curve=${this.curve(shown)}></isles-chart></div>
+            <isles-chart .label=${"Power of the chip over modelled time"} .curve=${this.curve(shown)}>
+            </isles-chart></div>
             <div class="tools"><h3>Where it goes</h3>${toggle("Show clocks", this.clocks, (on) => {
                 this.clocks = on;
                 this.requestUpdate();
@@ -52,9 +53,11 @@ export class PowerView extends View {
 
     private curve(shown: Snapshot): Curve {
         const replay = store.run?.mode === "replay";
-        const rows = replay ? [] : store.totals.until(shown.time_ms);
+        const over = shown.state !== "running";
+        const rows = replay ? [] : store.totals.until(over ? Infinity : shown.time_ms);
         const now = shown.power?.until_ms ?? 0;
-        const { x, watts: values } = this.energy.curve(rows, replay ? Infinity : now);
+        // Of a run that is over the picture may be from before the end.
+        const { x, watts: values } = this.energy.curve(rows, replay || over ? Infinity : now);
         return {
             x, series: [{ name: "watt", values }], at: replay ? now / 1000 : undefined, show: watts, modelled: true,
         };

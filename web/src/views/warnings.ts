@@ -1,4 +1,5 @@
-// What looks wrong in the run: finishes for which nothing happens, places that do not yield, queues that grow, chatter; and deaths.
+// What looks wrong in the run: finishes for which nothing happens, places that do not yield, queues that grow, chatter;
+// and deaths.
 
 import { html, nothing } from "lit";
 import { plain, plural, span } from "../draw/text";
@@ -13,6 +14,8 @@ const NAMES: Record<string, string> = {
     chatter: "chatter",
 };
 const ROWS = 100;
+
+export const warningName = (kind: string) => NAMES[kind] ?? plain(kind);
 
 /** How many there are, dead places too. */
 export function warningsOf(shown: Snapshot): number {
@@ -33,7 +36,7 @@ export class WarningsView extends View {
                     <span>${placeLink(place)}</span>
                     <span class="warning-text">${plain(shown.places.cause[place] ?? "cause unknown")}</span></li>`)}
                 ${warnings.slice(0, ROWS).map((warning) => html`<li>
-                    <strong>${NAMES[warning.kind] ?? plain(warning.kind)}</strong>
+                    <strong>${warningName(warning.kind)}</strong>
                     <span>${placeLink(warning.place)}</span>
                     <span class="warning-text">${plain(warning.text)}</span>
                     <span class="note">for ${span(Math.max(0, shown.time_ms - warning.since_ms))}</span></li>`)}

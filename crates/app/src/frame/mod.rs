@@ -177,6 +177,16 @@ impl<A: Application> Framed<A> {
     pub const APP: &'static dyn App = &Framed::<A>(PhantomData);
 }
 
+/// What is told of a result at the end of its run, for people.
+fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone) -> String {
+    let shares = if work.shares.is_empty() { String::new() } else { work.table(A::UNITS) + "\n" };
+    let steals = work.balance.as_ref().map_or(String::new(), |balance| steals_text(balance) + "\n\n");
+    let (seconds, speed) = (duration(work.seconds), app.speed(found, work.seconds));
+    let mut result = app.text(found);
+    result.push_str(if result.is_empty() { "" } else { "\n\n" });
+    format!("{result}{steals}{shares}time   {seconds}\nspeed  {speed}")
+}
+
 /// What the frame itself is told.
 #[derive(Args, Clone, Debug)]
 struct FrameArguments {
@@ -249,24 +259,22 @@ impl<A: Application> App for Framed<A> {
         let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
         let dealer = Dealer { what: A::UNITS, asks_shares };
         let found = Rc::new(RefCell::new(None));
-        let place = Rc::clone(&found);
+        let (place, app) = (Rc::clone(&found), Rc::new(app));
+        let shown = Rc::clone(&app);
         let main = move || async move {
-            *place.borrow_mut() = Some(A::compute(input, dealer).await?);
+            let (found, work) = A::compute(input, dealer).await?;
+            let text = told(&*shown, &found, &work);
+            isles::show(&text);
+            *place.borrow_mut() = Some((found, work, text));
             Ok::<_, isles::Error>(())
         };
         let (result, report) = launch.run(main)?;
         result.map_err(Failure::Run)?;
         let nothing = || Failure::Ended("the run ended without a result".to_owned());
-        let (found, work) = found.take().ok_or_else(nothing)?;
+        let (found, work, text) = found.take().ok_or_else(nothing)?;
         facts.complete(work.seconds, &report);
         let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
-        let shares = if work.shares.is_empty() { String::new() } else { work.table(A::UNITS) + "\n" };
-        let steals = work.balance.as_ref().map_or(String::new(), |balance| steals_text(balance) + "\n\n");
-        let (seconds, speed, moved) =
-            (duration(work.seconds), app.speed(&found, work.seconds), facts.moved());
-        let mut result = app.text(&found);
-        result.push_str(if result.is_empty() { "" } else { "\n\n" });
-        let text = format!("{result}{steals}{shares}time   {seconds}\nspeed  {speed}\nmoved  {moved}");
+        let text = format!("{text}\nmoved  {}", facts.moved());
         let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
         let (verified, balance) = (verification.as_ref(), work.balance.as_ref());
         let document = Document { run, verification: verified, balance, result: &found };

@@ -4,7 +4,8 @@ use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint};
 use isles_chip::quantity::{Microvolts, Rate};
 use isles_telemetry::{
-    COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, ProgressSample, RunDirectory, RunEnd, Sample,
+    COUNTERS, CounterId, LogReader, ObserverLink, OutputStream, PagesReader, ProgressSample, RunDirectory,
+    RunEnd, Sample,
 };
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -96,6 +97,22 @@ fn each_machine_leaves_a_whole_log_and_the_same_answer() {
     }
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[0], answers[2]);
+}
+
+#[test]
+fn what_an_application_prints_of_its_result_is_shown_too() {
+    let scratch = Scratch::new("result");
+    for machine in ["threads", "processes", "chip:scc"] {
+        let directory = machine.replace(':', "-");
+        let common = ["--depth", "6", "--places", "2", "--machine", machine, "--record", &directory];
+        let output = scratch.run(&[&["run", "uts"], &common[..]].concat());
+        let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+        let results = run.output(0).iter().filter(|line| line.stream == OutputStream::Result);
+        let shown: Vec<&str> = results.map(|line| line.text.as_str()).collect();
+        assert!(shown.iter().any(|line| line.starts_with("nodes ")), "{machine}: {shown:?}");
+        assert!(text(&output.stdout).contains(&shown.join("\n")), "{machine}: {shown:?}, {output:?}");
+        assert_eq!(text(&output.stdout).matches("\nnodes  ").count(), 1, "it is printed once");
+    }
 }
 
 #[test]

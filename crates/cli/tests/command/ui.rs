@@ -168,7 +168,9 @@ fn the_terminal_tells_the_count_of_the_page() {
         let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
         told.split(',').next()?.parse::<u64>().ok()
     });
-    let said = |line: &String| line.split_once(" of 32768 sources")?.0.parse::<u64>().ok();
+    let said = |line: &String| {
+        line.split_once(" of ").filter(|(_, of)| of.contains(" sources, "))?.0.parse::<u64>().ok()
+    };
     let before = page.next().expect("a snapshot");
     let told = errors.find_map(|line| said(&line)).expect("a line of progress");
     // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
@@ -343,6 +345,14 @@ fn what_cannot_be_shown_is_one_line() {
         "{told}"
     );
     assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any that is free) to 65535"));
+    for machine in ["loopback", "mpi"] {
+        let told = refusal(&["run", "pi", "--machine", machine, "--ui"]);
+        let expected =
+            format!("error: --ui does not go with the machine {machine}, whose runs cannot be shown yet");
+        assert_eq!(told.trim_end(), expected);
+    }
+    let told = refusal(&["replay", "no\u{1b}[31mwhere"]);
+    assert!(told.contains("no\\u{1b}[31mwhere/events.log cannot be replayed"), "{told:?}");
     assert!(refusal(&["replay", "nowhere"]).contains("nowhere/events.log cannot be replayed"));
     std::fs::create_dir(scratch.0.join("other")).unwrap();
     std::fs::write(scratch.0.join("other/events.log"), "no log").unwrap();

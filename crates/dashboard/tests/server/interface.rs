@@ -248,6 +248,11 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
         (&"replay".into(), &9000.into(), &false.into())
     );
     assert_eq!(server.get("/api/v1/at?time_ms=4500").json()["time_ms"], 4000);
+    let document = server.get("/api/v1/openapi.json").json();
+    let summary = server.get("/api/v1/summary").json();
+    check(&document, &document["components"]["schemas"]["Summary"], &summary, "summary");
+    assert_eq!(summary["time_ms"], 9000);
+    assert_eq!(Server::live(&Run::new(1)).get("/api/v1/summary").status, 404, "of a run that runs");
     let port = server.port.to_string();
     let told = refusal(&["replay", directory, "--port", &port]);
     assert!(told.contains(&format!("--port is \"{port}\"; allowed: one that is free")), "{told}");

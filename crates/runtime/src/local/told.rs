@@ -79,6 +79,12 @@ pub fn eprint(text: Arguments<'_>) {
     print_to(OutputStream::Error, text, |text| std::eprint!("{text}"));
 }
 
+/// Shows lines in the view of this place to those who watch the run, and prints nothing: for results that the program
+/// prints when its run is over, and nobody watches any more.
+pub fn show(text: &str) {
+    Local::try_with(|local| local.note_printed(OutputStream::Result, &format!("{text}\n")));
+}
+
 /// Prints by `print`, and keeps a copy if somebody observes the run of the place of this thread.
 fn print_to(stream: OutputStream, text: Arguments<'_>, print: impl Fn(Arguments<'_>)) {
     if Local::try_with(Local::is_observed) != Some(true) {

@@ -35,7 +35,7 @@ pub(super) struct RingWriter {
     end: u64,
     first: u64,
     /// Of each stream what was printed since the last line feed.
-    partial: [Vec<u8>; 2],
+    partial: [Vec<u8>; 3],
 }
 
 impl RingWriter {
@@ -111,7 +111,11 @@ pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<Out
         if seq > after {
             let text = (position + RECORD_HEAD..next).flat_map(|position| at(position).to_le_bytes());
             let text: Vec<u8> = text.take(bytes).collect();
-            let stream = if facts >> 16 & 1 == 0 { OutputStream::Standard } else { OutputStream::Error };
+            let stream = match facts >> 16 & 3 {
+                0 => OutputStream::Standard,
+                1 => OutputStream::Error,
+                _ => OutputStream::Result,
+            };
             let text = String::from_utf8_lossy(&text).into_owned();
             lines.push(OutputLine { seq, time_ms: facts >> 20, stream, text });
         }
