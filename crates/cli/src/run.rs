@@ -23,7 +23,8 @@ pub fn command() -> Command {
 
 /// Prints a line for each application.
 pub fn list() -> Result<(), Failure> {
-    let lines = APPS.iter().map(|(name, about)| format!("{name:<9}{about}\n"));
+    let widest = APPS.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let lines = APPS.iter().map(|(name, about)| format!("{name:<widest$}  {about}\n"));
     console::print(lines.collect::<String>() + "isles run NAME --help says what each can be told\n")
         .map_err(Failure::stdout)
 }

@@ -217,7 +217,7 @@ fn assert_errors(errors: Errors, mean: f64, max: f64) {
 fn assert_meets(name: &str, measurements: &[Measurement], mean: [f64; 2], max: [f64; 2]) {
     let chip = scc();
     let error = |measured: &Measurement| {
-        let at = point(measured.megahertz as u64, measured.volts.unwrap_or_default());
+        let at = point(measured.rates.mean(|rate| rate) as u64, measured.volts.unwrap_or_default());
         (model(&chip, name).chip(48, measured.load, at).watts() / measured.watts - 1.0).abs() * 100.0
     };
     let errors: Vec<f64> = measurements.iter().map(error).collect();
@@ -300,7 +300,11 @@ fn leaving_a_rate_out_predicts_it_within_a_few_per_cent() {
         error(one).total_cmp(&error(other))
     });
     let worst = worst.expect("there are points").measured;
-    assert_eq!((worst.megahertz, worst.load), (800.0, Load::Sleep), "where it was published to be");
+    assert_eq!(
+        (worst.rates.mean(|rate| rate), worst.load),
+        (800.0, Load::Sleep),
+        "where it was published to be"
+    );
 }
 
 /// Asserts values and standard errors, in the order of the form, as another solver gave them: NumPy's `lstsq` on the

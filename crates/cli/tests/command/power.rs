@@ -123,7 +123,7 @@ fn the_json_holds_every_figure_under_names_that_stay() {
     near(&voltage["correlation"], 0.958468);
     assert_eq!((voltage["refused"].is_null(), voltage["warnings"].as_array().unwrap().len()), (true, 1));
     let point = &voltage["points"][1];
-    assert_eq!(keys(point), "fitted_w frequency_mhz left_out_w line load power_w voltage_v");
+    assert_eq!(keys(point), "domains_mhz fitted_w frequency_mhz left_out_w line load power_w voltage_v");
     assert_eq!((point["line"].as_u64(), point["load"].as_str()), (Some(6), Some("sleep")));
     assert_eq!((point["frequency_mhz"].as_f64(), point["power_w"].as_f64()), (Some(800.0), Some(64.0)));
     assert_eq!(voltage["points"].as_array().unwrap().len(), 16);

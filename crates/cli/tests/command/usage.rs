@@ -43,7 +43,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     let order = order.map(|part| launch.find(part).unwrap_or_else(|| panic!("{part:?} in {launch}")));
     assert!(order.is_sorted(), "the program is none of the files: {launch}");
     let list = scene.run(&words("run --help"));
-    assert!(list.stdout.contains("bc       Betweenness centrality"), "{list:?}");
+    assert!(list.stdout.contains("\n  bc           Betweenness centrality"), "{list:?}");
     let graphs = scene.run(&words("data list"));
     assert!(graphs.stdout.contains("rmat-medium") && graphs.stdout.contains("`rmat:n,a,b,c,d"), "{graphs:?}");
 }

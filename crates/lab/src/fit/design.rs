@@ -52,10 +52,10 @@ impl Design {
         match (self.form, point.volts) {
             (Form::Voltage, Some(volts)) => {
                 let dynamic = self.loads.iter().map(|load| f64::from(u8::from(*load == point.load)));
-                let moved = volts * volts * point.megahertz;
+                let moved = volts * volts * point.rates.mean(|rate| rate);
                 [1.0, volts * volts * volts].into_iter().chain(dynamic.map(|part| part * moved)).collect()
             }
-            _ => vec![point.megahertz.powf(exponent), point.megahertz, 1.0],
+            _ => vec![point.rates.mean(|rate| rate.powf(exponent)), point.rates.mean(|rate| rate), 1.0],
         }
     }
 
@@ -197,7 +197,7 @@ impl Uncertainty {
         let free: Vec<usize> = solution.free.iter().copied().chain(bends.then_some(columns)).collect();
         let rows = measurements.iter().map(|point| {
             let mut terms = design.terms(point, exponent);
-            terms.push(rising * terms[0] * point.megahertz.ln());
+            terms.push(rising * point.rates.mean(|rate| rate.powf(exponent) * rate.ln()));
             free.iter().map(|column| terms[*column] / point.watts).chain([1.0]).collect()
         });
         let triangle = TriangularSystem::new(free.len(), rows);

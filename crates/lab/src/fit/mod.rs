@@ -28,13 +28,48 @@ pub const EXPONENTS: [f64; 2] = [1.5, 5.0];
 /// usual limit.
 const CORRELATION_MAX: f64 = 0.95;
 
+/// The most domains of a chip whose cores have frequencies of their own.
+pub const DOMAINS_MAX: usize = 8;
+
+/// The frequencies of the domains of a chip in MHz, above zero; of equally many cores each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Those behind `domains` are zero.
+    megahertz: [f64; DOMAINS_MAX],
+    domains: usize,
+}
+
+impl Rates {
+    /// The frequency of all cores.
+    pub fn all(megahertz: f64) -> Rates {
+        Rates::of(&[megahertz])
+    }
+
+    /// Those of the domains, from one to [`DOMAINS_MAX`]; of more only the first count.
+    pub fn of(domains: &[f64]) -> Rates {
+        let mut megahertz = [0.0; DOMAINS_MAX];
+        megahertz.iter_mut().zip(domains).for_each(|(own, domain)| *own = *domain);
+        Rates { megahertz, domains: domains.len().clamp(1, DOMAINS_MAX) }
+    }
+
+    /// By domain.
+    pub fn megahertz(&self) -> &[f64] {
+        &self.megahertz[..self.domains]
+    }
+
+    /// The mean over the domains of what `part` is of a frequency.
+    pub fn mean(&self, part: impl Fn(f64) -> f64) -> f64 {
+        self.megahertz().iter().map(|megahertz| part(*megahertz)).sum::<f64>() / self.domains as f64
+    }
+}
+
 /// The power of a whole chip, once measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// The line of the file, from 1.
     pub line: usize,
-    /// The frequency of all cores, above zero.
-    pub megahertz: f64,
+    /// The frequencies of the cores.
+    pub rates: Rates,
     /// Their voltage, if it was noted; above zero.
     pub volts: Option<f64>,
     /// What all cores did.
@@ -45,15 +80,16 @@ pub struct Measurement {
 
 impl Measurement {
     /// What is left out together: a repeated measurement is no prediction of itself.
-    fn operating_point(&self) -> (u64, Option<u64>) {
-        (self.megahertz.to_bits(), self.volts.map(f64::to_bits))
+    fn operating_point(&self) -> ([u64; DOMAINS_MAX], Option<u64>) {
+        (self.rates.megahertz.map(f64::to_bits), self.volts.map(f64::to_bits))
     }
 }
 
 /// How the power of a chip follows from frequency and voltage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
-    /// `b·f^a + s·f + c`. It knows neither load nor voltage: fit each load by itself.
+    /// `b·f^a + s·f + c`, with means over the domains where they differ. It knows neither load nor voltage: fit each
+    /// load by itself.
     Rate {
         /// The exponent, if it is given and not fitted.
         exponent: Option<f64>,
@@ -243,7 +279,7 @@ pub fn fit(form: Form, measurements: &[Measurement]) -> Result<Fit, FitError> {
 fn correlation(measurements: &[Measurement]) -> Option<f64> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for measurement in measurements {
-        let point = (measurement.megahertz, measurement.volts?);
+        let point = (measurement.rates.mean(|rate| rate), measurement.volts?);
         if !points.contains(&point) {
             points.push(point);
         }

@@ -4,7 +4,7 @@
 //! text in, measurements or faults out. Invariant: every fault is one line with its place, its value and what is
 //! allowed, and a text with a fault gives no measurement at all.
 
-use super::{MEASUREMENTS_MAX, Measurement};
+use super::{DOMAINS_MAX, MEASUREMENTS_MAX, Measurement, Rates};
 use isles_chip::energy::Load;
 use isles_chip::file::Fault;
 
@@ -38,8 +38,8 @@ const COLUMNS: [(&str, Quantity, f64); 8] = [
     ("power_mw", Quantity::Power, 1e-3),
 ];
 
-const ALLOWED: &str = "allowed: frequency_mhz, frequency_hz or frequency_ghz; voltage_v or voltage_mv; load; power_w \
-                       or power_mw";
+const ALLOWED: &str = "allowed: frequency_mhz, frequency_hz or frequency_ghz, or one for each domain as \
+                       frequency1_mhz; voltage_v or voltage_mv; load; power_w or power_mw";
 
 /// The words of the column `load`: those of chip files, and those of the papers.
 const LOADS: [(&str, Load); 6] = [
@@ -55,8 +55,24 @@ const LOADS: [(&str, Load); 6] = [
 #[derive(Clone, Copy, Debug)]
 struct Column {
     name: &'static str,
+    /// Of which domain, from 0; of all cores it is 0, too.
+    domain: usize,
     quantity: Quantity,
     scale: f64,
+}
+
+/// The column of this name, and the number of its domain if it has one, from 1.
+fn column(name: &str) -> Option<(&'static str, Option<usize>, Quantity, f64)> {
+    let known = |name: &str| COLUMNS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)).copied();
+    if let Some((name, quantity, scale)) = known(name) {
+        return Some((name, None, quantity, scale));
+    }
+    let (word, unit) = name.split_once('_')?;
+    let digit = word.len().checked_sub(1).filter(|at| word.is_char_boundary(*at))?;
+    let (word, domain) = (&word[..digit], word[digit..].parse().ok()?);
+    let (name, quantity, scale) = known(&format!("{word}_{unit}"))?;
+    let is_one = quantity == Quantity::Frequency && (1..=DOMAINS_MAX).contains(&domain);
+    is_one.then_some((name, Some(domain), quantity, scale))
 }
 
 /// Reads the measurements of a text. `name` stands for the file in faults.
@@ -106,18 +122,33 @@ impl TableReader<'_> {
     /// The names of the columns.
     fn header(&mut self, line: usize, names: &str) {
         for name in fields(names) {
-            let known = COLUMNS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
-            let Some((name, quantity, scale)) = known.copied() else {
+            let Some((name, domain, quantity, scale)) = column(name) else {
                 let bare = COLUMNS.iter().any(|(known, ..)| known.split('_').next() == Some(name));
                 let what = if bare { "has no unit" } else { "is no column" };
                 self.fault(line, format!("{} {what}; {ALLOWED}", shown(name)));
                 continue;
             };
-            if let Some(first) = self.columns.iter().find(|column| column.quantity == quantity) {
-                let first = first.name;
-                self.fault(line, format!("\"{name}\" says the same as \"{first}\"; allowed: one of the two"));
+            // The columns of domains stand in their order, so the next one is of the next domain.
+            let others = self.columns.iter().filter(|column| column.quantity == quantity);
+            let (first, number) = (others.clone().next().map(|first| first.name), others.count());
+            match (domain, first) {
+                (Some(domain), _) if domain == number + 1 => {}
+                (Some(domain), _) => self.fault(
+                    line,
+                    format!("the frequency of domain {domain} is in column {}; allowed: those of the domains from 1 on", number + 1),
+                ),
+                (None, Some(first)) => self
+                    .fault(line, format!("\"{name}\" says the same as \"{first}\"; allowed: one of the two")),
+                (None, None) => {}
             }
-            self.columns.push(Column { name, quantity, scale });
+            self.columns.push(Column { name, domain: number, quantity, scale });
+        }
+        let of = |quantity| self.columns.iter().filter(|column| column.quantity == quantity).count();
+        if of(Quantity::Frequency) > 1 && of(Quantity::Voltage) > 0 {
+            self.fault(
+                line,
+                "one voltage for several frequencies; allowed: frequencies of domains alone".to_owned(),
+            );
         }
         for (wanted, name) in [(Quantity::Frequency, "frequency_mhz"), (Quantity::Power, "power_w")] {
             if self.faults.is_empty() && !self.columns.iter().any(|column| column.quantity == wanted) {
@@ -144,7 +175,7 @@ impl TableReader<'_> {
             return self.faults.len() < FAULTS_MAX;
         }
         let mut measurement =
-            Measurement { line, megahertz: 0.0, volts: None, load: Load::Compute, watts: 0.0 };
+            Measurement { line, rates: Rates::all(0.0), volts: None, load: Load::Compute, watts: 0.0 };
         for (column, value) in self.columns.clone().into_iter().zip(fields(values)) {
             if let Err(allowed) = set(&mut measurement, column, value) {
                 self.fault(line, format!("{} is {}; allowed: {allowed}", column.name, shown(value)));
@@ -163,7 +194,12 @@ fn set(measurement: &mut Measurement, column: Column, value: &str) -> Result<(),
         read.filter(|number| (low..=high).contains(number)).ok_or_else(allowed)
     };
     match column.quantity {
-        Quantity::Frequency => measurement.megahertz = number(0.001, 1e6, "MHz")?,
+        Quantity::Frequency => {
+            let mut rates = measurement.rates.megahertz().to_vec();
+            rates.resize(column.domain + 1, 0.0);
+            rates[column.domain] = number(0.001, 1e6, "MHz")?;
+            measurement.rates = Rates::of(&rates);
+        }
         Quantity::Voltage => measurement.volts = Some(number(0.01, 100.0, "V")?),
         Quantity::Power => measurement.watts = number(1e-6, 1e9, "W")?,
         Quantity::Load => {
@@ -210,11 +246,35 @@ mod tests {
         let text = "\u{feff}# here\r\n\"Power_mW\", load ,voltage_mv,frequency_ghz\r\n\r\n\
                     35000,\"Idle\",750,0.4\r\n# end\n";
         let found = read("p.csv", text).unwrap();
-        let expected =
-            Measurement { line: 4, megahertz: 400.0, volts: Some(0.75), load: Load::Sleep, watts: 35.0 };
+        let expected = Measurement {
+            line: 4,
+            rates: Rates::all(400.0),
+            volts: Some(0.75),
+            load: Load::Sleep,
+            watts: 35.0,
+        };
         assert_eq!(found, [expected]);
         let bare = read("p.csv", "frequency_hz,power_w\n400000000,35").unwrap();
         assert_eq!(bare[0], Measurement { line: 2, volts: None, load: Load::Compute, ..expected });
+    }
+
+    #[test]
+    fn frequencies_of_domains_stand_in_their_order_and_have_no_voltage() {
+        let found = read("p.csv", "frequency1_mhz,Frequency2_GHz,power_w\n800,0.1,40\n").unwrap();
+        assert_eq!(found[0].rates, Rates::of(&[800.0, 100.0]));
+        for (header, says) in [
+            (
+                "frequency2_mhz,power_w",
+                "the frequency of domain 2 is in column 1; allowed: those of the domains from 1 on",
+            ),
+            (
+                "frequency1_mhz,frequency2_mhz,voltage_v,power_w",
+                "one voltage for several frequencies; allowed: frequencies of domains alone",
+            ),
+        ] {
+            assert_eq!(faults(&format!("{header}\n1,2,3,4"))[0], format!("p.csv:1: {says}"));
+        }
+        assert!(fault("frequency9_mhz,power_w\n").contains("\"frequency9_mhz\" is no column"));
     }
 
     #[test]

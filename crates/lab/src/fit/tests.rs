@@ -23,7 +23,7 @@ fn exact(loads: &[(Load, f64)], constant: f64, leakage: f64) -> Vec<Measurement>
     let all = loads.iter().flat_map(|(load, dynamic)| POINTS.map(|point| (*load, *dynamic, point)));
     all.map(|(load, dynamic, (megahertz, volts))| {
         let watts = constant + leakage * volts.powi(3) + dynamic * volts * volts * megahertz;
-        Measurement { line: 0, megahertz, volts: Some(volts), load, watts }
+        Measurement { line: 0, rates: Rates::all(megahertz), volts: Some(volts), load, watts }
     })
     .collect()
 }
@@ -33,7 +33,7 @@ fn rates(rising: f64, exponent: f64, linear: f64, constant: f64) -> Vec<Measurem
     let at = (2..=16).map(|divider| 1600.0 / f64::from(divider));
     at.map(|megahertz: f64| {
         let watts = rising * megahertz.powf(exponent) + linear * megahertz + constant;
-        Measurement { line: 0, megahertz, volts: None, load: Load::Compute, watts }
+        Measurement { line: 0, rates: Rates::all(megahertz), volts: None, load: Load::Compute, watts }
     })
     .collect()
 }
@@ -155,7 +155,7 @@ fn one_voltage_does_not_tell_leakage_from_the_constant() {
 fn a_voltage_in_proportion_to_the_frequency_is_refused_even_when_rounded() {
     let mut measured = exact(&[(Load::Compute, 0.05)], 10.0, 15.0);
     for point in &mut measured {
-        point.volts = Some((point.megahertz / 730.0 * 1e4).round() / 1e4);
+        point.volts = Some((point.rates.mean(|rate| rate) / 730.0 * 1e4).round() / 1e4);
     }
     let Err(FitError::Undetermined(names)) = fit(Form::Voltage, &measured) else { panic!("it is refused") };
     assert_eq!(names, ["leakage", "dynamic compute"]);
@@ -164,7 +164,7 @@ fn a_voltage_in_proportion_to_the_frequency_is_refused_even_when_rounded() {
 #[test]
 fn one_frequency_determines_no_rate_form() {
     let mut measured = rates(1e-7, 3.0, 0.01, 20.0);
-    measured.iter_mut().for_each(|point| point.megahertz = 500.0);
+    measured.iter_mut().for_each(|point| point.rates = Rates::all(500.0));
     assert!(matches!(fit(FREE, &measured), Err(FitError::Undetermined(names)) if names.len() == 3));
 }
 
@@ -178,7 +178,8 @@ fn frequency_and_voltage_that_rise_together_are_warned_of() {
     let mut measured = exact(&[(Load::Compute, 0.05)], 10.0, 15.0);
     assert!(fit(Form::Voltage, &measured).unwrap().warnings().is_empty());
     for (index, point) in measured.iter_mut().enumerate() {
-        point.volts = Some(0.6 + point.megahertz / 2000.0 + 0.01 * f64::from(u8::from(index % 2 == 0)));
+        point.volts =
+            Some(0.6 + point.rates.mean(|rate| rate) / 2000.0 + 0.01 * f64::from(u8::from(index % 2 == 0)));
     }
     let fitted = fit(Form::Voltage, &measured).unwrap();
     let warnings = fitted.warnings();
@@ -202,7 +203,7 @@ fn an_exponent_at_the_end_of_what_is_tried_is_warned_of_and_has_no_error() {
 #[test]
 fn a_power_that_does_not_rise_faster_than_the_frequency_has_no_exponent() {
     let mut measured = rates(0.0, 3.0, 0.01, 20.0);
-    measured.iter_mut().for_each(|point| point.watts += point.megahertz.sqrt());
+    measured.iter_mut().for_each(|point| point.watts += point.rates.mean(f64::sqrt));
     let fit = fit(FREE, &measured).unwrap();
     assert_eq!(fit.warnings(), [Warning::ExponentIdle]);
     assert_eq!(value(&fit, "exponent").error, None);
@@ -223,4 +224,28 @@ fn an_idle_chip_alone_has_no_factor_to_compare_with() {
     assert!(fit.factors.is_empty() && near(value(&fit, "dynamic sleep").value, 0.01, 1e-6));
     let resting = super::fit(Form::Voltage, &exact(&[(Load::Compute, 0.0), (Load::Sleep, 0.0)], 10.0, 15.0));
     assert!(resting.unwrap().factors.iter().all(|factor| factor.value.is_finite()));
+}
+
+#[test]
+fn rates_of_domains_give_the_coefficients_of_the_sum_over_domains() {
+    // As Cichowski, Keller and Kessler have it (004:1855): six domains, each high or low.
+    let (rising, linear, constant) = (2.0e-9 * 48.0, 1.0e-6 * 48.0, 23.0);
+    let mut measured = Vec::new();
+    for (high, low) in [(800.0, 200.0), (800.0, 100.0), (533.0, 200.0), (533.0, 100.0), (400.0, 200.0)] {
+        for number in 0..=6 {
+            let domains: Vec<f64> = (0..6).map(|domain| if domain < number { high } else { low }).collect();
+            let rates = Rates::of(&domains);
+            let watts =
+                rising * rates.mean(|rate| rate.powi(3)) + linear * rates.mean(|rate| rate) + constant;
+            measured.push(Measurement { line: 0, rates, volts: None, load: Load::Compute, watts });
+        }
+    }
+    let fit = fit(Form::Rate { exponent: Some(3.0) }, &measured).unwrap();
+    let value = |name: &str| fit.coefficients.iter().find(|found| found.name == name).unwrap().value;
+    for (name, wanted) in [("rising", rising), ("linear", linear), ("constant", constant)] {
+        assert!((value(name) / wanted - 1.0).abs() < 1e-3, "{name}: {} {wanted}", value(name));
+    }
+    assert!(fit.errors.max < 1e-9);
+    let of_all = Rates::all(800.0);
+    assert_eq!(of_all.mean(|rate| rate * rate), Rates::of(&[800.0; 6]).mean(|rate| rate * rate));
 }

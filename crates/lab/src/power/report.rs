@@ -100,20 +100,26 @@ fn line(coefficient: &Coefficient) -> String {
 
 /// Every point that was used, with what the model says of it.
 fn points(points: &[Point]) -> String {
+    let rates = |point: &Point| {
+        let rates = point.measured.rates.megahertz().iter().map(|rate| figure(*rate));
+        rates.collect::<Vec<_>>().join("/")
+    };
+    let widest = points.iter().map(|point| rates(point).len()).max().unwrap_or_default().max(9);
     let mut out = format!(
-        "  {:>5} {:>9} {:>8} {:<7} {:>9} {:>9} {:>8} {:>9} {:>8}\n",
+        "  {:>5} {:>widest$} {:>8} {:<7} {:>9} {:>9} {:>8} {:>9} {:>8}\n",
         "line", "MHz", "V", "load", "measured", "fitted", "error", "left out", "error"
     );
-    for Point { measured, fitted, predicted } in points {
+    for point in points {
+        let Point { measured, fitted, predicted } = point;
         let off = |watts: f64| signed(watts / measured.watts - 1.0);
         let volts = measured.volts.map_or("-".to_owned(), |volts| volts.to_string());
         let predicted =
             predicted.map_or(["-".to_owned(), "-".to_owned()], |watts| [watts_of(watts), off(watts)]);
         let _ = writeln!(
             out,
-            "  {:>5} {:>9} {volts:>8} {:<7} {:>9} {:>9} {:>8} {:>9} {:>8}",
+            "  {:>5} {:>widest$} {volts:>8} {:<7} {:>9} {:>9} {:>8} {:>9} {:>8}",
             measured.line,
-            figure(measured.megahertz),
+            rates(point),
             measured.load.name(),
             watts_of(measured.watts),
             watts_of(*fitted),
@@ -190,7 +196,9 @@ struct ErrorsRow {
 #[derive(Serialize)]
 struct PointRow {
     line: usize,
+    /// The mean of the domains.
     frequency_mhz: f64,
+    domains_mhz: Vec<f64>,
     voltage_v: Option<f64>,
     load: &'static str,
     power_w: f64,
@@ -228,7 +236,8 @@ fn point_row(point: &Point) -> PointRow {
     let Point { measured, fitted, predicted } = point;
     PointRow {
         line: measured.line,
-        frequency_mhz: measured.megahertz,
+        frequency_mhz: measured.rates.mean(|rate| rate),
+        domains_mhz: measured.rates.megahertz().to_vec(),
         voltage_v: measured.volts,
         load: measured.load.name(),
         power_w: measured.watts,

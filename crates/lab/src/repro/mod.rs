@@ -116,6 +116,7 @@ const EXPERIMENTS: &[Experiment] = &[
     messages::protocols::ECHO,
     programs::teams::TEAMS,
     programs::rates::RATES,
+    programs::power_loops::POWER_LOOPS,
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,

@@ -51,10 +51,11 @@ fn manyman(chip: &Chip) -> Vec<Row> {
     let (band, source) = (Band::Within(5.6), "004:1723-1730");
     let family = Family { deck: "V16", unit: "W", band, basis: Basis::Calibrated, source };
     let row = |measured: &Measurement| {
-        let at = point(measured.megahertz, measured.volts.unwrap_or_default());
+        let megahertz = measured.rates.mean(|rate| rate);
+        let at = point(megahertz, measured.volts.unwrap_or_default());
         let ours = model.chip(chip.topology().cores(), measured.load, at).watts();
         let load = if measured.load == Load::Compute { "loaded" } else { "idle" };
-        family.row(Title::from(Quantity::clock(measured.megahertz)).and(load), measured.watts, ours)
+        family.row(Title::from(Quantity::clock(megahertz)).and(load), measured.watts, ours)
     };
     let mut rows: Vec<Row> = measured.iter().map(row).collect();
     let mean = rows.iter().filter_map(Row::error).map(f64::abs).sum::<f64>() / rows.len() as f64;

@@ -9,6 +9,7 @@ mod at_opt_places;
 pub mod betweenness;
 pub mod ga;
 pub mod hartree_fock;
+pub mod power_loops;
 pub mod rates;
 pub mod teams;
 
