@@ -895,9 +895,12 @@ fn the_list_has_a_line_for_each_application_with_what_its_manifest_says() {
         let manifest = std::fs::read_to_string(folder.path().join("Cargo.toml")).unwrap();
         let about =
             manifest.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));
-        expected.push(format!("{:<9}{}", folder.file_name().display(), about.unwrap()));
+        expected.push((folder.file_name().display().to_string(), about.unwrap().to_owned()));
     }
     expected.sort();
+    let widest = expected.iter().map(|(name, _)| name.len()).max().unwrap();
+    let lines = expected.iter().map(|(name, about)| format!("{name:<widest$}  {about}"));
+    let mut expected: Vec<String> = lines.collect();
     expected.push("isles run NAME --help says what each can be told".to_owned());
     assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
 }
