@@ -95,12 +95,12 @@ async fn errors_and_panics_come_out_of_the_finish_with_their_place() -> Result<(
 }
 
 #[isles::test(places = 2)]
-async fn the_owner_of_a_channel_is_the_place_of_its_buffer() -> Result<()> {
+async fn the_home_of_a_channel_is_the_place_of_its_buffer() -> Result<()> {
     let (sender, receiver) = channel_at::<u8>(places().last().expect("there are two"), 1).await?;
-    let there = at!(receiver.owner(), (sender.owner(), receiver.owner())).await?;
-    assert_eq!(there, (sender.owner(), receiver.owner()));
+    let there = at!(receiver.home(), (sender.home(), receiver.home())).await?;
+    assert_eq!(there, (sender.home(), receiver.home()));
     assert_eq!(there.0.index(), 1);
     let (own, _) = channel::<u8>(0);
-    assert_eq!(own.owner(), here());
+    assert_eq!(own.home(), here());
     Ok(())
 }

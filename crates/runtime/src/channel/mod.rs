@@ -226,8 +226,8 @@ impl<T: CanSend> Sender<T> {
         self.0.end.control.capacity as usize
     }
 
-    /// The place where the buffer is.
-    pub fn owner(&self) -> Place {
+    /// The place where the buffer is, its owner in the words of other libraries.
+    pub fn home(&self) -> Place {
         Place::of(self.0.end.control.id.home)
     }
 }
@@ -277,8 +277,8 @@ impl<T: CanSend> Receiver<T> {
         self.0.end.control.capacity as usize
     }
 
-    /// The place where the buffer is.
-    pub fn owner(&self) -> Place {
+    /// The place where the buffer is, its owner in the words of other libraries.
+    pub fn home(&self) -> Place {
         Place::of(self.0.end.control.id.home)
     }
 }
