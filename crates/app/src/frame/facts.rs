@@ -2,7 +2,7 @@
 //!
 //! Knows no application. Invariant: what is told to people and what is written is the same figure.
 
-use isles::{Launch, RunReport};
+use isles::{Launch, Machine, RunReport};
 use serde::Serialize;
 
 /// What is known of every run; the beginning of the head of its JSON document.
@@ -19,8 +19,10 @@ pub struct RunFacts {
     messages: u64,
     bytes_moved: u64,
     /// The most memory that the process of the first place has had resident, in bytes, as Linux counts it; with the
-    /// machine threads that of all places.
+    /// machine threads that of all places. Nothing on a machine whose runs are the same each time.
     memory_peak: Option<u64>,
+    #[serde(skip)]
+    is_repeatable: bool,
 }
 
 impl RunFacts {
@@ -35,6 +37,7 @@ impl RunFacts {
             messages: 0,
             bytes_moved: 0,
             memory_peak: None,
+            is_repeatable: matches!(launch.chosen_machine(), Machine::Chip(_) | Machine::Loopback),
         }
     }
 
@@ -46,7 +49,7 @@ impl RunFacts {
     /// Adds what the run came to.
     pub fn complete(&mut self, seconds: f64, report: &RunReport) {
         (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
-        self.memory_peak = memory_peak();
+        self.memory_peak = memory_peak().filter(|_| !self.is_repeatable);
     }
 
     /// What moved between places, for people.
