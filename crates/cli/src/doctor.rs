@@ -8,7 +8,7 @@ use isles::Machine;
 use isles::prelude::*;
 use isles_app::console;
 use isles_app::console::cpu_info;
-use isles_app::{Failure, PlaceArguments};
+use isles_app::{Failure, PlaceArguments, ended};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{MembarrierQuery, membarrier_query, sched_getaffinity};
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     }
     let facts = facts();
     let (places, all) = std::sync::mpsc::channel();
-    let (outcome, _) = launch.run(move || async move {
+    let run = launch.run(move || async move {
         let mut found = Vec::with_capacity(place_count());
         for place in isles::places() {
             found.push(at!(place, facts_here()).await?);
@@ -95,7 +95,8 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         // Its other end is there until the run is over.
         let _ = places.send(found);
         Ok::<(), isles::Error>(())
-    })?;
+    });
+    let ((outcome, _), unwritten) = ended(run)?;
     outcome.map_err(Failure::Run)?;
     let places = all.recv().unwrap_or_default();
     let far = if machine == Machine::Mpi { "mpi" } else { "none" };
@@ -103,7 +104,8 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         true => format!("{:#}\n", as_json(machine.name(), far, &facts, &places)),
         false => as_text(machine.name(), far, &facts, &places),
     };
-    console::print(text).map_err(Failure::stdout)
+    let told = console::print(text).map_err(Failure::stdout);
+    Failure::first_of([told].into_iter().chain(unwritten.into_iter().map(Err)))
 }
 
 fn facts_here() -> PlaceFacts {

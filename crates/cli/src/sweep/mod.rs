@@ -131,17 +131,15 @@ fn tell(
     let chosen = choose(limits, points).map_err(Failure::Usage)?;
     let text = table::text(limits, points, &chosen, arguments.all);
     let is_free = ![&csv, &svg].into_iter().flatten().any(Destination::is_standard);
-    console::tell(is_free, &text).map_err(Failure::stdout)?;
-    if let Some(csv) = csv {
-        csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
-    }
-    if let Some(svg) = svg {
+    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let write = |csv: Destination| Ok(csv.write(|out| table::write_csv(out, limits, points)).map(drop)?);
+    let draw = |svg| {
         let mut rows = Vec::new();
         table::write_csv(&mut rows, limits, points).map_err(Failure::stdout)?;
         let picture = Picture::of_text("the settings", &String::from_utf8_lossy(&rows))?;
-        picture.of_runs(&arguments.app, &arguments.machine).write(svg)?;
-    }
-    Ok(())
+        picture.of_runs(&arguments.app, &arguments.machine).write(svg)
+    };
+    Failure::first_of([told, csv.map_or(Ok(()), write), svg.map_or(Ok(()), draw)])
 }
 
 /// The chip, and what can be set of it.

@@ -14,7 +14,7 @@ use isles::prelude::*;
 use isles::{Destination, Launch, Machine, ModelledChip};
 use isles_app::console;
 use isles_app::console::cpu_info;
-use isles_app::{Failure, PlaceArguments};
+use isles_app::{Failure, PlaceArguments, ended};
 use measure::Ways;
 use serde_json::json;
 use std::path::Path;
@@ -77,35 +77,38 @@ pub fn carry_out(arguments: &CalibrateArguments) -> Result<(), Failure> {
     }
     let out = arguments.out.as_deref();
     let out = out.map(|path| Destination::check("--out", Some(path), Path::new(path), &[])).transpose()?;
-    let found = on_places(launch.clone())?;
+    let (found, unwritten) = on_places(launch.clone())?;
     let shape = shape(arguments, places, &found)?;
     let origin = origin(machine, places, shape);
     let (constants, shown) = fitted(&launch, &origin, &found.ways)?;
     let text = file::text(&origin, &constants, &found.ways, Some(&shown));
     let takes_output = matches!(out, Some(Destination::Standard));
-    if let Some(out) = out {
-        out.write(|out| out.write_all(text.as_bytes()))?;
-    }
-    match (takes_output, arguments.json) {
+    let written = out.map_or(Ok(()), |out| {
+        out.write(|out| out.write_all(text.as_bytes())).map(drop).map_err(Failure::from)
+    });
+    let told = match (takes_output, arguments.json) {
         (true, _) => Ok(()),
         (_, true) => console::print(format!("{:#}\n", as_json(&found.ways, &shown))).map_err(Failure::stdout),
         _ => console::tell(true, &file::table(&found.ways, &shown)).map_err(Failure::stdout),
-    }
+    };
+    Failure::first_of([written, told].into_iter().chain(unwritten.into_iter().map(Err)))
 }
 
-/// Measures between the first place and a partner in each way that there is.
-fn on_places(launch: Launch) -> Result<Found, Failure> {
-    let (result, ended) = mpsc::channel();
-    let (outcome, _) = launch.run(move || async move {
+/// Measures between the first place and a partner in each way that there is; and what of that run could not be written.
+fn on_places(launch: Launch) -> Result<(Found, Vec<Failure>), Failure> {
+    let (result, figures) = mpsc::channel();
+    let run = launch.run(move || async move {
         let partners = measure::partners();
         let near = isles::places().filter(|place| *place == here() || place.shares_memory()).count();
         let ways = measure::measure(partners, BATCHES).await?;
         // Its other end is there until the run is over.
         let _ = result.send(Found { ways, per_host: near as u32 });
         Ok::<(), isles::Error>(())
-    })?;
+    });
+    let ((outcome, _), unwritten) = ended(run)?;
     outcome.map_err(Failure::Run)?;
-    ended.recv().map_err(|_| Failure::Ended("the run ended without figures".to_owned()))
+    let found = figures.recv().map_err(|_| Failure::Ended("the run ended without figures".to_owned()))?;
+    Ok((found, unwritten))
 }
 
 /// Hosts of the chip, and places of each.
@@ -166,12 +169,13 @@ fn on_chip(
     let places = if far { per_host + 1 } else { per_host.min(2) };
     let (result, ended) = mpsc::channel();
     let launch = launch.clone().places(places);
-    let (outcome, _, _) = launch.run_on_chip(chip, move || async move {
+    let run = launch.run_on_chip(chip, move || async move {
         let place = |wanted: bool, number: u32| isles::places().nth(number as usize).filter(|_| wanted);
         let ways = measure::measure([place(near, 1), place(far, per_host)], CHIP_BATCHES).await?;
         let _ = result.send(ways);
         Ok::<(), isles::Error>(())
-    })?;
+    });
+    let (outcome, ..) = run.map_err(|error| Failure::Usage(error.to_string()))?;
     outcome.map_err(Failure::Run)?;
     ended.recv().map_err(|_| Failure::Ended("the model ended without figures".to_owned()))
 }
