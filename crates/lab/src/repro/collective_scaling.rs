@@ -2,8 +2,8 @@
 //!
 //! The slides switch the second cache off and do not time the copy from memory into a buffer (002:171-175), so here
 //! data begins and ends in message buffers, and nothing but single accesses is charged: the times of lines were
-//! measured with the source's own copy. Messages above half a buffer go in pieces. Whether the form that 22 and 6.4 times are
-//! against is the naive one that the slides draw, they do not say. Flags are left out: no core looks for one.
+//! measured with the source's own copy. Messages above half a buffer go in pieces. Whether the form that 22 and 6.4
+//! times are against is the naive one that the slides draw, they do not say. Flags are left out: no core looks for one.
 
 use super::access::STANDARD;
 use super::bare::{bare, run};
