@@ -49,7 +49,8 @@ pub use chip::ModelledChip;
 #[cfg(feature = "chip")]
 pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
-    ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
+    ModelEnergy, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape, TimeCategory, clocks,
+    shared_memory,
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};

@@ -59,7 +59,8 @@ pub(crate) fn begin(
     let mut begun = None;
     let Launch { places, seed, chip: settings, .. } = launch;
     let ChipSettings { placement, governor, .. } = settings;
-    let (placement, governor, protocol) = (&placement.value, governor.value, settings.protocol_on(chip));
+    let (placement, governor, protocol) =
+        (&placement.value, governor.value, settings.protocol_on(chip, *places));
     for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),

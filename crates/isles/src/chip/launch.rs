@@ -85,10 +85,11 @@ impl Launch {
 
     /// The protocol that will be used on a modelled chip.
     ///
-    /// Without a word it is the chip's own: `doorbell` over message buffers, or the packets of the hardware.
+    /// Without a word it is the chip's own, `doorbell` over message buffers or the packets of the hardware; where that
+    /// does not carry so many places, the first that does.
     pub fn chosen_protocol(&self) -> Protocol {
         match self.machine {
-            Machine::Chip(chip) => self.chip.protocol_on(chip),
+            Machine::Chip(chip) => self.chip.protocol_on(chip, self.places),
             _ => self.chip.protocol.value.unwrap_or_default(),
         }
     }
@@ -204,7 +205,7 @@ fn run(
     main: Main<'_>,
 ) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError> {
     let unable = |error| {
-        let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
+        let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip, launch.places));
         let machine = chip.machine();
         LaunchError::Machine(format!(
             "machine {machine} with {places} places and protocol {protocol}: {error}"
@@ -215,7 +216,8 @@ fn run(
     }
     let settings = &launch.chip;
     let core_map = settings.core_map(chip, launch.places)?;
-    let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip));
+    settings.tell_protocol(chip, launch.places);
+    let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip, launch.places));
     let protocol_config = settings.broadcast.value.protocol_config(protocol);
     let world = ChipWorld::with_core_map(core_map, costs, protocol_config, launch.seed).map_err(unable)?;
     let Setting { value: policy, source } = &settings.governor;
@@ -289,7 +291,7 @@ fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
 /// One line that says what the chip would have taken.
 fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Duration) -> String {
     let (predicted, host) = (predicted(report.time), host.as_secs_f64());
-    let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
+    let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip, launch.places));
     let cores = if *places == 1 { "core" } else { "cores" };
     let machine = chip.machine();
     let energies = report.energy.iter().flat_map(|energy| &energy.models);
