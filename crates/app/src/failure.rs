@@ -1,5 +1,7 @@
 //! Why a command ends without a result, and with which exit code.
 
+use crate::console;
+use isles::{LaunchError, RunReport, Unwritten};
 use std::fmt;
 
 /// Why an application ended without a result.
@@ -14,25 +16,32 @@ pub enum Failure {
     /// A run in another process failed: exit code 1.
     Ended(String),
     /// A result could not be written: exit code 1.
-    Output {
-        /// Where it was to go.
-        path: String,
-        /// What the system says.
-        cause: std::io::Error,
-    },
+    Output(Unwritten),
 }
 
 impl Failure {
     /// Standard output could not be written.
     pub fn stdout(cause: std::io::Error) -> Failure {
-        Failure::Output { path: "standard output".to_owned(), cause }
+        Failure::Output(Unwritten { path: "standard output".to_owned(), cause })
+    }
+
+    /// Returns the first of `results` that failed, and says those after it. All are asked for, so what cannot be
+    /// written keeps nothing else from being written.
+    ///
+    /// # Errors
+    /// That failure.
+    pub fn first_of(results: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+        let mut failures = results.into_iter().filter_map(Result::err);
+        let first = failures.next();
+        failures.for_each(|failure| console::notice(format_args!("error: {failure}")));
+        first.map_or(Ok(()), Err)
     }
 
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            Failure::Run(_) | Failure::Refuted(_) | Failure::Ended(_) | Failure::Output { .. } => 1,
+            Failure::Run(_) | Failure::Refuted(_) | Failure::Ended(_) | Failure::Output(_) => 1,
         }
     }
 }
@@ -43,18 +52,32 @@ impl fmt::Display for Failure {
             Failure::Usage(text) | Failure::Ended(text) => f.write_str(text),
             Failure::Refuted(text) => write!(f, "the result is not confirmed: {text}"),
             Failure::Run(error) => error.fmt(f),
-            Failure::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
+            Failure::Output(unwritten) => unwritten.fmt(f),
         }
     }
 }
 
-impl From<isles::LaunchError> for Failure {
-    fn from(error: isles::LaunchError) -> Self {
-        match error {
-            isles::LaunchError::Output { path, cause } => Failure::Output { path, cause },
-            error @ isles::LaunchError::Diverged { .. } => Failure::Ended(error.to_string()),
-            error => Failure::Usage(error.to_string()),
+/// What a run ended with, and what of its files could not be written.
+pub type EndedRun = ((isles::Result<()>, RunReport), Vec<Failure>);
+
+/// Returns what has ended, also if something of it could not be written.
+///
+/// # Errors
+/// The run could not be started, or was not that of its tape.
+pub fn ended(run: Result<(isles::Result<()>, RunReport), LaunchError>) -> Result<EndedRun, Failure> {
+    match run {
+        Ok(ended) => Ok((ended, Vec::new())),
+        Err(LaunchError::Output { unwritten, ended }) => {
+            Ok((*ended, unwritten.into_iter().map(Failure::Output).collect()))
         }
+        Err(error @ LaunchError::Diverged { .. }) => Err(Failure::Ended(error.to_string())),
+        Err(error) => Err(Failure::Usage(error.to_string())),
+    }
+}
+
+impl From<Unwritten> for Failure {
+    fn from(unwritten: Unwritten) -> Self {
+        Failure::Output(unwritten)
     }
 }
 

@@ -19,6 +19,6 @@ mod seeds;
 pub mod ui;
 pub mod usage;
 
-pub use failure::Failure;
+pub use failure::{EndedRun, Failure, ended};
 pub use flags::{ChipArguments, CommandArguments, PlaceArguments};
 pub use program::main;

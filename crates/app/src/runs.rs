@@ -4,14 +4,16 @@
 //! figures mean. Invariant: a run writes nothing but its summary, and ends with the process that started it.
 
 use crate::Failure;
-use crate::companion::Companion;
+use crate::companion::{Companion, unstartable};
 use crate::console::Progress;
 use crate::frame::{App, NO_FILES};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
-use isles::{Claim, FlagGroup, SETTINGS, SWEEP_VARIABLE, setting};
+use isles::{Claim, FLAGS_VARIABLE, Flag, FlagGroup, SETTINGS, SWEEP_VARIABLE, setting};
 use serde_json::Value;
-use std::process::{Output, Stdio};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -85,8 +87,43 @@ pub fn summary<'a>(
 /// # Errors
 /// The run failed.
 pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result<Value, Failure> {
-    let failed = |what: String| Failure::Ended(what);
     let mut command = Companion::application(app).command()?;
+    one_of_several(&mut command).args(words);
+    let cause = |cause| Failure::Ended(format!("cannot start a run: {cause}"));
+    let ended = refused(command.output().map_err(cause)?)?;
+    parsed(&ended.stdout)
+}
+
+/// The summary of a run of a program of somebody's with its own arguments, which is told of places and chip by `told`,
+/// as a variable's value each. The program writes it to `file`, which is removed.
+///
+/// # Errors
+/// The run failed, or the program is none of Isles.
+pub fn program_summary(
+    (program, own): (&str, &[String]),
+    told: &[Flag<'_>],
+    file: &Path,
+) -> Result<Value, Failure> {
+    let mut command = Command::new(program);
+    one_of_several(&mut command).args(own).env(setting("summary").variable, file);
+    let names: Vec<String> = told.iter().map(|flag| format!("{}={}", flag.variable, flag.name)).collect();
+    command.env(FLAGS_VARIABLE, names.join(","));
+    command.envs(told.iter().map(|flag| (flag.variable, flag.value)));
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let ended = command.output().map_err(|cause| unstartable(&command, &cause));
+    let summary = fs::read(file);
+    let _ = fs::remove_file(file); // of a run that failed there is none
+    refused(ended?)?;
+    let none = |_| {
+        let allowed =
+            "a program that is built with Isles and starts a run; this one has ended and started none";
+        refusal("the program", program, allowed)
+    };
+    parsed(&summary.map_err(none)?)
+}
+
+/// Lets `command` start a run that writes nothing but what is asked for, and ends with this process.
+fn one_of_several(command: &mut Command) -> &mut Command {
     // All runs would write into the same files; and what they say is read here, not by people.
     let groups = [FlagGroup::Files, FlagGroup::Command];
     for row in SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group))) {
@@ -95,12 +132,12 @@ pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result
     command
         .env(SWEEP_VARIABLE, std::process::id().to_string())
         .env_remove(setting("report").variable)
-        .args(words)
-        .stdin(Stdio::null());
-    let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
-    let ended = refused(ended)?;
-    serde_json::from_slice(&ended.stdout)
-        .map_err(|fault| failed(format!("the result of a run cannot be read: {fault}")))
+        .stdin(Stdio::null())
+}
+
+fn parsed(json: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(json)
+        .map_err(|fault| Failure::Ended(format!("the result of a run cannot be read: {fault}")))
 }
 
 /// What a program wrote, or what it refused or failed for.
@@ -110,7 +147,11 @@ fn refused(ended: Output) -> Result<Output, Failure> {
     }
     let said = String::from_utf8_lossy(&ended.stderr);
     let line = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
-    let line = line.unwrap_or("it ended without a word").to_owned();
+    let silent = || match ended.status.code() {
+        Some(code) => format!("a run ended with exit code {code}, without a line that begins with `error: `"),
+        None => "a run was ended by a signal".to_owned(),
+    };
+    let line = line.map_or_else(silent, str::to_owned);
     let usage = ended.status.code() == Some(2);
     Err(if usage { Failure::Usage(line) } else { Failure::Ended(line) })
 }

@@ -1,7 +1,7 @@
 //! `isles chip`: the chips that Isles knows, drawings of them, and the check of a chip file.
 
 use clap::Subcommand;
-use isles::{Claim, Destination, ModelledChip};
+use isles::{Claim, Destination, ModelledChip, ProtocolRoom};
 use isles_app::Failure;
 use isles_app::console;
 use isles_chip::Chip;
@@ -112,10 +112,22 @@ fn check(file: &str) -> Result<String, Failure> {
     let chip = find(&if is_bare { format!("./{file}") } else { file.to_owned() })?;
     let (constants, sources) = (chip.constants().len(), chip.sources().count());
     let places = match ModelledChip::room(&chip) {
-        Ok((places, protocol)) => format!("up to {places} by {protocol}"),
+        Ok((places, protocol)) => format!("up to {places} by {protocol}{}", by_protocol(&chip)),
         Err(lack) => format!("none, because {lack}"),
     };
     let cores = chip.topology().cores();
     let sources = if sources == 1 { "1 source".to_owned() } else { format!("{sources} sources") };
     Ok(format!("{file}: no fault; {cores} cores, {constants} constants, {sources}\nplaces: {places}\n"))
+}
+
+/// The most places by each protocol that the chip carries, and why not more; then those that it does not carry.
+fn by_protocol(chip: &Chip) -> String {
+    let rooms = ModelledChip::rooms(chip).unwrap_or_default();
+    let cores = chip.topology().cores();
+    let line = |room: &ProtocolRoom| {
+        let places = if room.places == 0 { "none".to_owned() } else { format!("{} of {cores}", room.places) };
+        let limit = room.limit.as_ref().map_or(String::new(), |limit| format!("  ({limit})"));
+        format!("\n  {:<20} {places:>14}{limit}", room.protocol.name())
+    };
+    rooms.iter().map(line).collect()
 }

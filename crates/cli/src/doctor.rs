@@ -8,7 +8,7 @@ use isles::Machine;
 use isles::prelude::*;
 use isles_app::console;
 use isles_app::console::cpu_info;
-use isles_app::{Failure, PlaceArguments};
+use isles_app::{Failure, PlaceArguments, ended};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{MembarrierQuery, membarrier_query, sched_getaffinity};
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,9 @@ struct PlaceFacts {
 }
 
 /// Prints what was found.
+///
+/// # Errors
+/// No run is possible here; the list says so, too.
 pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     let launch = arguments.places.launch(Vec::new())?;
     let machine = launch.chosen_machine();
@@ -85,9 +88,9 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         let text = format!("--machine is {:?}; allowed: threads, processes, mpi", machine.name());
         return Err(Failure::Usage(text));
     }
-    let facts = facts();
+    let mut facts = facts();
     let (places, all) = std::sync::mpsc::channel();
-    let (outcome, _) = launch.run(move || async move {
+    let run = launch.run(move || async move {
         let mut found = Vec::with_capacity(place_count());
         for place in isles::places() {
             found.push(at!(place, facts_here()).await?);
@@ -95,15 +98,27 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         // Its other end is there until the run is over.
         let _ = places.send(found);
         Ok::<(), isles::Error>(())
-    })?;
-    outcome.map_err(Failure::Run)?;
+    });
+    let ended = ended(run).and_then(|((outcome, _), unwritten)| {
+        outcome.map_err(Failure::Run)?;
+        Ok(unwritten)
+    });
+    let (lack, unwritten) = match ended {
+        Ok(unwritten) => (None, unwritten),
+        Err(failure) => (Some(failure.to_string()), Vec::new()),
+    };
+    if let Some(lack) = &lack {
+        facts.push(Fact::good("places", "no run is possible").unless(false, Verdict::Missing, lack));
+    }
     let places = all.recv().unwrap_or_default();
     let far = if machine == Machine::Mpi { "mpi" } else { "none" };
     let text = match arguments.json {
         true => format!("{:#}\n", as_json(machine.name(), far, &facts, &places)),
         false => as_text(machine.name(), far, &facts, &places),
     };
-    console::print(text).map_err(Failure::stdout)
+    let told = console::print(text).map_err(Failure::stdout);
+    let lack = lack.map(|lack| Err(Failure::Usage(lack)));
+    Failure::first_of([told].into_iter().chain(lack).chain(unwritten.into_iter().map(Err)))
 }
 
 fn facts_here() -> PlaceFacts {
@@ -121,7 +136,7 @@ fn facts_here() -> PlaceFacts {
 }
 
 fn facts() -> Vec<Fact> {
-    let mut facts = vec![cores(), memory(), kernel()];
+    let mut facts = vec![cores(), memory(), kernel(), proc()];
     facts.extend([huge_pages(), membarrier(), siblings(), open_files(), network()]);
     facts.extend(mpi());
     facts
@@ -157,8 +172,14 @@ fn memory() -> Fact {
     };
     match (gigabytes("MemTotal:"), gigabytes("MemAvailable:")) {
         (Some(all), Some(free)) => Fact::good("memory", format!("{all:.1} GB, {free:.1} GB free")),
-        _ => Fact::good("memory", "unknown"),
+        _ => Fact::good("memory", "unknown").unless(false, Verdict::Poor, "/proc/meminfo says it"),
     }
+}
+
+fn proc() -> Fact {
+    let is_mounted = Path::new("/proc/self/exe").exists();
+    let fact = Fact::good("/proc", if is_mounted { "mounted" } else { "not mounted" });
+    fact.unless(is_mounted, Verdict::Missing, "places that are processes are started from /proc/self/exe")
 }
 
 fn kernel() -> Fact {
@@ -283,6 +304,9 @@ fn as_text(machine: &str, far: &str, facts: &[Fact], places: &[PlaceFacts]) -> S
         if let Some(advice) = &fact.advice {
             let _ = writeln!(text, "         {:width$}  ({advice})", "");
         }
+    }
+    if places.is_empty() {
+        return text;
     }
     let _ = writeln!(text, "\nmachine {machine}, {} places", places.len());
     let hosts = places.iter().map(|place| place.host.len()).max().unwrap_or(0).max(4);

@@ -4,7 +4,7 @@ use crate::forward::SignalForwarder;
 use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
 use clap::Args;
-use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, setting};
+use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, Unwritten, setting};
 use isles_app::companion::{BENCH, unstartable};
 use isles_app::console;
 use isles_app::runs::refusal;
@@ -176,7 +176,7 @@ impl BenchPicture {
     }
 
     fn draw(&self) -> Result<(), Failure> {
-        let cause = |cause| Failure::Output { path: self.json.display().to_string(), cause };
+        let cause = |cause| Failure::from(Unwritten { path: self.json.display().to_string(), cause });
         let text = std::fs::read_to_string(&self.json).map_err(cause)?;
         Picture::of_text("the outcome", &text)?.write(self.svg.clone())
     }

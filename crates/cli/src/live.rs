@@ -1,11 +1,14 @@
 //! `isles top`, `isles replay`, `isles report`: programs that show a run that somebody recorded.
 
 use clap::Args;
+use isles::{Claim, Destination};
 use isles_app::Failure;
-use isles_app::companion::{DASHBOARD, TOP};
+use isles_app::companion::{DASHBOARD, TOP, unstartable};
 use isles_app::ui::free_port;
+use isles_telemetry::RunDirectory;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// The arguments of `isles top`.
 #[derive(Args)]
@@ -50,13 +53,20 @@ pub struct ReportArguments {
 
     /// Where the page goes, in one file with the run; - is standard output
     #[arg(long, value_name = "FILE")]
-    html: PathBuf,
+    html: String,
 }
 
-/// Becomes the program that writes a run and the page into one file.
+/// Writes a run and the page into one file, which the server makes.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let ReportArguments { directory, html } = arguments;
-    let words =
-        ["report".into(), directory.clone().into_os_string(), "--html".into(), html.clone().into_os_string()];
-    DASHBOARD.become_it::<OsString>(words)
+    let log = Claim::read(RunDirectory::log_path(directory), "the event log");
+    let html = Destination::check("--html", Some(html), Path::new(html), &[log])?;
+    let mut command = DASHBOARD.command()?;
+    command.arg("report").arg(directory).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let made = command.output().map_err(|cause| unstartable(&command, &cause))?;
+    if !made.status.success() {
+        // It has said why.
+        std::process::exit(made.status.code().unwrap_or(1));
+    }
+    Ok(html.write(|out| out.write_all(&made.stdout)).map(drop)?)
 }

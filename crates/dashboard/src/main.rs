@@ -53,13 +53,10 @@ enum Verb {
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         port: u16,
     },
-    /// Writes a run and the page into one file
+    /// Prints a run and the page as one file
     Report {
         /// The run directory
         directory: PathBuf,
-        /// Where the file goes; - is standard output
-        #[arg(long, value_name = "FILE")]
-        html: PathBuf,
     },
 }
 
@@ -77,7 +74,7 @@ fn main() -> ExitCode {
         Verb::Replay { directory, port } => {
             (RunSource::Replay(directory), ServeOptions { port, is_kept: true })
         }
-        Verb::Report { directory, html } => return write_report(&directory, &html),
+        Verb::Report { directory } => return print_report(&directory),
     };
     let tell = |[name, number]: &[String; 2], cut: Option<&str>| {
         cut.into_iter().for_each(warn);
@@ -111,7 +108,7 @@ fn remove(scratch: Option<PathBuf>) {
     }
 }
 
-fn write_report(directory: &Path, html: &Path) -> ExitCode {
+fn print_report(directory: &Path) -> ExitCode {
     let (text, cut) = match report(directory) {
         Ok(done) => done,
         Err(error) => {
@@ -120,12 +117,12 @@ fn write_report(directory: &Path, html: &Path) -> ExitCode {
         }
     };
     cut.iter().for_each(|cut| warn(cut));
-    let written = match html.as_os_str() == "-" {
-        true => io::stdout().lock().write_all(text.as_bytes()),
-        false => std::fs::write(html, text),
-    };
-    written.map_or_else(
-        |cause| fail(&format_args!("cannot write {}: {cause}", shown(html))),
+    let printed = io::stdout().lock().write_all(text.as_bytes());
+    printed.map_or_else(
+        |cause| {
+            fail(&format_args!("cannot write standard output: {cause}"));
+            ExitCode::FAILURE
+        },
         |()| ExitCode::SUCCESS,
     )
 }

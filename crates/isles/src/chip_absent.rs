@@ -5,7 +5,7 @@
 
 use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
-use crate::output::{Claim, ExportRequest};
+use crate::output::{Claim, ExportRequest, Unwritten};
 use crate::settings::{ConfigError, Environment, Flag};
 use isles_runtime::{Result, RunReport};
 
@@ -44,6 +44,7 @@ impl ModelledChip {
         self,
         _: &Launch,
         _: Main<'_>,
+        _: &mut Vec<Unwritten>,
     ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         match self {}
     }

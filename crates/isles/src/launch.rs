@@ -5,7 +5,7 @@ use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::machine::{loopback, mpi, processes, threads};
 use crate::notice::{StandardStream, notice, tell};
-use crate::output::{Claim, ExportRequest};
+use crate::output::{Claim, ExportRequest, Unwritten};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
 use crate::trace::TraceRequest;
@@ -13,12 +13,12 @@ use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_shm::Pinning;
+use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fmt, io};
 
 /// How long nothing may happen before a run says what it waits for, unless the environment says otherwise.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None };
@@ -41,12 +41,12 @@ pub enum LaunchError {
     Config(ConfigError),
     /// The machine could not be set up; the text says what and why.
     Machine(String),
-    /// The run has ended, and what it was to write could not be written.
+    /// The run has ended, and something that it was to write of itself could not be written. Nothing else is lost.
     Output {
-        /// Where it was to go.
-        path: String,
-        /// What the system says.
-        cause: io::Error,
+        /// What could not be written, in the order in which it was tried; at least one.
+        unwritten: Vec<Unwritten>,
+        /// The result of `main` and what the places did: what [`Launch::run`] returns if all can be written.
+        ended: Box<(Result<()>, RunReport)>,
     },
     /// The run was not that of its tape, although all that can be compared before was the same: the program does not do
     /// the same twice, or something that it reads has changed.
@@ -75,7 +75,10 @@ impl fmt::Display for LaunchError {
         match self {
             LaunchError::Config(error) => error.fmt(f),
             LaunchError::Machine(text) => f.write_str(text),
-            LaunchError::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
+            LaunchError::Output { unwritten, .. } => {
+                let lines: Vec<String> = unwritten.iter().map(Unwritten::to_string).collect();
+                f.write_str(&lines.join("; "))
+            }
             LaunchError::Diverged { tape, played, all } => write!(
                 f,
                 "the run is not that of {tape}: they part after {played} of {all} measurements, so the program does not \
@@ -264,8 +267,8 @@ impl Launch {
     /// In a process that was started as a place of another process's run this serves that run, and never returns.
     ///
     /// # Errors
-    /// [`LaunchError`]: the run could not be started, or a file of it not be written. The result of `main` is inside,
-    /// with what the places did.
+    /// [`LaunchError`]: the run could not be started, or a file of it not be written. Then the result of `main` and
+    /// what the places did are in [`LaunchError::Output`].
     pub fn run<M, F>(self, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
     where
         M: FnOnce() -> F,
@@ -290,6 +293,7 @@ impl Launch {
         if self.machine != Machine::Processes {
             isles_runtime::watch_exits();
         }
+        let mut unwritten = Vec::new();
         let trace = TraceRequest::of(&self)?;
         let collector = trace.as_ref().map(TraceRequest::collector);
         glb::take_balance(); // of what was no launch
@@ -298,7 +302,7 @@ impl Launch {
             Machine::Processes => processes::run(&self, collector, main)?,
             Machine::Mpi => mpi::run(&self, collector, main)?,
             Machine::Loopback => loopback::run(&self, main),
-            Machine::Chip(chip) => chip.run(&self, main)?,
+            Machine::Chip(chip) => chip.run(&self, main, &mut unwritten)?,
         };
         let balance = glb::take_balance();
         for wanted in &self.reports {
@@ -311,8 +315,11 @@ impl Launch {
             };
             let _ = tell(StandardStream::Error, &text); // which never fails
         }
-        trace.map_or(Ok(()), TraceRequest::write)?;
-        Ok((result, report))
+        unwritten.extend(trace.and_then(|trace| trace.write().err()));
+        match unwritten.is_empty() {
+            true => Ok((result, report)),
+            false => Err(LaunchError::Output { unwritten, ended: Box::new((result, report)) }),
+        }
     }
 }
 
@@ -385,15 +392,25 @@ fn run_program(main: Main<'_>) -> ExitCode {
     let launched = Launch::from_environment().map_err(LaunchError::from);
     let launched = launched.and_then(|launch| launch.run_boxed(main));
     match launched {
-        Ok((Ok(()), _)) => ExitCode::SUCCESS,
-        Ok((Err(error), _)) if is_closed_output(&error) => ExitCode::from(EXIT_CLOSED_PIPE),
-        Ok((Err(error), _)) => {
-            notice(format_args!("error: {error}"));
-            ExitCode::from(EXIT_FAILED)
-        }
+        Ok((result, _)) => ExitCode::from(exit_code(&result)),
         Err(error) => {
+            if let LaunchError::Output { ended, .. } = &error {
+                exit_code(&ended.0);
+            }
             notice(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Returns the exit code of a program whose main task has ended with `result`, and says its error.
+fn exit_code(result: &Result<()>) -> u8 {
+    match result {
+        Ok(()) => 0,
+        Err(error) if is_closed_output(error) => EXIT_CLOSED_PIPE,
+        Err(error) => {
+            notice(format_args!("error: {error}"));
+            EXIT_FAILED
         }
     }
 }

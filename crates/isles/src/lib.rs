@@ -49,7 +49,8 @@ pub use chip::ModelledChip;
 #[cfg(feature = "chip")]
 pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
-    ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
+    ModelEnergy, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape, TimeCategory, clocks,
+    shared_memory,
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
@@ -69,7 +70,7 @@ pub use machine::loopback::{Plan, PlannedDeath, simulate};
 pub use machine::mpi::mpi_library;
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use notice::{StandardStream, notice, tell};
-pub use output::{Claim, Destination, write_to_standard};
+pub use output::{Claim, Destination, Unwritten, write_to_standard};
 pub use random::{Random, random_here};
 pub use settings::table::{
     Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,

@@ -7,14 +7,14 @@
 //! of themselves, and how is with them. Invariants: the check leaves everything as it was, whatever becomes of the run;
 //! files are compared, not their names.
 
-use crate::launch::{Launch, LaunchError};
+use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::settings::ConfigError;
 use crate::trace;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 /// A file that something else in the same run needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,23 @@ impl Claim {
         }
     }
 }
+
+/// A result that could not be written.
+#[derive(Debug)]
+pub struct Unwritten {
+    /// Where it was to go: a path, or `standard output`.
+    pub path: String,
+    /// What the system says.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write {}: {}", self.path, self.cause)
+    }
+}
+
+impl std::error::Error for Unwritten {}
 
 /// Standard output, as a path.
 const STANDARD: &str = "-";
@@ -148,11 +165,11 @@ impl Destination {
     /// Writes the result; the path, unless it went to standard output.
     ///
     /// # Errors
-    /// [`LaunchError::Output`]; then a file is what it was.
+    /// [`Unwritten`]; then a file is what it was.
     pub fn write(
         &self,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<Option<PathBuf>, LaunchError> {
+    ) -> Result<Option<PathBuf>, Unwritten> {
         let Destination::File { path, .. } = self else {
             let written = write_to_standard(content).map(|()| None);
             return written.map_err(|cause| self.unwritten(cause));
@@ -165,12 +182,12 @@ impl Destination {
     }
 
     /// That it could not be written.
-    pub(crate) fn unwritten(&self, cause: io::Error) -> LaunchError {
+    pub(crate) fn unwritten(&self, cause: io::Error) -> Unwritten {
         let path = match self {
             Destination::Standard => "standard output".to_owned(),
             Destination::File { path, .. } => path.display().to_string(),
         };
-        LaunchError::Output { path, cause }
+        Unwritten { path, cause }
     }
 
     /// A file to write into, and what makes it the result when all is written.

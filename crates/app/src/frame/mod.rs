@@ -18,7 +18,7 @@ pub use task_balance::BalanceArguments;
 pub use unit_bag::UnitKernel;
 pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
 
-use crate::Failure;
+use crate::{Failure, failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
 use isles::glb::RunBalance;
@@ -268,8 +268,10 @@ impl<A: Application> App for Framed<A> {
             *place.borrow_mut() = Some((found, work, text));
             Ok::<_, isles::Error>(())
         };
-        let (result, report) = launch.run(main)?;
-        result.map_err(Failure::Run)?;
+        let ((result, report), unwritten) = failure::ended(launch.run(main))?;
+        if let Err(error) = result {
+            return Failure::first_of([Failure::Run(error)].into_iter().chain(unwritten).map(Err));
+        }
         let nothing = || Failure::Ended("the run ended without a result".to_owned());
         let (found, work, text) = found.take().ok_or_else(nothing)?;
         facts.complete(work.seconds, &report);
@@ -280,6 +282,8 @@ impl<A: Application> App for Framed<A> {
         let document = Document { run, verification: verified, balance, result: &found };
         let json =
             serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
-        outputs.write(&text, &json, |out| app.write_csv(&found, out), draw, verification.as_ref())
+        let csv = |out: &mut dyn Write| app.write_csv(&found, out);
+        let written = outputs.write(&text, &json, csv, draw, verification.as_ref());
+        Failure::first_of([written].into_iter().chain(unwritten.into_iter().map(Err)))
     }
 }

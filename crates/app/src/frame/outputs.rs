@@ -4,8 +4,7 @@
 //! nothing else from being written, and a result that is not confirmed ends with exit code 1.
 
 use super::Verification;
-use crate::Failure;
-use crate::console;
+use crate::{Failure, console};
 use clap::Args;
 use isles::{Claim, Destination, Launch};
 use std::io::{self, Write};
@@ -100,7 +99,7 @@ impl Outputs {
         let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
         let results = results.map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
         let drawn = self.svg.map_or(Ok(()), |svg| draw(json, svg));
-        results.into_iter().chain([drawn]).fold(told.and(checked), Result::and)
+        Failure::first_of([told, checked].into_iter().chain(results).chain([drawn]))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `isles sweep`: an application at many settings of a modelled chip, and the one to choose.
+//! `isles sweep`: an application, or a program of a user, at many settings of a modelled chip, and the one to choose.
 //!
 //! Tries numbers of places and dividers of the clock (with the voltages that they need), each in a process of its own,
 //! as many at once as this host has processors. What comes out is time and energy of each; of those that a cap and a
@@ -10,18 +10,16 @@ mod point;
 mod table;
 
 use crate::plot::Picture;
-use crate::run;
 use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::{
     Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine, SettingRow, setting,
 };
 use isles_app::console;
-use isles_app::frame::NO_FILES;
-use isles_app::runs::{self, numbers, refusal};
+use isles_app::runs::{numbers, refusal};
 use isles_app::{ChipArguments, Failure};
 use isles_chip::gear::Gears;
-use point::{Point, Runner, Setting};
+use point::{Point, Runner, Setting, Subject};
 use std::path::Path;
 
 /// The settings that a sweep looks at itself.
@@ -35,10 +33,10 @@ const PLACES: &SettingRow = setting("places");
 struct Arguments {
     /// The application, by a name of `isles list`
     #[arg(long, value_name = "NAME")]
-    app: String,
+    app: Option<String>,
 
-    /// What the application is told; see `isles run NAME --help`
-    #[arg(last = true, value_name = "ITS FLAGS")]
+    /// What the application is told, see `isles run NAME --help`; without --app a program of yours and its arguments
+    #[arg(last = true, value_name = "WORDS")]
     words: Vec<String>,
 
     /// The modelled chip
@@ -99,10 +97,10 @@ pub fn command() -> Command {
 pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     let arguments =
         Arguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let app = run::app("--app", &arguments.app)?;
+    let subject = Subject::of(&arguments)?;
     let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
     let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
-    let mut claims: Vec<Claim> = chip.into_iter().chain(runs::reads(app, &arguments.words)?).collect();
+    let mut claims: Vec<Claim> = chip.into_iter().chain(subject.reads()?).collect();
     let csv = arguments.csv.as_deref();
     let csv =
         csv.map(|path| Destination::check("--csv", Some(path), Path::new(path), &claims)).transpose()?;
@@ -112,18 +110,13 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
         svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
     let context = SweepContext::of(&arguments)?;
     let settings = context.settings(&arguments, &limits)?;
-    let runner = Runner {
-        app,
-        own: arguments.words.iter().cloned().chain(NO_FILES.map(str::to_owned)).collect(),
-        context: &context,
-    };
-    let points = runner.run(&settings)?;
-    tell(&arguments, &limits, &points, [csv, svg])
+    let points = Runner { subject: &subject, context: &context }.run(&settings)?;
+    tell((&arguments, subject.name()), &limits, &points, [csv, svg])
 }
 
 /// Prints the table, the choice and the reason; if there is none it says so and writes nothing.
 fn tell(
-    arguments: &Arguments,
+    (arguments, subject): (&Arguments, &str),
     limits: &Limits,
     points: &[Point],
     [csv, svg]: [Option<Destination>; 2],
@@ -131,17 +124,15 @@ fn tell(
     let chosen = choose(limits, points).map_err(Failure::Usage)?;
     let text = table::text(limits, points, &chosen, arguments.all);
     let is_free = ![&csv, &svg].into_iter().flatten().any(Destination::is_standard);
-    console::tell(is_free, &text).map_err(Failure::stdout)?;
-    if let Some(csv) = csv {
-        csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
-    }
-    if let Some(svg) = svg {
+    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let write = |csv: Destination| Ok(csv.write(|out| table::write_csv(out, limits, points)).map(drop)?);
+    let draw = |svg| {
         let mut rows = Vec::new();
         table::write_csv(&mut rows, limits, points).map_err(Failure::stdout)?;
         let picture = Picture::of_text("the settings", &String::from_utf8_lossy(&rows))?;
-        picture.of_runs(&arguments.app, &arguments.machine).write(svg)?;
-    }
-    Ok(())
+        picture.of_runs(subject, &arguments.machine).write(svg)
+    };
+    Failure::first_of([told, csv.map_or(Ok(()), write), svg.map_or(Ok(()), draw)])
 }
 
 /// The chip, and what can be set of it.

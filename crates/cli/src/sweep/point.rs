@@ -1,9 +1,12 @@
 //! One setting and what a run at it came to; running all of them.
 
-use super::SweepContext;
-use isles::GovernorPolicy;
+use super::{Arguments, GOVERNOR, MACHINE, PLACES, SweepContext};
+use crate::run;
+use isles::{Claim, Flag, GovernorPolicy};
+use isles_app::frame::NO_FILES;
 use isles_app::{Failure, runs};
 use serde_json::Value;
+use std::path::Path;
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +37,72 @@ impl Point {
     }
 }
 
+/// Whose runs are tried.
+pub enum Subject {
+    /// An application of the suite, and what it is told.
+    Application { name: &'static str, own: Vec<String> },
+    /// A program that somebody has built with Isles, and its arguments.
+    Program { program: String, own: Vec<String> },
+}
+
+impl Subject {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// There is no such application, or nothing is named.
+    pub fn of(arguments: &Arguments) -> Result<Subject, Failure> {
+        let words = &arguments.words;
+        match (&arguments.app, words.split_first()) {
+            (Some(app), _) => Ok(Subject::Application { name: run::app("--app", app)?, own: words.clone() }),
+            (None, Some((program, own))) if !program.starts_with('-') => {
+                Ok(Subject::Program { program: program.clone(), own: own.to_vec() })
+            }
+            _ => Err(Failure::Usage(
+                "isles sweep needs what to try: --app NAME and its flags, or -- PROGRAM and its arguments"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// The application, or the program without its folders.
+    pub fn name(&self) -> &str {
+        match self {
+            Subject::Application { name, .. } => name,
+            Subject::Program { program, .. } => {
+                Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program)
+            }
+        }
+    }
+
+    /// The files that will be read, as far as they are known.
+    ///
+    /// # Errors
+    /// An application's own arguments are not good.
+    pub fn reads(&self) -> Result<Vec<Claim>, Failure> {
+        match self {
+            Subject::Application { name, own } => runs::reads(name, own),
+            Subject::Program { program, .. } => Ok(vec![Claim::read(program, "the program")]),
+        }
+    }
+
+    /// The summary of run `number` of a sweep, which is told of places and chip by `told`.
+    fn summary(&self, number: usize, told: &[Flag<'_>]) -> Result<Value, Failure> {
+        match self {
+            Subject::Application { name, own } => {
+                let own: Vec<String> = own.iter().cloned().chain(NO_FILES.map(str::to_owned)).collect();
+                runs::summary(name, &own, told.iter().flat_map(|flag| [flag.name, flag.value]))
+            }
+            Subject::Program { program, own } => {
+                let file = format!("isles-sweep-{}-{number}.json", std::process::id());
+                runs::program_summary((program, own), told, &std::env::temp_dir().join(file))
+            }
+        }
+    }
+}
+
 /// What all runs have in common.
 pub struct Runner<'a> {
-    pub app: &'static str,
-    pub own: Vec<String>,
+    pub subject: &'a Subject,
     pub context: &'a SweepContext<'a>,
 }
 
@@ -47,14 +112,18 @@ impl Runner<'_> {
     /// # Errors
     /// The first run that failed; the others are not begun any more.
     pub fn run(&self, settings: &[Setting]) -> Result<Vec<Point>, Failure> {
-        runs::all(settings.len(), "settings", |number| self.one(settings[number]))
+        runs::all(settings.len(), "settings", |number| self.one(number, settings[number]))
     }
 
-    fn one(&self, setting: Setting) -> Result<Point, Failure> {
+    fn one(&self, number: usize, setting: Setting) -> Result<Point, Failure> {
         let (places, policy) = (setting.places.to_string(), setting.policy.to_string());
-        let said = self.context.said.iter().flat_map(|flag| [flag.name, flag.value]);
-        let told = ["--machine", self.context.machine, "--places", &places, "--governor", &policy];
-        let summary = runs::summary(self.app, &self.own, told.into_iter().chain(said))?;
+        let own = [
+            Flag { variable: MACHINE.variable, name: "--machine", value: self.context.machine },
+            Flag { variable: PLACES.variable, name: "--places", value: &places },
+            Flag { variable: GOVERNOR.variable, name: "--governor", value: &policy },
+        ];
+        let told: Vec<Flag<'_>> = own.into_iter().chain(self.context.said.iter().copied()).collect();
+        let summary = self.subject.summary(number, &told)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         self.point(setting, &summary).ok_or_else(lacking)
     }

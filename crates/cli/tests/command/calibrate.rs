@@ -9,12 +9,20 @@ fn the_file_is_a_chip_that_is_like_the_places() {
         let scene = Scene::new("calibrate");
         let file = scene.path("here.toml");
         let out = file.to_str().unwrap();
-        let ended =
-            scene.run(&words(&format!("calibrate --machine {machine} --places 2 --json --out {out}")));
+        let ended = scene
+            .run(&words(&format!("calibrate --machine {machine} --places 2 --force --json --out {out}")));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let found: Value = serde_json::from_str(&ended.stdout).unwrap();
         let rows = found.as_array().unwrap();
         assert_eq!(rows.len(), 9, "a row for each figure of the one way: {found}");
+        for row in rows {
+            let [least, median, most] =
+                ["least_ns", "measured_ns", "most_ns"].map(|key| row[key].as_f64().unwrap());
+            assert!(0.0 < least && least <= median && median <= most, "of five rounds: {row}");
+        }
+        assert!(
+            scene.result("here.toml").contains("\n# The rounds of measuring differ by up to a factor of ")
+        );
         let figures = |figure: &str| {
             let row = rows.iter().find(|row| row["figure"] == figure).unwrap();
             assert_eq!(row["way"], "near", "{row}");

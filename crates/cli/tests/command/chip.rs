@@ -1,6 +1,6 @@
 //! `isles chip` as a user sees it: the list, the drawing, the picture, and each fault of a file in its line.
 
-use crate::scene::{Ended, Scene};
+use crate::scene::{Ended, Scene, words};
 
 /// The chip to copy, which tests break.
 const MESH: &str = include_str!("../../../../chips/mesh.toml");
@@ -85,7 +85,7 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
     let last = |text: &str| {
         let (ended, _) = chip("check", text);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-        ended.stdout.lines().last().unwrap().to_owned()
+        ended.stdout.lines().find(|line| line.starts_with("places: ")).unwrap().to_owned()
     };
     assert_eq!(last(MESH), "places: up to 16 by doorbell");
     assert_eq!(
@@ -114,6 +114,44 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
     assert_eq!((row("scc"), row("c6678"), row("bluegene-p")), (Some("48"), Some("none"), Some("32768")));
 }
 
+#[test]
+fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_takes_one() {
+    let mut larger = include_str!("../../../../chips/scc.toml").replace("tiles = [6, 4]", "tiles = [8, 6]");
+    for (from, to) in [("[5, 1]", "[7, 1]"), ("[2, 3]", "[2, 5]"), ("[5, 3]", "[7, 5]")] {
+        larger = larger.replace(&format!("serves_to = {from}"), &format!("serves_to = {to}"));
+    }
+    let larger = larger.as_str();
+    let (checked, _) = chip("check", larger);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    let line = |start: &str| checked.stdout.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    assert_eq!(line("places: "), "places: up to 80 by doorbell");
+    let room: Vec<&str> = line("  doorbell ").split_whitespace().take(4).collect();
+    assert_eq!(room, ["doorbell", "80", "of", "96"], "{checked:?}");
+    let why = "(the message buffer of a core has 256 lines, and ";
+    assert!(line("  doorbell ").contains(why), "{checked:?}");
+    assert!(line("  ring ").ends_with(" 96 of 96"), "{checked:?}");
+
+    let scene = Scene::new("chip");
+    let file = scene.file("larger.toml", larger);
+    let run = format!("run pi --machine chip:{} --json /dev/null --csv /dev/null", file.display());
+    let chosen = |more: &str| {
+        let ended = scene.run(&words(&format!("{run}{more}")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let lines = ended.stderr.lines().filter(|line| line.contains(": the protocol is "));
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        assert!(lines.len() < 2, "{ended:?}");
+        (lines.concat(), ended.stderr)
+    };
+    let (line, said) = chosen("");
+    assert!(line.contains(", because doorbell does not carry 96 places (the message buffer "), "{said}");
+    let name = line.split_once("the protocol is ").unwrap().1.split(',').next().unwrap();
+    assert!(said.contains(&format!("predicted on 96 cores with {name} at ")), "{said}");
+    for (more, protocol) in [(" --places 80", "doorbell"), (" --protocol ring", "ring")] {
+        let (line, said) = chosen(more);
+        assert!(line.is_empty() && said.contains(&format!(" cores with {protocol} at ")), "{said}");
+    }
+}
+
 /// The mesh, without what a line of a message buffer costs.
 fn without_buffer_line() -> String {
     let (before, rest) = MESH.split_once("[preset.\"1000/1000/800\".buffer_line]\n").unwrap();
@@ -129,8 +167,8 @@ fn names_and_several_files_are_checked() {
     scene.leave("c", MESH);
     let good = scene.run(&["chip", "check", "scc", "a.toml", "c"]);
     assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
-    let starts: Vec<&str> =
-        good.stdout.lines().step_by(2).filter_map(|line| line.split(' ').next()).collect();
+    let heads = good.stdout.lines().filter(|line| line.contains(": no fault; "));
+    let starts: Vec<&str> = heads.filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(starts, ["scc:", "a.toml:", "c:"]);
     let one = scene.run(&["chip", "check", "b.toml", "a.toml"]);
     assert!(one.code == Some(2) && one.stdout.starts_with("a.toml: no fault; 16 cores"), "{one:?}");

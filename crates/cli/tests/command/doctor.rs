@@ -1,6 +1,6 @@
 //! `isles doctor` says what the host offers, and which way each pair of places talks.
 
-use crate::scene::{Scene, words};
+use crate::scene::{Scene, ended, words};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -38,6 +38,30 @@ fn the_table_says_the_same_in_words() {
         "{}",
         ended.stdout
     );
+}
+
+#[test]
+fn where_no_run_is_possible_the_list_is_whole_and_says_why() {
+    let scene = Scene::new("doctor");
+    let cases = [
+        ("ulimit -n 8", "could not be started as place 1: Too many open files"),
+        ("ulimit -v 60000", "of address space for a shared segment"),
+    ];
+    for (limit, why) in cases {
+        for more in ["", "--json"] {
+            let mut shell = scene.program("sh");
+            let line = format!("{limit}; exec \"$0\" doctor --places 2 {more}");
+            shell.args(["-c", &line, crate::PROGRAM]);
+            let ended = ended(shell);
+            assert_eq!(ended.code, Some(2), "{ended:?}");
+            for name in ["processors", "open files", "host name", "MPI launcher"] {
+                assert!(ended.stdout.contains(name), "{name}: {ended:?}");
+            }
+            assert!(ended.stdout.contains("no run is possible") && ended.stdout.contains(why), "{ended:?}");
+            assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains(why), "{ended:?}");
+        }
+    }
+    scene.assert_nothing_left();
 }
 
 #[test]

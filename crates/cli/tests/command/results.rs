@@ -71,6 +71,27 @@ fn a_result_that_does_not_fit_is_named_after_the_table_and_the_other_is_written(
 }
 
 #[test]
+fn a_file_of_the_run_itself_that_cannot_be_written_loses_no_result() {
+    let cases = [("threads", "--trace"), ("processes", "--trace"), ("chip:scc", "--links")];
+    for (machine, flag) in cases {
+        let scene = Scene::new("aside");
+        let line =
+            format!("run bc --graph karate --machine {machine} --places 2 --json kept {flag} /dev/full");
+        let ended = scene.run(&words(&line));
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        for part in ["231.0714", "time ", "wrote  kept", "wrote  out/bc-karate.csv"] {
+            assert!(ended.stdout.contains(part), "{part:?} is not said: {ended:?}");
+        }
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("error: cannot write /dev/full: No space left"), "{ended:?}");
+        assert!(scene.result("kept").contains("231.07142857142856"), "{ended:?}");
+        // Each file that could not be written is named.
+        let ended = scene.run(&words(&line.replace("kept", "/dev/full")));
+        assert_eq!((ended.code, ended.stderr.matches("error: cannot write /dev/full").count()), (Some(1), 2));
+    }
+}
+
+#[test]
 fn a_run_that_cannot_start_leaves_old_results_and_makes_no_new_ones() {
     let scene = Scene::new("kept");
     scene.leave("old.json", "old");
@@ -81,6 +102,34 @@ fn a_run_that_cannot_start_leaves_old_results_and_makes_no_new_ones() {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert_eq!(scene.result("old.json"), "old");
     assert!(!scene.path("new.csv").exists());
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_what_it_was() {
+    let scene = Scene::new("limit");
+    let made = scene.run(&words("run bc --graph karate --machine threads --json r.json --record run"));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let cases = [
+        "report run --html old",
+        "plot r.json --out old",
+        "sweep --app bc --places 1,2 --dividers 2 --svg old -- --graph karate",
+        "repro lines --json old",
+    ];
+    for line in cases {
+        scene.leave("old", "old");
+        let mut shell = scene.program("sh");
+        // Files of at most one block, and an error where the system would end the process.
+        shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"", crate::PROGRAM]);
+        shell.args(words(line));
+        let ended = ended(shell);
+        assert_eq!(ended.code, Some(1), "{line}: {ended:?}");
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("error: cannot write old: File too large"), "{line}: {ended:?}");
+        assert_eq!(scene.result("old"), "old", "{line}");
+        let left = std::fs::read_dir(scene.path(".")).unwrap().flatten();
+        let parts = left.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "part"));
+        assert_eq!(parts.count(), 0, "{line}");
+    }
 }
 
 /// What has something to say on standard output.

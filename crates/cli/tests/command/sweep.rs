@@ -204,6 +204,51 @@ fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     assert!(after.ends_with("ms, the shortest of 6 settings"), "{after}");
 }
 
+/// A sweep of two settings of a program, with the words of a line behind it.
+fn sweep_of(scene: &Scene, program: &[&str], more: &str) -> Ended {
+    let flags = words("sweep --places 1,8 --dividers 3");
+    scene.run(&[&flags[..], &words(more), &["--"], program].concat())
+}
+
+#[test]
+fn a_program_of_somebody_is_swept_as_an_application_is() {
+    let scene = Scene::new("sweep");
+    let bc = ["run", "bc", "--graph", "karate", "--json", "/dev/null", "--csv", "/dev/null"];
+    let program = [&[crate::PROGRAM], &bc[..]].concat();
+    let by_program = sweep_of(&scene, &program, "--seed 3 --csv program.csv --svg program.svg");
+    assert_eq!(by_program.code, Some(0), "{by_program:?}");
+    assert!(line(&by_program.stdout, "choice: ").contains(" (--places "), "{by_program:?}");
+    let by_name = "sweep --app bc --graph karate --places 1,8 --dividers 3 --seed 3 --csv name.csv";
+    assert_eq!(scene.run(&words(by_name)).code, Some(0));
+    assert_eq!(scene.result("program.csv"), scene.result("name.csv"));
+    assert!(scene.result("program.svg").contains("isles on chip:scc"));
+    let left = std::fs::read_dir(scene.path(".")).unwrap().flatten();
+    let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, ["name.csv", "program.csv", "program.svg"], "no summary is left");
+}
+
+#[test]
+fn a_program_that_cannot_be_swept_is_one_line() {
+    let scene = Scene::new("sweep");
+    let isles = crate::PROGRAM;
+    let cases: [(&[&str], &str, i32); 6] = [
+        (&["true"], "the program is \"true\"; allowed: a program that is built with Isles", 2),
+        (&["false"], "a run ended with exit code 1, without a line that begins with `error: `", 1),
+        (&["./nowhere"], "cannot start ./nowhere: No such file", 2),
+        (&["--graph", "karate"], "isles sweep needs what to try: --app NAME", 2),
+        (&[], "isles sweep needs what to try: --app NAME", 2),
+        (&[isles, "run", "bc", "--graph", "nosuch"], "nosuch", 2),
+    ];
+    for (program, says, code) in cases {
+        let ended = sweep_of(&scene, program, "--seed 1");
+        let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert_eq!((ended.code, errors.len()), (Some(code), 1), "{program:?}: {ended:?}");
+        assert!(errors[0].contains(says), "{program:?}: {ended:?}");
+    }
+    scene.assert_nothing_left();
+}
+
 #[test]
 fn bad_arguments_are_refused_before_anything_runs() {
     let scene = Scene::new("sweep");

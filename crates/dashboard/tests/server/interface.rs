@@ -180,7 +180,7 @@ fn a_hostile_name_is_data_and_nothing_else() {
     writer.append_output(0, &[OutputLine { seq, time_ms, stream, text }], false).unwrap();
     drop(writer);
     let output = Command::new(env!("CARGO_BIN_EXE_isles-dashboard"))
-        .args(["report".as_ref(), run.directory.as_os_str(), "--html".as_ref(), "-".as_ref()])
+        .args(["report".as_ref(), run.directory.as_os_str()])
         .output()
         .unwrap();
     let html = String::from_utf8(output.stdout).unwrap();
@@ -263,7 +263,7 @@ fn cut_log_is_told_of(run: &Run, path: &Path) {
     let whole = std::fs::read(path).unwrap();
     std::fs::write(path, &whole[..whole.len() / 2]).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_isles-dashboard"))
-        .args(["report".as_ref(), run.directory.as_os_str(), "--html".as_ref(), "-".as_ref()])
+        .args(["report".as_ref(), run.directory.as_os_str()])
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -12,7 +12,7 @@ use super::work::CodeTime;
 use crate::chip::work::stopwatch::HostCode;
 use crate::chip::work::tape::Measurements;
 use crate::launch::{Launch, LaunchError};
-use crate::output::{AtomicFile, Export, ExportRequest};
+use crate::output::{AtomicFile, Export, ExportRequest, Unwritten};
 use crate::settings::ConfigError;
 use crate::settings::table::Stored;
 use isles_chip::draw;
@@ -59,13 +59,16 @@ pub(crate) fn begin(
     let mut begun = None;
     let Launch { places, seed, chip: settings, .. } = launch;
     let ChipSettings { placement, governor, .. } = settings;
-    let (placement, governor, protocol) = (&placement.value, governor.value, settings.protocol_on(chip));
+    let (placement, governor, protocol) =
+        (&placement.value, governor.value, settings.protocol_on(chip, *places));
     for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),
             Export::Trace => {
                 let destination = one.destination();
-                let (file, draft) = destination.draft().map_err(|cause| destination.unwritten(cause))?;
+                let (file, draft) = destination
+                    .draft()
+                    .map_err(|cause| LaunchError::Machine(destination.unwritten(cause).to_string()))?;
                 begun = Some(draft);
                 let name = chip.machine();
                 let run = format!(
@@ -112,17 +115,13 @@ impl ChipRun {
         }
     }
 
-    /// Writes all exports of `launch`; what fails keeps nothing else from being written.
-    pub(crate) fn write(
-        mut self,
-        launch: &Launch,
-        (chip, host): (ModelledChip, Duration),
-    ) -> Result<(), LaunchError> {
+    /// Writes all exports of `launch`; returns what could not be written, which keeps nothing else from it.
+    pub(crate) fn write(mut self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> Vec<Unwritten> {
         if let Some(kept) = &launch.summary {
             // A second run leaves that of the first.
             let _ = kept.set(self.summary(launch, (chip, host)));
         }
-        let mut written = Ok(());
+        let mut unwritten = Vec::new();
         for one in &launch.exports {
             let result = match one.export {
                 Export::Trace => {
@@ -139,9 +138,9 @@ impl ChipRun {
                     .text(one, launch, (chip, host))
                     .and_then(|text| one.destination().write(|out| out.write_all(text.as_bytes())).map(drop)),
             };
-            written = written.and(result);
+            unwritten.extend(result.err());
         }
-        written
+        unwritten
     }
 
     fn text(
@@ -149,7 +148,7 @@ impl ChipRun {
         one: &ExportRequest,
         launch: &Launch,
         (chip, host): (ModelledChip, Duration),
-    ) -> Result<String, LaunchError> {
+    ) -> Result<String, Unwritten> {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
             Export::Summary => self.summary(launch, (chip, host)),
@@ -161,7 +160,10 @@ impl ChipRun {
                 own.map(|own| export::folded_joules(chip.machine(), model.topology(), own))
                     .unwrap_or_default()
             }
-            Export::Heat => self.heat(chip).map_err(|error| one.refusal(error.to_string()))?,
+            Export::Heat => {
+                let heat = self.heat(chip);
+                heat.map_err(|error| one.destination().unwritten(io::Error::other(error.to_string())))?
+            }
             Export::Trace | Export::Tape => String::new(),
         })
     }

@@ -17,6 +17,7 @@ use crate::machine::loopback::stalled;
 use crate::machine::teams_in_step;
 use crate::notice::{StandardStream, notice, tell};
 use crate::output;
+use crate::output::Unwritten;
 use crate::settings::{ConfigError, Report, Setting};
 use isles_chip::governor::Policy;
 use isles_chip::quantity::scaled;
@@ -84,10 +85,11 @@ impl Launch {
 
     /// The protocol that will be used on a modelled chip.
     ///
-    /// Without a word it is the chip's own: `doorbell` over message buffers, or the packets of the hardware.
+    /// Without a word it is the chip's own, `doorbell` over message buffers or the packets of the hardware; where that
+    /// does not carry so many places, the first that does.
     pub fn chosen_protocol(&self) -> Protocol {
         match self.machine {
-            Machine::Chip(chip) => self.chip.protocol_on(chip),
+            Machine::Chip(chip) => self.chip.protocol_on(chip, self.places),
             _ => self.chip.protocol.value.unwrap_or_default(),
         }
     }
@@ -108,7 +110,8 @@ impl Launch {
     /// of printing it. Warnings are printed.
     ///
     /// # Errors
-    /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written.
+    /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written; then only what the chip did
+    /// is not in it.
     pub fn run_on_chip<M, F>(
         &self,
         chip: ModelledChip,
@@ -119,14 +122,22 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        self.model(chip, Box::new(|| future_of(main, TaskOutcome::into_result)), |_, _, _| ())
+        let mut unwritten = Vec::new();
+        let main: Main<'_> = Box::new(|| future_of(main, TaskOutcome::into_result));
+        let (result, report, modelled) = self.model(chip, main, &mut unwritten, |_, _, _| ())?;
+        match unwritten.is_empty() {
+            true => Ok((result, report, modelled)),
+            false => Err(LaunchError::Output { unwritten, ended: Box::new((result, report)) }),
+        }
     }
 
-    /// Runs on a modelled chip; `tell` gets what the chip and the places did and how long that took this host.
+    /// Runs on a modelled chip; `tell` gets what the chip and the places did and how long that took this host. What
+    /// cannot be written is added to `unwritten`.
     fn model(
         &self,
         chip: ModelledChip,
         main: Main<'_>,
+        unwritten: &mut Vec<Unwritten>,
         tell: impl FnOnce(&ChipReport, &RunReport, Duration),
     ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError> {
         output::check(self, Machine::Chip(chip))?;
@@ -143,12 +154,7 @@ impl Launch {
         if let Some(warning) = work::warning(ended.code) {
             notice(warning);
         }
-        match ended.write(self, (chip, host)) {
-            Err(error) if result.is_ok() => return Err(error),
-            // The error of the program itself is the one that is given.
-            Err(error) => notice(format_args!("error: {error}")),
-            Ok(()) => {}
-        }
+        unwritten.extend(ended.write(self, (chip, host)));
         Ok((result, report, modelled))
     }
 
@@ -169,16 +175,17 @@ impl Launch {
 }
 
 impl ModelledChip {
-    /// Runs `main` on this chip, and tells what was predicted.
+    /// Runs `main` on this chip, and tells what was predicted. What cannot be written is added to `unwritten`.
     pub(crate) fn run(
         self,
         launch: &Launch,
         main: Main<'_>,
+        unwritten: &mut Vec<Unwritten>,
     ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
         let tell = |modelled: &ChipReport, report: &RunReport, host| {
             launch.tell(self, modelled, report, host);
         };
-        launch.model(self, main, tell).map(|(result, report, _)| (result, report))
+        launch.model(self, main, unwritten, tell).map(|(result, report, _)| (result, report))
     }
 
     /// As [`ModelledChip::run`], for a test: nothing is told and nothing written.
@@ -198,7 +205,7 @@ fn run(
     main: Main<'_>,
 ) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError> {
     let unable = |error| {
-        let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
+        let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip, launch.places));
         let machine = chip.machine();
         LaunchError::Machine(format!(
             "machine {machine} with {places} places and protocol {protocol}: {error}"
@@ -209,7 +216,8 @@ fn run(
     }
     let settings = &launch.chip;
     let core_map = settings.core_map(chip, launch.places)?;
-    let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip));
+    settings.tell_protocol(chip, launch.places);
+    let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip, launch.places));
     let protocol_config = settings.broadcast.value.protocol_config(protocol);
     let world = ChipWorld::with_core_map(core_map, costs, protocol_config, launch.seed).map_err(unable)?;
     let Setting { value: policy, source } = &settings.governor;
@@ -283,7 +291,7 @@ fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
 /// One line that says what the chip would have taken.
 fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Duration) -> String {
     let (predicted, host) = (predicted(report.time), host.as_secs_f64());
-    let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
+    let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip, launch.places));
     let cores = if *places == 1 { "core" } else { "cores" };
     let machine = chip.machine();
     let energies = report.energy.iter().flat_map(|energy| &energy.models);

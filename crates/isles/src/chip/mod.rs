@@ -24,7 +24,7 @@ pub use isles_transport_chip::{
     TimeCategory,
 };
 pub(crate) use modelled::MACHINES;
-pub use modelled::ModelledChip;
+pub use modelled::{ModelledChip, ProtocolRoom};
 pub(crate) use settings::{
     ChipSettings, read_governor, read_name, read_placement, read_protocol, read_rest, read_work,
 };

@@ -32,6 +32,17 @@ pub struct ModelledChip {
     chip: &'static Chip,
 }
 
+/// How many places can run on a chip by one protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtocolRoom {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The most places; 0 if the chip does not carry it.
+    pub places: u32,
+    /// Why not one more, unless a run can have no more or the chip has no more cores.
+    pub limit: Option<String>,
+}
+
 impl PartialEq for ModelledChip {
     fn eq(&self, other: &Self) -> bool {
         (self.machine, self.chip.fingerprint()) == (other.machine, other.chip.fingerprint())
@@ -112,14 +123,28 @@ impl ModelledChip {
     /// # Errors
     /// None can; the text says what its file lacks.
     pub fn room(chip: &Chip) -> std::result::Result<(u32, Protocol), String> {
+        let rooms = ModelledChip::rooms(chip)?;
+        let own = rooms.first().and_then(|room| room.limit.clone()).unwrap_or_default();
+        let found = rooms.into_iter().find(|room| room.places > 0);
+        found.map(|room| (room.places, room.protocol)).ok_or(own)
+    }
+
+    /// How many places can run on `chip` by each protocol, its own first.
+    ///
+    /// # Errors
+    /// It carries no messages at all; the text says what its file lacks.
+    pub fn rooms(chip: &Chip) -> std::result::Result<Vec<ProtocolRoom>, String> {
         let costs = Costs::of(chip).ok_or_else(|| Costs::lack(chip))?;
         let own = costs.default_protocol();
-        let found = [own].into_iter().chain(Protocol::ALL).find_map(|protocol| {
+        let others = Protocol::ALL.into_iter().filter(|protocol| *protocol != own);
+        let most = costs.cores().min(PLACES_MAX);
+        let room = |protocol| {
             let fits = |places: &u32| costs.check_protocol(protocol, *places).is_ok();
-            Some(((1..=costs.cores().min(PLACES_MAX)).rev().find(fits)?, protocol))
-        });
-        let why = || costs.check_protocol(own, 1).err().map(|error| error.to_string()).unwrap_or_default();
-        found.ok_or_else(why)
+            let places = (1..=most).rev().find(fits).unwrap_or(0);
+            let more = (places < most).then(|| costs.check_protocol(protocol, places + 1).err()).flatten();
+            ProtocolRoom { protocol, places, limit: more.map(|error| error.to_string()) }
+        };
+        Ok([own].into_iter().chain(others).map(room).collect())
     }
 
     /// The same chip with another preset of its clocks, for example `800/1600/1066`.
@@ -212,9 +237,19 @@ impl ModelledChip {
         self.costs
     }
 
-    /// How messages cross it if nobody says how.
-    pub(crate) fn default_protocol(self) -> Protocol {
-        self.costs.default_protocol()
+    /// How messages cross it between so many places if nobody says how: its own protocol, or, where that does not carry
+    /// so many, the first that does.
+    pub(crate) fn default_protocol(self, places: u32) -> Protocol {
+        let own = self.costs.default_protocol();
+        let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
+        [own].into_iter().chain(Protocol::ALL).find(fits).unwrap_or(own)
+    }
+
+    /// Why messages between so many places do not cross it by its own protocol, if they do not.
+    pub(crate) fn default_protocol_lack(self, places: u32) -> Option<String> {
+        let own = self.costs.default_protocol();
+        let lack = self.costs.check_protocol(own, places).err()?;
+        Some(format!("{own} does not carry {places} places ({lack})"))
     }
 
     /// How many cores it has.

@@ -9,6 +9,7 @@ use super::work;
 use super::work::CodeTime;
 use crate::launch::Launch;
 use crate::machine::Machine;
+use crate::notice::notice;
 use crate::output::Claim;
 use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, Told};
 use crate::settings::{ConfigError, Environment, Flag, Setting};
@@ -107,7 +108,7 @@ impl ChipSettings {
 
     fn check_on(&self, chip: ModelledChip, places: u32) -> Result<(), ConfigError> {
         let core_map = self.core_map(chip, places)?;
-        let protocol = self.protocol_on(chip);
+        let protocol = self.protocol_on(chip, places);
         chip.check_protocol(&self.protocol.source, protocol, places)?;
         chip.check_broadcast(&self.broadcast, protocol, places)?;
         chip.check_policy(&self.governor, &core_map)
@@ -118,8 +119,18 @@ impl ChipSettings {
         chip.core_map(&self.placement, places)
     }
 
-    pub(crate) fn protocol_on(&self, chip: ModelledChip) -> Protocol {
-        self.protocol.value.unwrap_or_else(|| chip.default_protocol())
+    /// The protocol between so many places: the one that was said, or the chip's own, or one that carries so many.
+    pub(crate) fn protocol_on(&self, chip: ModelledChip, places: u32) -> Protocol {
+        self.protocol.value.unwrap_or_else(|| chip.default_protocol(places))
+    }
+
+    /// Says that a protocol was chosen which is not the chip's own, if one was.
+    pub(crate) fn tell_protocol(&self, chip: ModelledChip, places: u32) {
+        let lack = chip.default_protocol_lack(places).filter(|_| self.protocol.value.is_none());
+        if let Some(lack) = lack {
+            let chosen = self.protocol_on(chip, places);
+            notice(format_args!("{}: the protocol is {chosen}, because {lack}", chip.machine()));
+        }
     }
 
     /// What a run on `machine` reads for these settings.

@@ -424,13 +424,11 @@ pub const SETTINGS: &[SettingRow] = &[
         flag: flag_of_chip("--protocol", "NAME"),
         about: "[How messages cross](chip/protocols/README.md) a modelled chip: `doorbell`, `rcce-x10`, `sections`, \
                 `sections-by-places`, `sockets`, `mpi-sock`, `rcce`, `ring` or `packets`",
-        default: SettingDefault::Words(
-            "what the chip carries: `doorbell`, or `packets` without message buffers",
-        ),
+        default: SettingDefault::Words("`doorbell`, or `packets` without message buffers, if all places fit"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
             tell | launch,
-            chip | launch.chip.protocol_on(chip).to_string()
+            chip | launch.chip.protocol_on(chip, launch.places).to_string()
         )),
         read: of_chip!(read protocol by chip::read_protocol),
     },

@@ -18,7 +18,7 @@ pub(crate) use record::now;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
 use crate::notice::notice;
-use crate::output::{AtomicFile, Destination, Export};
+use crate::output::{AtomicFile, Destination, Export, Unwritten};
 use isles_transport::{Endpoint, PlaceId};
 use record::Part;
 use std::fs::File;
@@ -51,7 +51,9 @@ impl TraceRequest {
         let wanted = launch.exports.iter().find(|wanted| wanted.export == Export::Trace);
         let Some(wanted) = wanted.filter(|_| is_recorded(launch.machine)) else { return Ok(None) };
         let destination = wanted.destination();
-        let (file, draft) = destination.draft().map_err(|cause| destination.unwritten(cause))?;
+        let (file, draft) = destination
+            .draft()
+            .map_err(|cause| LaunchError::Machine(destination.unwritten(cause).to_string()))?;
         let places = launch.places;
         let collector = match launch.machine {
             Machine::Processes => Collector::shared(),
@@ -73,8 +75,8 @@ impl TraceRequest {
     /// Writes the trace when all places have left, and says on standard error what is not in it.
     ///
     /// # Errors
-    /// [`LaunchError::Output`]; then the file is what it was.
-    pub(crate) fn write(self) -> Result<(), LaunchError> {
+    /// [`Unwritten`]; then the file is what it was.
+    pub(crate) fn write(self) -> Result<(), Unwritten> {
         let parts: Vec<Option<Part>> =
             (0..self.places).map(|place| self.collector.part(PlaceId(place))).collect();
         let mut out = BufWriter::new(self.file);

@@ -1,7 +1,7 @@
 //! Errors of other libraries, into Isles and out of it.
 
 use isles::prelude::*;
-use isles::{Error, ErrorKind};
+use isles::{Error, ErrorKind, Flag, Launch, LaunchError, Machine};
 use std::error::Error as Std;
 
 fn of_anyhow(text: &str) -> anyhow::Result<u8> {
@@ -19,6 +19,20 @@ fn of_shared_box(text: &str) -> Result<u8, Box<dyn Std + Send + Sync>> {
 
 fn own(text: &str) -> isles::Result<u8> {
     of_shared_box(text).map_err(Error::from_boxed)
+}
+
+#[test]
+fn a_run_whose_trace_cannot_be_written_keeps_its_result() {
+    let flags = [Flag { variable: "ISLES_TRACE", name: "--trace", value: "/dev/full" }];
+    for fails in [false, true] {
+        let launch = Launch::from_environment_with(Machine::Threads, &flags).unwrap().places(2);
+        let main = move || async move { if fails { Err(Error::message("broken")) } else { Ok(()) } };
+        let Err(LaunchError::Output { unwritten, ended }) = launch.run(main) else {
+            panic!("it was written")
+        };
+        assert_eq!((unwritten.len(), unwritten[0].path.as_str()), (1, "/dev/full"));
+        assert_eq!((ended.0.is_err(), ended.1.places.len()), (fails, 2));
+    }
 }
 
 #[isles::test(places = 2)]

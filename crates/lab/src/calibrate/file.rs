@@ -4,7 +4,7 @@
 //! chip shows, row by row, at the head of the file, and the constants state the middle of those errors.
 
 use super::fit::{self, Constants, Level};
-use super::measure::Ways;
+use super::measure::{Figures, Rounds, Ways};
 use std::fmt::Write;
 
 /// Where the figures come from.
@@ -20,24 +20,30 @@ pub struct Origin {
     pub shape: (u32, u32),
 }
 
-/// The text of a chip file; with what the chip shows, if that is known.
-pub fn text(origin: &Origin, constants: &Constants, measured: &Ways, shown: Option<&Ways>) -> String {
+/// The text of a chip file; with what was measured and what the chip shows, if that is known.
+pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &Ways)>) -> String {
     let mut text = String::new();
-    if let Some(shown) = shown {
+    if let Some((rounds, shown)) = known {
         text +=
             "# Messages between places, as measured and as on this chip. Written by `isles calibrate`.\n#\n";
-        for line in table(measured, shown).lines() {
+        for line in table(rounds, shown).lines() {
             let _ = writeln!(text, "# {line}");
         }
-        text.push('\n');
+        let _ = writeln!(
+            text,
+            "#\n# The rounds of measuring differ by up to a factor of {:.1}.\n",
+            rounds.spread()
+        );
     }
-    // The constants of both ways stand together, so they are as sure as the less sure one.
-    let pairs = |shown: &Ways| [(measured.near, shown.near), (measured.far, shown.far)];
-    let middles = shown.into_iter().flat_map(pairs).filter_map(|(measured, shown)| {
-        let (middle, _) = fit::errors(&measured?, &shown?);
-        Some(middle)
+    // The constants of both ways stand together, so they are as sure as the less sure one: as far off as the chip is
+    // from the medians, or the rounds are from them.
+    let error = known.and_then(|(rounds, shown)| {
+        let Rounds { median, least, most } = rounds;
+        let off = |other: &Ways| [(median.near, other.near), (median.far, other.far)];
+        let pairs = [shown, least, most].into_iter().flat_map(off);
+        let middles = pairs.filter_map(|(median, other)| Some(fit::errors(&median?, &other?).0));
+        middles.max_by(f64::total_cmp)
     });
-    let error = middles.max_by(f64::total_cmp);
     let error = error.map_or("unknown".to_owned(), |part| format!("{:.0} %", (part * 100.0).max(1.0)));
     write_constants(&mut text, origin, constants, &error);
     text
@@ -109,25 +115,58 @@ fn picoseconds(nanoseconds: f64) -> u64 {
     (nanoseconds * 1e3).round() as u64
 }
 
+/// One figure: of the rounds the median, the least and the most, and what the chip shows; in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct TableRow {
+    /// Whether it is of places of one host.
+    pub is_near: bool,
+    pub figure: String,
+    pub measured: f64,
+    pub least: f64,
+    pub most: f64,
+    pub shown: f64,
+}
+
+/// All figures of the ways that were measured and that the chip has.
+pub fn rows(rounds: &Rounds, shown: &Ways) -> Vec<TableRow> {
+    let Rounds { median, least, most } = rounds;
+    let near = [median.near, least.near, most.near, shown.near];
+    let far = [median.far, least.far, most.far, shown.far];
+    let mut rows = Vec::new();
+    for (is_near, [median, least, most, shown]) in [(true, near), (false, far)] {
+        let (Some(median), Some(least), Some(most), Some(shown)) = (median, least, most, shown) else {
+            continue;
+        };
+        let values = |figures: &Figures| figures.rows().map(|(_, value)| value).collect::<Vec<_>>();
+        let (least, most, shown) = (values(&least), values(&most), values(&shown));
+        rows.extend(median.rows().enumerate().map(|(row, (figure, measured))| TableRow {
+            is_near,
+            figure,
+            measured,
+            least: least[row],
+            most: most[row],
+            shown: shown[row],
+        }));
+    }
+    rows
+}
+
 /// What was measured beside what the chip shows.
-pub fn table(measured: &Ways, shown: &Ways) -> String {
+pub fn table(rounds: &Rounds, shown: &Ways) -> String {
     let mut text = format!(
-        "{:<10}  {:<20} {:>12} {:>12} {:>8}\n",
-        "way", "half a round trip", "measured us", "chip us", "error"
+        "{:<10}  {:<20} {:>12} {:>10} {:>10} {:>12} {:>8}\n",
+        "way", "half a round trip", "measured us", "least", "most", "chip us", "error"
     );
-    for (way, measured, shown) in
-        [("in a host", measured.near, shown.near), ("hosts", measured.far, shown.far)]
-    {
-        let (Some(measured), Some(shown)) = (measured, shown) else { continue };
-        for ((name, wanted), (_, got)) in measured.rows().zip(shown.rows()) {
-            let error = (got / wanted - 1.0) * 100.0;
-            let _ = writeln!(
-                text,
-                "{way:<10}  {name:<20} {:>12.3} {:>12.3} {error:>+7.0}%",
-                wanted / 1e3,
-                got / 1e3
-            );
-        }
+    for row in rows(rounds, shown) {
+        let way = if row.is_near { "in a host" } else { "hosts" };
+        let error = (row.shown / row.measured - 1.0) * 100.0;
+        let [measured, least, most, shown] =
+            [row.measured, row.least, row.most, row.shown].map(|time| time / 1e3);
+        let _ = writeln!(
+            text,
+            "{way:<10}  {:<20} {measured:>12.3} {least:>10.3} {most:>10.3} {shown:>12.3} {error:>+7.0}%",
+            row.figure
+        );
     }
     text
 }

@@ -48,6 +48,56 @@ pub struct Ways {
     pub far: Option<Figures>,
 }
 
+/// What several rounds of measuring found: of each figure the median, the least and the most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rounds {
+    pub median: Ways,
+    pub least: Ways,
+    pub most: Ways,
+}
+
+impl Rounds {
+    /// Those of `rounds`, of which there is one or more, all over the same ways.
+    pub fn of(rounds: &[Ways]) -> Rounds {
+        let ways = |pick: fn(&[f64]) -> f64| Ways {
+            near: picked(rounds.iter().filter_map(|ways| ways.near), pick),
+            far: picked(rounds.iter().filter_map(|ways| ways.far), pick),
+        };
+        Rounds {
+            median: ways(|sorted| sorted[sorted.len() / 2]),
+            least: ways(|sorted| sorted[0]),
+            most: ways(|sorted| sorted[sorted.len() - 1]),
+        }
+    }
+
+    /// The most of a figure over its least, of the figure in which the rounds differ most.
+    pub fn spread(&self) -> f64 {
+        let ways = [(self.least.near, self.most.near), (self.least.far, self.most.far)];
+        let rows = ways.into_iter().filter_map(|(least, most)| Some((least?, most?)));
+        let spreads = rows.flat_map(|(least, most)| {
+            let rows: Vec<f64> =
+                least.rows().zip(most.rows()).map(|(least, most)| most.1 / least.1).collect();
+            rows
+        });
+        spreads.fold(1.0, f64::max)
+    }
+}
+
+/// The figures that `pick` takes of those of all rounds, sorted; none without a round.
+fn picked(rounds: impl Iterator<Item = Figures>, pick: fn(&[f64]) -> f64) -> Option<Figures> {
+    let rounds: Vec<Figures> = rounds.collect();
+    let one = |of: &dyn Fn(&Figures) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        pick(&values)
+    };
+    (!rounds.is_empty()).then(|| Figures {
+        latency: one(&|figures| figures.latency),
+        gap: one(&|figures| figures.gap),
+        sizes: std::array::from_fn(|size| one(&|figures| figures.sizes[size])),
+    })
+}
+
 /// The first place that the calling one reaches in each way: near, then far.
 pub fn partners() -> [Option<Place>; 2] {
     let others = || isles::places().filter(|place| *place != here());
@@ -137,4 +187,24 @@ async fn each(batches: usize, mut steps: impl AsyncFnMut(u64) -> isles::Result<(
     }
     times.sort_by(f64::total_cmp);
     Ok(times[times.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(latency: f64) -> Ways {
+        Ways { near: Some(Figures { latency, gap: 40.0, sizes: [100.0; SIZES.len()] }), far: None }
+    }
+
+    #[test]
+    fn rounds_have_a_median_and_the_spread_of_the_figure_that_differs_most() {
+        // Microseconds that one busy host gave in seven calls (the first five).
+        let rounds = Rounds::of(&[60.0, 88.8, 80.7, 122.7, 0.5].map(round));
+        let latencies = [rounds.least, rounds.median, rounds.most].map(|ways| ways.near.unwrap().latency);
+        assert_eq!(latencies, [0.5, 80.7, 122.7]);
+        assert!((rounds.spread() - 122.7 / 0.5).abs() < 1e-9);
+        assert_eq!((rounds.median.near.unwrap().gap, rounds.median.far), (40.0, None));
+        assert_eq!(Rounds::of(&[round(7.0)]).spread(), 1.0);
+    }
 }

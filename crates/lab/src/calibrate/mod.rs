@@ -14,14 +14,20 @@ use isles::prelude::*;
 use isles::{Destination, Launch, Machine, ModelledChip};
 use isles_app::console;
 use isles_app::console::cpu_info;
-use isles_app::{Failure, PlaceArguments};
-use measure::Ways;
+use isles_app::{Failure, PlaceArguments, ended};
+use measure::{Rounds, Ways};
 use serde_json::json;
 use std::path::Path;
 use std::sync::mpsc;
 
 /// Batches of which the median is taken.
 const BATCHES: usize = 9;
+
+/// How often all is measured.
+const ROUNDS: usize = 5;
+
+/// Rounds in which a figure differs by more than this factor say nothing of the places: the host was busy.
+const SPREAD_MAX: f64 = 2.0;
 
 /// A chip repeats itself: one batch says all.
 const CHIP_BATCHES: usize = 1;
@@ -47,6 +53,10 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "N")]
     places_per_host: Option<u32>,
 
+    /// Goes on although the host was busy: the rounds of measuring differ by more than a factor of 2
+    #[arg(long)]
+    force: bool,
+
     /// Prints all as JSON instead of the table
     #[arg(long)]
     json: bool,
@@ -57,7 +67,7 @@ pub struct CalibrateArguments {
 
 /// What the run over the places found.
 struct Found {
-    ways: Ways,
+    rounds: Rounds,
     /// Places of the first host.
     per_host: u32,
 }
@@ -77,40 +87,73 @@ pub fn carry_out(arguments: &CalibrateArguments) -> Result<(), Failure> {
     }
     let out = arguments.out.as_deref();
     let out = out.map(|path| Destination::check("--out", Some(path), Path::new(path), &[])).transpose()?;
-    let found = on_places(launch.clone())?;
+    let (found, unwritten) = on_places(launch.clone())?;
     let shape = shape(arguments, places, &found)?;
-    let origin = origin(machine, places, shape);
-    let (constants, shown) = fitted(&launch, &origin, &found.ways)?;
-    let text = file::text(&origin, &constants, &found.ways, Some(&shown));
-    let takes_output = matches!(out, Some(Destination::Standard));
-    if let Some(out) = out {
-        out.write(|out| out.write_all(text.as_bytes()))?;
+    if let Some(warning) = worth(&found.rounds, arguments.force)? {
+        console::notice(format_args!("warning: {warning}"));
     }
-    match (takes_output, arguments.json) {
+    let origin = origin(machine, places, shape);
+    let (constants, shown) = fitted(&launch, &origin, &found.rounds.median)?;
+    let text = file::text(&origin, &constants, Some((&found.rounds, &shown)));
+    let takes_output = matches!(out, Some(Destination::Standard));
+    let written = out.map_or(Ok(()), |out| {
+        out.write(|out| out.write_all(text.as_bytes())).map(drop).map_err(Failure::from)
+    });
+    let told = match (takes_output, arguments.json) {
         (true, _) => Ok(()),
-        (_, true) => console::print(format!("{:#}\n", as_json(&found.ways, &shown))).map_err(Failure::stdout),
-        _ => console::tell(true, &file::table(&found.ways, &shown)).map_err(Failure::stdout),
+        (_, true) => {
+            console::print(format!("{:#}\n", as_json(&found.rounds, &shown))).map_err(Failure::stdout)
+        }
+        _ => console::tell(true, &file::table(&found.rounds, &shown)).map_err(Failure::stdout),
+    };
+    Failure::first_of([written, told].into_iter().chain(unwritten.into_iter().map(Err)))
+}
+
+/// Returns what is to be said of rounds that differ much, if they do.
+///
+/// # Errors
+/// They do, and nobody asked to go on.
+fn worth(rounds: &Rounds, is_forced: bool) -> Result<Option<String>, Failure> {
+    let spread = rounds.spread();
+    if spread <= SPREAD_MAX {
+        return Ok(None);
+    }
+    let text = format!(
+        "{ROUNDS} rounds of measuring differ by up to a factor of {spread:.1}, and above {SPREAD_MAX} a chip file is \
+         worthless"
+    );
+    match is_forced {
+        true => Ok(Some(text)),
+        false => Err(Failure::Ended(format!(
+            "{text}; the host is busy: try again when it is quiet, or add --force"
+        ))),
     }
 }
 
-/// Measures between the first place and a partner in each way that there is.
-fn on_places(launch: Launch) -> Result<Found, Failure> {
-    let (result, ended) = mpsc::channel();
-    let (outcome, _) = launch.run(move || async move {
+/// Measures between the first place and a partner in each way that there is; and what of that run could not be written.
+fn on_places(launch: Launch) -> Result<(Found, Vec<Failure>), Failure> {
+    let (result, figures) = mpsc::channel();
+    let run = launch.run(move || async move {
         let partners = measure::partners();
         let near = isles::places().filter(|place| *place == here() || place.shares_memory()).count();
-        let ways = measure::measure(partners, BATCHES).await?;
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            rounds.push(measure::measure(partners, BATCHES).await?);
+        }
+        let rounds = Rounds::of(&rounds);
         // Its other end is there until the run is over.
-        let _ = result.send(Found { ways, per_host: near as u32 });
+        let _ = result.send(Found { rounds, per_host: near as u32 });
         Ok::<(), isles::Error>(())
-    })?;
+    });
+    let ((outcome, _), unwritten) = ended(run)?;
     outcome.map_err(Failure::Run)?;
-    ended.recv().map_err(|_| Failure::Ended("the run ended without figures".to_owned()))
+    let found = figures.recv().map_err(|_| Failure::Ended("the run ended without figures".to_owned()))?;
+    Ok((found, unwritten))
 }
 
 /// Hosts of the chip, and places of each.
 fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(u32, u32), Failure> {
-    let is_one_host = found.ways.far.is_none();
+    let is_one_host = found.rounds.median.far.is_none();
     let hosts = arguments.hosts.unwrap_or(if is_one_host { 1 } else { places.div_ceil(found.per_host) });
     let per_host =
         arguments.places_per_host.unwrap_or(if is_one_host { PLACES_OF_ONE_HOST } else { found.per_host });
@@ -122,7 +165,7 @@ fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(
         (2.., _) if is_one_host => {
             refused("--hosts", hosts, "1, because all places measured are of one host")
         }
-        (_, 2..) if found.ways.near.is_none() => {
+        (_, 2..) if found.rounds.median.near.is_none() => {
             refused("--places-per-host", per_host, "1, because no two places measured are of one host")
         }
         shape => Ok(shape),
@@ -159,31 +202,53 @@ fn on_chip(
     constants: &Constants,
     measured: &Ways,
 ) -> Result<Ways, Failure> {
-    let chip = ModelledChip::parse("calibrated", &file::text(origin, constants, measured, None))?;
+    let chip = ModelledChip::parse("calibrated", &file::text(origin, constants, None))?;
     let (hosts, per_host) = origin.shape;
     let near = measured.near.is_some() && per_host > 1;
     let far = measured.far.is_some() && hosts > 1;
     let places = if far { per_host + 1 } else { per_host.min(2) };
     let (result, ended) = mpsc::channel();
     let launch = launch.clone().places(places);
-    let (outcome, _, _) = launch.run_on_chip(chip, move || async move {
+    let run = launch.run_on_chip(chip, move || async move {
         let place = |wanted: bool, number: u32| isles::places().nth(number as usize).filter(|_| wanted);
         let ways = measure::measure([place(near, 1), place(far, per_host)], CHIP_BATCHES).await?;
         let _ = result.send(ways);
         Ok::<(), isles::Error>(())
-    })?;
+    });
+    let (outcome, ..) = run.map_err(|error| Failure::Usage(error.to_string()))?;
     outcome.map_err(Failure::Run)?;
     ended.recv().map_err(|_| Failure::Ended("the model ended without figures".to_owned()))
 }
 
-fn as_json(measured: &Ways, shown: &Ways) -> serde_json::Value {
-    let ways = [("near", measured.near, shown.near), ("far", measured.far, shown.far)];
-    let rows = ways.into_iter().filter_map(|(way, measured, shown)| Some((way, measured?, shown?)));
-    let rows = rows.flat_map(|(way, measured, shown)| {
-        let pairs: Vec<_> = measured.rows().zip(shown.rows()).collect();
-        pairs.into_iter().map(move |((name, measured), (_, chip))| {
-            json!({ "way": way, "figure": name, "measured_ns": measured, "chip_ns": chip })
+fn as_json(rounds: &Rounds, shown: &Ways) -> serde_json::Value {
+    let row = |row: file::TableRow| {
+        let way = if row.is_near { "near" } else { "far" };
+        let [measured, least, most, chip] = [row.measured, row.least, row.most, row.shown];
+        json!({
+            "way": way, "figure": row.figure, "measured_ns": measured, "least_ns": least, "most_ns": most,
+            "chip_ns": chip,
         })
-    });
-    serde_json::Value::Array(rows.collect())
+    };
+    serde_json::Value::Array(file::rows(rounds, shown).into_iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::measure::{Figures, SIZES};
+    use super::*;
+
+    #[test]
+    fn rounds_that_differ_by_more_than_the_limit_are_refused_unless_forced() {
+        let round = |latency| Ways {
+            near: Some(Figures { latency, gap: 1.0, sizes: [9.0; SIZES.len()] }),
+            far: None,
+        };
+        let good = Rounds::of(&[10.0, 12.0, 20.0].map(round));
+        assert!(worth(&good, false).unwrap().is_none());
+        let bad = Rounds::of(&[500.0, 819.0, 122_700.0].map(round));
+        let refused = worth(&bad, false).unwrap_err();
+        assert_eq!(refused.exit_code(), 1);
+        assert!(refused.to_string().contains("differ by up to a factor of 245.4"), "{refused}");
+        assert!(worth(&bad, true).unwrap().unwrap().contains("factor of 245.4"));
+    }
 }

@@ -73,11 +73,11 @@ pub fn carry_out(verb: &PowerVerb) -> Result<(), Failure> {
     }
     let text = report::text(shown(file), measurements.len(), &attempts);
     let is_free = !json.as_ref().is_some_and(Destination::is_standard);
-    console::tell(is_free, &text).map_err(Failure::stdout)?;
-    if let Some(json) = json {
-        json.write(|out| report::write_json(out, shown(file), &attempts))?;
-    }
-    Ok(())
+    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let write = |json: Destination| {
+        Ok(json.write(|out| report::write_json(out, shown(file), &attempts)).map(drop)?)
+    };
+    Failure::first_of([told, json.map_or(Ok(()), write)])
 }
 
 /// An exponent that may be given.

@@ -149,14 +149,14 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
     }
     let left_out = left_out(&arguments.names).filter(|_| !arguments.all);
     let text = row::text(&outcomes, left_out.as_deref());
-    console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout)?;
-    for (destination, format) in files.texts {
-        destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
-    }
-    if let Some(svg) = files.svg {
-        picture::draw("isles", &row::json(&outcomes), svg)?;
-    }
-    ending(arguments.strict, row::missed(&outcomes))
+    let told = console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout);
+    let write = |(destination, format): (Destination, Format)| {
+        Ok(destination.write(|out| out.write_all(format(&outcomes).as_bytes())).map(drop)?)
+    };
+    let texts: Vec<_> = files.texts.into_iter().map(write).collect();
+    let drawn = files.svg.map(|svg| picture::draw("isles", &row::json(&outcomes), svg));
+    let ended = ending(arguments.strict, row::missed(&outcomes));
+    Failure::first_of([told].into_iter().chain(texts).chain(drawn).chain([ended]))
 }
 
 /// How a run ends that found so many figures out of their bands that must be in them.
