@@ -2,8 +2,8 @@
 //!
 //! Exists because `println!` panics where nobody can read. [`Progress`] is a bar on a terminal, one line at any width,
 //! because a terminal breaks a longer one and can then not take it away; elsewhere it is a plain line now and then.
-//! Formats nothing, and knows no files. Invariants: a reader that has gone away is no failure, of the run or of the
-//! command, any other failure of standard output is one; a bar is gone from the terminal when its [`Progress`] is
+//! Formats nothing, and knows no files. Invariants: a reader that has gone away changes nothing about the run and its
+//! files, and ends the command quietly; a bar is gone from the terminal when its [`Progress`] is
 //! dropped.
 
 use isles::StandardStream;
@@ -21,7 +21,7 @@ pub const COLUMNS: usize = 80;
 /// Writes `text` to standard output, to the last byte.
 ///
 /// # Errors
-/// What the system says, for example that a device is full; not that the reader of a pipe has gone away.
+/// What the system says, for example that a device is full, or that the reader of a pipe has gone away.
 pub fn print(text: impl Display) -> io::Result<()> {
     write_to_stdout(|out| write!(out, "{text}"))
 }
@@ -29,7 +29,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// Lets `content` write to standard output; errors as those of [`print()`].
 ///
 /// # Errors
-/// What `content` returns, but for a closed pipe.
+/// What `content` returns.
 pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     isles::write_to_standard(content)
 }

@@ -1,7 +1,7 @@
 //! Why a command ends without a result, and with which exit code.
 
 use crate::console;
-use isles::{LaunchError, RunReport, Unwritten};
+use isles::{EXIT_CLOSED_PIPE, LaunchError, RunReport, Unwritten};
 use std::fmt;
 
 /// Why an application ended without a result.
@@ -15,14 +15,14 @@ pub enum Failure {
     Refuted(String),
     /// A run in another process failed: exit code 1.
     Ended(String),
-    /// A result could not be written: exit code 1.
+    /// A result could not be written: exit code 1, or 141 if only nobody reads standard output any more.
     Output(Unwritten),
 }
 
 impl Failure {
     /// Standard output could not be written.
     pub fn stdout(cause: std::io::Error) -> Failure {
-        Failure::Output(Unwritten { path: "standard output".to_owned(), cause })
+        Failure::Output(Unwritten::standard(cause))
     }
 
     /// Returns the first of `results` that failed, and says those after it. All are asked for, so what cannot be
@@ -31,16 +31,24 @@ impl Failure {
     /// # Errors
     /// That failure.
     pub fn first_of(results: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
-        let mut failures = results.into_iter().filter_map(Result::err);
-        let first = failures.next();
-        failures.for_each(|failure| console::notice(format_args!("error: {failure}")));
-        first.map_or(Ok(()), Err)
+        let failures: Vec<Failure> = results.into_iter().filter_map(Result::err).collect();
+        let (closed, others): (Vec<_>, Vec<_>) = failures.into_iter().partition(Failure::is_quiet);
+        let mut others = others.into_iter();
+        let first = others.next();
+        others.for_each(|failure| console::notice(format_args!("error: {failure}")));
+        first.or(closed.into_iter().next()).map_or(Ok(()), Err)
+    }
+
+    /// Whether it is only that nobody reads standard output any more, of which nothing is said.
+    pub fn is_quiet(&self) -> bool {
+        matches!(self, Failure::Output(unwritten) if unwritten.is_closed_output())
     }
 
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
+            Failure::Output(_) if self.is_quiet() => EXIT_CLOSED_PIPE,
             Failure::Run(_) | Failure::Refuted(_) | Failure::Ended(_) | Failure::Output(_) => 1,
         }
     }

@@ -45,7 +45,9 @@ pub fn outcome(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            console::notice(format_args!("error: {failure}"));
+            if !failure.is_quiet() {
+                console::notice(format_args!("error: {failure}"));
+            }
             ExitCode::from(failure.exit_code())
         }
     }
@@ -107,7 +109,9 @@ fn unknown_command(whole: &Command, error: &clap::Error) -> Option<String> {
         ErrorKind::MissingSubcommand => "needs a command".to_owned(),
         _ => return None,
     };
-    Some(format!("error: {name} {fault}; allowed: {}", known.join(", ")))
+    let meant = context(error, ContextKind::SuggestedSubcommand);
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    Some(format!("error: {name} {fault}{meant}; allowed: {}", known.join(", ")))
 }
 
 /// A value that is not allowed, said as the façade says it of places and machines; or none where there must be one.

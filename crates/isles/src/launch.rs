@@ -5,7 +5,7 @@ use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::machine::{loopback, mpi, processes, threads};
 use crate::notice::{StandardStream, notice, tell};
-use crate::output::{Claim, ExportRequest, Unwritten};
+use crate::output::{Claim, EXIT_CLOSED_PIPE, ExportRequest, Unwritten};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
 use crate::trace::TraceRequest;
@@ -25,10 +25,6 @@ const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None 
 
 /// Exit code of a run whose main task ended with an error.
 const EXIT_FAILED: u8 = 1;
-
-/// Exit code of a program of which nobody reads the output any more: as a shell says it of one that the signal SIGPIPE
-/// ended, 128 + 13.
-const EXIT_CLOSED_PIPE: u8 = 141;
 
 /// Exit code of a run that could not be started as asked.
 const EXIT_USAGE: u8 = 2;
@@ -394,8 +390,11 @@ fn run_program(main: Main<'_>) -> ExitCode {
     match launched {
         Ok((result, _)) => ExitCode::from(exit_code(&result)),
         Err(error) => {
-            if let LaunchError::Output { ended, .. } = &error {
-                exit_code(&ended.0);
+            if let LaunchError::Output { ended, unwritten } = &error {
+                let code = exit_code(&ended.0);
+                if unwritten.iter().all(Unwritten::is_closed_output) {
+                    return ExitCode::from(if code == 0 { EXIT_CLOSED_PIPE } else { code });
+                }
             }
             notice(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())

@@ -70,7 +70,7 @@ pub use machine::loopback::{Plan, PlannedDeath, simulate};
 pub use machine::mpi::mpi_library;
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use notice::{StandardStream, notice, tell};
-pub use output::{Claim, Destination, Unwritten, write_to_standard};
+pub use output::{Claim, Destination, EXIT_CLOSED_PIPE, Unwritten, write_to_standard};
 pub use random::{Random, random_here};
 pub use settings::table::{
     Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,

@@ -30,8 +30,7 @@ pub fn notice(line: impl Display) {
 /// Writes a text whose first line is the head of what follows, to its last byte.
 ///
 /// # Errors
-/// What the system says of standard output, for example that a device is full; not that a pipe is closed, and nothing
-/// of standard error.
+/// What the system says of standard output, for example that a device is full; nothing of standard error.
 pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
     let marked = color::is_wanted(stream).then(|| color::mark_head(text));
     let text = marked.as_deref().unwrap_or(text);

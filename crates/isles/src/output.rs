@@ -69,6 +69,19 @@ pub struct Unwritten {
     pub cause: io::Error,
 }
 
+impl Unwritten {
+    /// That standard output could not be written.
+    pub fn standard(cause: io::Error) -> Unwritten {
+        Unwritten { path: STANDARD_OUTPUT.to_owned(), cause }
+    }
+
+    /// Whether nothing else is wrong than that nobody reads standard output any more: who has it ends quietly, with the
+    /// exit code [`EXIT_CLOSED_PIPE`].
+    pub fn is_closed_output(&self) -> bool {
+        self.path == STANDARD_OUTPUT && self.cause.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
 impl fmt::Display for Unwritten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot write {}: {}", self.path, self.cause)
@@ -76,6 +89,13 @@ impl fmt::Display for Unwritten {
 }
 
 impl std::error::Error for Unwritten {}
+
+/// Exit code of a program of which nobody reads the output any more: as a shell says it of one that the signal SIGPIPE
+/// ended, 128 + 13.
+pub const EXIT_CLOSED_PIPE: u8 = 141;
+
+/// What standard output is called.
+const STANDARD_OUTPUT: &str = "standard output";
 
 /// Standard output, as a path.
 const STANDARD: &str = "-";
@@ -184,7 +204,7 @@ impl Destination {
     /// That it could not be written.
     pub(crate) fn unwritten(&self, cause: io::Error) -> Unwritten {
         let path = match self {
-            Destination::Standard => "standard output".to_owned(),
+            Destination::Standard => STANDARD_OUTPUT.to_owned(),
             Destination::File { path, .. } => path.display().to_string(),
         };
         Unwritten { path, cause }
@@ -244,13 +264,10 @@ impl Drop for AtomicFile {
 /// Lets `content` write to standard output, to the last byte.
 ///
 /// # Errors
-/// What `content` returns, but for a closed pipe: who reads may stop reading.
+/// What `content` returns; who reads may stop reading, and [`Unwritten::is_closed_output`] tells that from a fault.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match content(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    content(&mut out).and_then(|()| out.flush())
 }
 
 /// Writes the content, to its last byte: what a buffer still holds when it is dropped fails unseen.

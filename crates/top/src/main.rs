@@ -27,6 +27,9 @@ use terminal::OwnTerminal;
 /// Exit code for what cannot be done.
 const EXIT_USAGE: u8 = 2;
 
+/// Exit code where nobody reads the output any more, as a shell says it of a program that SIGPIPE ended.
+const EXIT_CLOSED_PIPE: u8 = 141;
+
 /// Time between two looks at the run.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -81,8 +84,9 @@ fn once(run: &mut LiveRun) -> ExitCode {
     let mut screen = Screen::new(run.description());
     screen.take(run.latest().clone());
     match io::stdout().lock().write_all(draw::text(&screen).as_bytes()) {
-        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => fail(&cause),
-        _ => ExitCode::SUCCESS,
+        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(EXIT_CLOSED_PIPE),
+        Err(cause) => fail(&cause),
+        Ok(()) => ExitCode::SUCCESS,
     }
 }
 

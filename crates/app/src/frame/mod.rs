@@ -178,8 +178,11 @@ impl<A: Application> Framed<A> {
 }
 
 /// What is told of a result at the end of its run, for people.
-fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone) -> String {
-    let shares = if work.shares.is_empty() { String::new() } else { work.table(A::UNITS) + "\n" };
+fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
+    // The loopback has a time of its own, in which computing takes none.
+    let is_by_one_clock = machine != Machine::Loopback;
+    let shares =
+        if work.shares.is_empty() { String::new() } else { work.table(A::UNITS, is_by_one_clock) + "\n" };
     let steals = work.balance.as_ref().map_or(String::new(), |balance| steals_text(balance) + "\n\n");
     let (seconds, speed) = (duration(work.seconds), app.speed(found, work.seconds));
     let mut result = app.text(found);
@@ -257,13 +260,14 @@ impl<A: Application> App for Framed<A> {
         let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
         // On a chip asking for shares would be part of the prediction; its report says more.
         let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
+        let machine = launch.chosen_machine();
         let dealer = Dealer { what: A::UNITS, asks_shares };
         let found = Rc::new(RefCell::new(None));
         let (place, app) = (Rc::clone(&found), Rc::new(app));
         let shown = Rc::clone(&app);
         let main = move || async move {
             let (found, work) = A::compute(input, dealer).await?;
-            let text = told(&*shown, &found, &work);
+            let text = told(&*shown, &found, &work, machine);
             isles::show(&text);
             *place.borrow_mut() = Some((found, work, text));
             Ok::<_, isles::Error>(())

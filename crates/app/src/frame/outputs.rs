@@ -61,12 +61,14 @@ impl Outputs {
     }
 
     /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
+    /// That nobody reads is said when the result is told, since the run writes its files all the same.
     ///
     /// # Errors
     /// Standard output cannot be written.
     pub fn tell_head(&self, line: &str) -> Result<(), Failure> {
         let told = console::tell(self.leaves_standard_output_free(), &format!("{line}\n"));
         told.map_err(Failure::stdout)
+            .or_else(|failure| if failure.is_quiet() { Ok(()) } else { Err(failure) })
     }
 
     fn leaves_standard_output_free(&self) -> bool {

@@ -260,16 +260,19 @@ impl WorkDone {
         self.shares.iter().map(|share| share.seconds).fold(0.0, f64::max)
     }
 
-    /// A line for each place: its units, called `what`, their part of all, the time they took, and a bar of it.
-    pub(super) fn table(&self, what: &str) -> String {
+    /// A line for each place: its units, called `what`, their part of all, the time they took, and a bar of it; and the
+    /// part of the run, if that was timed by the same clock.
+    pub(super) fn table(&self, what: &str, is_by_one_clock: bool) -> String {
         let all: u64 = self.shares.iter().map(|share| share.units).sum();
-        let mut text =
-            format!("{:>5}  {what:>10}  {:>6}  {:>7}  {:>10}\n", "place", "share", "busy", "computing");
+        let column = |busy: String| if is_by_one_clock { format!("  {busy:>7}") } else { String::new() };
+        let busy = column("busy".to_owned());
+        let mut text = format!("{:>5}  {what:>10}  {:>6}{busy}  {:>10}\n", "place", "share", "computing");
         for (place, PlaceWork { units, seconds }) in self.shares.iter().enumerate() {
             let share = 100.0 * *units as f64 / all.max(1) as f64;
             let busy = 100.0 * seconds / self.seconds.max(Duration::from_nanos(1).as_secs_f64());
+            let busy = column(format!("{busy:.1} %"));
             let line = format!(
-                "{place:>5}  {units:>10}  {share:>4.1} %  {busy:>5.1} %  {:>10}  {}",
+                "{place:>5}  {units:>10}  {share:>4.1} %{busy}  {:>10}  {}",
                 duration(*seconds),
                 bar(*seconds, self.most())
             );

@@ -78,11 +78,9 @@ fn tell(
 ) -> Result<(), Failure> {
     let text = text(outcomes);
     let is_free = !json.as_ref().is_some_and(Destination::is_standard);
-    console::tell(is_free, &text).map_err(Failure::stdout)?;
-    if let Some(json) = json {
-        json.write(|out| write_json(out, outcomes, settings))?;
-    }
-    Ok(())
+    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let write = |json: Destination| Ok(json.write(|out| write_json(out, outcomes, settings)).map(drop)?);
+    Failure::first_of([told, json.map_or(Ok(()), write)])
 }
 
 fn read(number: &str) -> Result<u32, Failure> {

@@ -27,6 +27,17 @@ fn the_hits_are_the_same_on_every_machine_and_with_any_number_of_places() {
 }
 
 #[test]
+fn no_place_is_busy_for_more_than_the_run_lasts_also_by_a_clock_of_its_own() {
+    for (machine, has_busy) in [("loopback", false), ("threads", true)] {
+        let scene = Scene::new("pi");
+        let line =
+            format!("run pi --points 999999 --places 2 --machine {machine} --json /dev/null --csv /dev/null");
+        let ended = scene.run(&words(&line));
+        assert_eq!((ended.code, ended.stdout.contains(" busy ")), (Some(0), has_busy), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_run_says_what_its_result_was_checked_against_and_keeps_files() {
     let scene = Scene::new("pi-files");
     let ended = scene.run(&["run", "pi", "--points", "100000", "--places", "2"]);

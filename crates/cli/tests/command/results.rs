@@ -149,13 +149,13 @@ fn with_stdout(scene: &Scene, line: &str, stdout: impl Into<Stdio>) -> Ended {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_command_quietly() {
+fn a_reader_that_goes_away_ends_the_command_quietly_as_it_ends_a_program() {
     for line in TALKERS {
         let scene = Scene::new("closed");
         let (reader, writer) = pipe().unwrap();
         drop(reader);
         let ended = with_stdout(&scene, line, writer);
-        assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+        assert_eq!(ended.code, Some(141), "{line}: {ended:?}");
         assert!(!ended.stderr.contains("error") && !ended.stderr.contains("panicked"), "{line}: {ended:?}");
         if line == RUN {
             assert!(scene.result("out/bc-karate.json").contains("231.07142857142856"));

@@ -944,6 +944,8 @@ fn a_cap_without_a_unit_is_told_what_a_cap_is() {
 
 #[test]
 fn commands_that_do_not_exist_are_named_with_those_that_do() {
+    let meant = "error: isles has no command \"lauch\"; did you mean launch?; allowed: list, launch, ";
+    assert_says(&refuse(&["lauch"]), &[meant]);
     assert_says(
         &refuse(&["walk"]),
         &["error: isles has no command \"walk\"; allowed: list, launch, ", "run", "sweep"],

@@ -7,7 +7,7 @@
 
 pub(crate) mod color;
 pub(crate) mod pinning;
-mod readers;
+pub(crate) mod readers;
 pub(crate) mod table;
 mod text;
 pub(crate) mod unknown_variables;

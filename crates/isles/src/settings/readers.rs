@@ -33,14 +33,13 @@ pub(super) fn places(source: &str, value: &str, machine: Machine) -> Result<u32,
 
 /// Reads a list of reports.
 pub(super) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
-    let names = value.split(',').filter(|name| !name.is_empty());
-    names
-        .map(|name| {
-            let found = Report::ALL.into_iter().find(|(known, _)| *known == name);
-            let allowed = || format!("{}, or several with commas", Report::names(|_| true));
-            found.map(|(_, report)| report).ok_or_else(|| ConfigError::new(source, name, allowed()))
-        })
-        .collect()
+    let one = |name: &str| {
+        let found = Report::ALL.into_iter().find(|(known, _)| *known == name);
+        let allowed = || format!("{}, or several with commas", Report::names(|_| true));
+        let refused = if name.is_empty() { value } else { name };
+        found.map(|(_, report)| report).ok_or_else(|| ConfigError::new(source, refused, allowed()))
+    };
+    value.split(',').map(one).collect()
 }
 
 /// Reads seconds of silence.
@@ -51,6 +50,24 @@ pub(super) fn silence(source: &str, value: &str) -> Result<Option<Duration>, Con
         .filter(|seconds| (0.0..=86_400.0).contains(seconds))
         .ok_or_else(|| ConfigError::new(source, value, "seconds of silence, from 0 (never) to 86400"))?;
     Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
+}
+
+/// Reads after how many seconds of silence a place of another host counts as lost.
+pub(crate) fn host_silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
+    let seconds: Option<f64> = value.parse().ok();
+    match seconds.filter(|seconds| *seconds == 0.0 || (1.0..=3600.0).contains(seconds)) {
+        Some(seconds) => Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))),
+        None => Err(ConfigError::new(source, value, "1 to 3600 seconds, or 0 for never")),
+    }
+}
+
+/// Reads whether collectives of teams over several hosts are hierarchical.
+pub(crate) fn hierarchical_collectives(source: &str, value: &str) -> Result<bool, ConfigError> {
+    match value {
+        "hierarchical" => Ok(true),
+        "flat" => Ok(false),
+        _ => Err(ConfigError::new(source, value, "hierarchical, flat")),
+    }
 }
 
 /// Reads the number that orders events.
@@ -80,6 +97,15 @@ mod tests {
             );
         }
         assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
+        for value in [",", "captures,", ",finish"] {
+            assert!(
+                error("ISLES_REPORT", value).starts_with(&format!("ISLES_REPORT is {value:?}; allowed: "))
+            );
+        }
+        let line = r#"ISLES_HOST_SILENCE is "x"; allowed: 1 to 3600 seconds, or 0 for never"#;
+        assert_eq!(error("ISLES_HOST_SILENCE", "x"), line);
+        let line = r#"ISLES_COLLECTIVES is "x"; allowed: hierarchical, flat"#;
+        assert_eq!(error("ISLES_COLLECTIVES", "x"), line);
         assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
         assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));
         assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));

@@ -187,7 +187,7 @@ const TRACED: Machines = Machines {
     elsewhere: Elsewhere::Refused,
 };
 const SEEDED: Machines =
-    Machines { on: &[MachineClass::Loopback, MachineClass::Chip], elsewhere: Elsewhere::PassedOver };
+    Machines { on: &[MachineClass::Loopback, MachineClass::Chip], elsewhere: Elsewhere::FlagRefused };
 
 /// A flag of `group`.
 const fn flag(group: FlagGroup, name: &'static str, value: &'static str) -> SettingFlag {
@@ -230,7 +230,7 @@ macro_rules! of_chip {
     };
 }
 
-/// The reader of a setting that is not read with the others: a rank of MPI or the `isles` command reads it.
+/// The reader of a setting that is not read with the others: the `isles` command reads it.
 const READ_ELSEWHERE: Reader = |_, _, _| Ok(());
 
 /// The row of this name; at compile time, where it is a constant.
@@ -382,7 +382,7 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Words("5"),
         machines: RANKS,
         stored: Stored::Nowhere,
-        read: READ_ELSEWHERE,
+        read: |_, source, value| readers::host_silence(source, value).map(drop),
     },
     SettingRow {
         name: "collectives",
@@ -393,7 +393,7 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Words("`hierarchical`"),
         machines: RANKS,
         stored: Stored::Nowhere,
-        read: READ_ELSEWHERE,
+        read: |_, source, value| readers::hierarchical_collectives(source, value).map(drop),
     },
     SettingRow {
         name: "cache",

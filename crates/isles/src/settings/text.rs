@@ -24,6 +24,7 @@ impl Machines {
     pub(crate) fn refusal(&self, machine: Machine) -> String {
         let why = match machine {
             _ if self.on == [MachineClass::Chip] => "which is no modelled chip",
+            _ if self.on.contains(&MachineClass::Loopback) => "which orders events by the host's own time",
             Machine::Mpi => "whose launcher says where ranks run",
             _ => "all of whose places are one thread",
         };

@@ -19,7 +19,7 @@ pub use join::{JoinError, join};
 use crate::segment::{Image, Segment};
 use isles_transport::PlaceId;
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
 use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
 use rustix::thread::gettid;
 use std::ffi::OsString;
@@ -203,7 +203,11 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
 /// Has the system end this process when `parent` ends, which it may have done already.
 fn follow(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    if getppid() != Some(parent) {
+        // An error would be for the parent, and the standard library aborts with a line of its own if nobody hears it.
+        kill_process(getpid(), Signal::KILL)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

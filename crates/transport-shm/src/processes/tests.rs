@@ -10,6 +10,7 @@ use crate::segment::SegmentError;
 use isles_transport::{Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, SendError};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -456,4 +457,16 @@ fn holders(memory: u64) -> Vec<u32> {
         mapped || opened
     };
     numbers.filter(holds).collect()
+}
+
+#[test]
+fn a_child_whose_parent_has_ended_before_it_could_follow_ends_without_a_word() {
+    let mut command = Command::new("true");
+    command.stderr(Stdio::piped());
+    // The first process of the system is not the parent of this child.
+    // NEED: what is tried runs between fork and exec.
+    // SOUND: the closure only makes system calls, and allocates nothing.
+    unsafe { command.pre_exec(|| follow(Pid::INIT)) };
+    let ended = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!((ended.status.signal(), ended.stderr.as_slice()), (Some(9), &b""[..]));
 }

@@ -6,6 +6,7 @@
 use super::{Ends, OTHERS_LIMIT};
 use crate::machine::image::{PROGRAM, digest_words};
 use crate::settings::table::{FlagGroup, SETTINGS, SettingRow, setting};
+use crate::settings::{ConfigError, readers};
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
@@ -254,16 +255,7 @@ const HOST_SILENCE: &SettingRow = setting("host silence");
 
 /// What [`HOST_SILENCE`] says; five seconds if it says nothing.
 fn silence_limit() -> Result<Option<Duration>, String> {
-    let said = std::env::var(HOST_SILENCE.variable).ok().filter(|said| !said.is_empty());
-    let seconds = said.as_deref().map_or(Some(5.0), |said| said.parse().ok());
-    match seconds.filter(|seconds| *seconds == 0.0 || (1.0..=3600.0).contains(seconds)) {
-        Some(seconds) => Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))),
-        None => Err(format!(
-            "{} is {:?}; allowed: 1 to 3600 seconds, or 0 for never",
-            HOST_SILENCE.variable,
-            said.unwrap_or_default()
-        )),
-    }
+    said(HOST_SILENCE, readers::host_silence).map(|said| said.unwrap_or(Some(Duration::from_secs(5))))
 }
 
 /// How teams over several hosts go.
@@ -271,11 +263,13 @@ const COLLECTIVES: &SettingRow = setting("collectives");
 
 /// What [`COLLECTIVES`] says; hierarchical if it says nothing.
 fn hierarchical_collectives() -> Result<bool, String> {
-    match std::env::var(COLLECTIVES.variable).as_deref() {
-        Ok("" | "hierarchical") | Err(_) => Ok(true),
-        Ok("flat") => Ok(false),
-        Ok(said) => Err(format!("{} is {said:?}; allowed: hierarchical, flat", COLLECTIVES.variable)),
-    }
+    said(COLLECTIVES, readers::hierarchical_collectives).map(|said| said.unwrap_or(true))
+}
+
+/// What the variable of `row` says, as `read` reads it.
+fn said<T>(row: &SettingRow, read: fn(&str, &str) -> Result<T, ConfigError>) -> Result<Option<T>, String> {
+    let said = std::env::var(row.variable).ok().filter(|said| !said.is_empty());
+    said.map(|said| read(row.variable, &said).map_err(|error| error.to_string())).transpose()
 }
 
 /// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.
