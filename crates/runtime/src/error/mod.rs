@@ -389,24 +389,24 @@ impl<'de> Deserialize<'de> for Error {
     }
 }
 
-/// The errors, each once: a list among them that says no place of its own gives its causes, and the death of a place
-/// that one of them has met is not told again.
+/// The errors, each once: a list among them that says no place of its own gives its causes, and a death that one of
+/// those has met is not told again.
 fn flattened(errors: Vec<Error>, mut uncounted: u64) -> (Vec<Error>, u64) {
-    let is_bare = |body: &Body| body.place.is_none() && body.site.is_none();
-    let mut bodies = Vec::with_capacity(errors.len());
-    for Error(body) in errors {
-        if body.kind == ErrorKind::Several && is_bare(&body) {
-            uncounted += body.uncounted;
-            bodies.extend(body.causes);
-        } else {
-            bodies.push(*body);
-        }
+    let is_bare = |error: &Error| error.0.place.is_none() && error.0.site.is_none();
+    let is_list = |error: &Error| error.0.kind == ErrorKind::Several && is_bare(error);
+    let (lists, mut own): (Vec<Error>, Vec<Error>) = errors.into_iter().partition(is_list);
+    let mut all = Vec::with_capacity(own.len());
+    for list in lists {
+        uncounted += list.0.uncounted;
+        all.extend(list.0.causes.into_iter().map(|cause| Error(Box::new(cause))));
     }
-    let is_death = |body: &Body| matches!(body.kind, ErrorKind::DeadPlace(_));
-    let met: Vec<ErrorKind> =
-        bodies.iter().filter(|body| is_death(body) && !is_bare(body)).map(|body| body.kind.clone()).collect();
-    bodies.retain(|body| !(is_bare(body) && met.contains(&body.kind)));
-    (bodies.into_iter().map(|body| Error(Box::new(body))).collect(), uncounted)
+    let is_met = |error: &Error| {
+        let is_death = matches!(error.0.kind, ErrorKind::DeadPlace(_));
+        is_death && is_bare(error) && all.iter().any(|other| other.0.kind == error.0.kind)
+    };
+    own.retain(|error| !is_met(error));
+    all.extend(own);
+    (all, uncounted)
 }
 
 /// What went wrong and where it was started, without the place.
