@@ -9,46 +9,60 @@ use isles_bench::options::{Options, Request, USAGE};
 use isles_bench::report::{markdown, table};
 use isles_bench::session::Session;
 use isles_bench::{child, report};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == "child") {
-        return outcome(child::run(&words[1..]));
+        return outcome(child::run(&words[1..]).map_err(Failed::Said));
     }
     match Options::read(&words) {
         Ok(Request::Help) => outcome(print(USAGE)),
         Ok(Request::List(suite)) => outcome(print(&table::list(suite))),
         Ok(Request::Measure(options)) => outcome(measure(&options)),
         Ok(Request::Table { files, documents }) => outcome(show(&files, &documents)),
-        Err(refusal) => outcome(Err(refusal)),
+        Err(refusal) => outcome(Err(Failed::Said(refusal))),
     }
 }
 
-/// Runs the session and shows it; the text of an error is one line for the person.
-fn measure(options: &Options) -> Result<(), String> {
-    let session = Session::run(options)?;
+/// Why the program failed.
+enum Failed {
+    /// In one line.
+    Said(String),
+    /// Nobody reads standard output any more, and there is nothing to say.
+    Unread,
+}
+
+/// Runs the session and shows it. Files are written though nobody reads the table.
+fn measure(options: &Options) -> Result<(), Failed> {
+    let session = Session::run(options).map_err(Failed::Said)?;
     let printed = print(&table::whole(&session));
     let written = options.json.as_ref().map_or(Ok(()), |path| report::write(&session, path));
-    printed.and(written).and(markdown::fill(&session, &options.documents))
+    written.and(markdown::fill(&session, &options.documents)).map_err(Failed::Said).and(printed)
 }
 
 /// Shows sessions of before as one.
-fn show(files: &[PathBuf], documents: &[PathBuf]) -> Result<(), String> {
-    let session = report::read(files)?;
-    print(&table::whole(&session)).and(markdown::fill(&session, documents))
+fn show(files: &[PathBuf], documents: &[PathBuf]) -> Result<(), Failed> {
+    let session = report::read(files).map_err(Failed::Said)?;
+    let printed = print(&table::whole(&session));
+    markdown::fill(&session, documents).map_err(Failed::Said).and(printed)
 }
 
-fn print(text: &str) -> Result<(), String> {
-    console::print(text).map_err(|error| format!("standard output: {error}"))
+fn print(text: &str) -> Result<(), Failed> {
+    console::print(text).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failed::Unread,
+        _ => Failed::Said(format!("standard output: {error}")),
+    })
 }
 
 /// Exit code 2 and one line for what the person can put right.
-fn outcome(result: Result<(), String>) -> ExitCode {
+fn outcome(result: Result<(), Failed>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(line) => {
+        Err(Failed::Unread) => ExitCode::from(isles::EXIT_CLOSED_PIPE),
+        Err(Failed::Said(line)) => {
             console::notice(format_args!("isles-bench: {line}"));
             ExitCode::from(2)
         }
