@@ -238,8 +238,13 @@ for (const scenario of RUNS) {
     test(`${scenario}: warnings say what, where and for how long, and lead to the place`, async () => {
         await onPage({ scenario }, async ({ page }) => {
             await page.click('.views button:has-text("Warnings")');
-            // In a real run a finish has to be open for ten seconds first.
-            await page.waitForSelector(".pane[data-view=warnings] .warnings li", { timeout: 40_000 });
+            if (REAL) {
+                // That run goes on, so an open finish is no warning, however long it is open.
+                await page.waitForSelector('.pane[data-view=warnings] .nothing:text-is("nothing to warn of")');
+                assert.equal(await page.locator(".warnings li").count(), 0);
+                return;
+            }
+            await page.waitForSelector(".pane[data-view=warnings] .warnings li");
             assert.match(await page.textContent(".warnings li"), /nothing happens.*place 0.*waits for.*for \d+/s);
             await page.focus(".warnings button.link");
             await page.keyboard.press("Enter");

@@ -164,7 +164,7 @@ fn what_cannot_be_run_is_refused_in_a_line() {
         ),
         (
             &format!("--kernel MIS --input {sparse}"),
-            &format!("{sparse}: cannot be read: it has more than 16 MiB, at most so many are accepted"),
+            &format!("{sparse}: cannot be read: it has more than 16 MiB; allowed: at most 16 MiB"),
         ),
         (
             &format!("--kernel MIS --input {name}"),

@@ -2,9 +2,9 @@
 //!
 //! It is the program of P. Cichowski, J. Keller and C. Kessler, "Modelling Power Consumption of the Intel SCC", 6th
 //! MARC symposium (2012), paper 9 (004:1861-1882): one core of each power domain, its master, sets the clock of the
-//! domain; a coordinator numbers the masters, and so many of them take the fast divider, the others the slow one; then
-//! all loop for a while. The power itself is in the summary of the run. On a real machine clocks stay as they are.
-//! Invariant: the sum of a pass is the same at every place, so it can be checked.
+//! domain; a coordinator numbers the masters, and the first `--high-domains` of them take the high clock; then all loop
+//! for a while. The power itself is in the summary of the run. On a real machine clocks stay as they are. Invariant:
+//! the sum of a pass is the same at every place, so it can be checked.
 
 #![forbid(unsafe_code)]
 
@@ -159,7 +159,7 @@ impl Application for PowerLoops {
 async fn set_clocks(high_domains: u32, [high, low]: [u32; 2]) -> isles::Result<Option<u32>> {
     let refused = |error: isles::clocks::ClockError| isles::Error::message(error.to_string());
     let team = Team::world();
-    // Only the first place of a supply is heard, so who is answered is a master.
+    // A request is answered at the first place of a supply only, which is its master.
     let is_master = isles::clocks::set_supply_divider(low).map_err(refused)?.is_some();
     let masters = team.gather_slice(0, &[u32::from(is_master)]).await?;
     // The coordinator gives the masters the numbers from 1 on, and all others 0.

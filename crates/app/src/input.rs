@@ -26,7 +26,7 @@ impl fmt::Display for ReadFault {
         match self {
             ReadFault::Unreadable(cause) => cause.fmt(f),
             ReadFault::TooLong { limit } => {
-                write!(f, "it has more than {} MiB, at most so many are accepted", limit >> 20)
+                write!(f, "it has more than {0} MiB; allowed: at most {0} MiB", limit >> 20)
             }
         }
     }
@@ -86,7 +86,7 @@ mod tests {
     fn a_source_without_an_end_is_given_up_at_the_bound_that_is_said() {
         assert_eq!(bytes_of(&b"abc"[..], 3).unwrap(), b"abc");
         let fault = bytes_of(io::repeat(0), 2 << 20).unwrap_err();
-        assert_eq!(fault.to_string(), "it has more than 2 MiB, at most so many are accepted");
+        assert_eq!(fault.to_string(), "it has more than 2 MiB; allowed: at most 2 MiB");
     }
 
     #[test]

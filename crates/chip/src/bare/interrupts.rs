@@ -1,9 +1,9 @@
 //! The interrupt controller: the interrupts that cores have not taken yet, and the one port to its registers.
 //!
 //! Raising is parallel: all targets of a request are called at about the same time. Who takes an interrupt reads a
-//! register of the controller and writes another one, and all registers lie behind one port, which gives each core so
-//! many cycles. So a crowd that is called at once waits there (Petrović et al., 6th MARC symposium, paper 5, 004:1110),
-//! but for the first so many, whose wait is not to be noticed.
+//! register of the controller and writes another one, and all registers lie behind one port, which serves one core
+//! after the other. So a crowd that is called at once waits there (Petrović et al., 6th MARC symposium, paper 5,
+//! 004:1110). The first `targets_free` of it do not wait.
 
 use crate::chip::Interrupts;
 use crate::quantity::Picoseconds;

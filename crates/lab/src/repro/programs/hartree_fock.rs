@@ -143,7 +143,7 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
 /// How much slower the chip is than as many cores of the cluster, with rcce-x10 and static assignment.
 fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     // "An order of magnitude."
-    let order = Family { band: Band::Within(50.0), ..SHAPE };
+    let order = Family { band: Band::Within(50.0), basis: Basis::Derived, ..SHAPE };
     let pairs = of_chip.chunks(TRANSPORTS.len()).zip(of_cluster).zip(X10_CORES);
     pairs
         .map(|((chip, cluster), cores)| {
