@@ -427,7 +427,10 @@ fn files_that_are_no_results_are_refused_with_what_is_wrong() {
     let refusal = scene.run(&["plot", bytes.to_str().unwrap(), "--out", "x.svg"]);
     assert!(refusal.refusal().contains("a file that can be read (it is no text in UTF-8)"), "{refusal:?}");
     let refusal = scene.run(&["plot", "/dev/zero", "--out", "x.svg"]);
-    assert!(refusal.refusal().contains("(it has more than 256 MiB, at most so many are"), "{refusal:?}");
+    assert!(
+        refusal.refusal().contains("(it has more than 256 MiB; allowed: at most 256 MiB)"),
+        "{refusal:?}"
+    );
     scene.assert_nothing_left();
 }
 
