@@ -55,12 +55,12 @@ pub use chip::{
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
-    Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
-    Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,
-    RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError,
-    Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at, finish, here, now,
-    place_count, places, plain, progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work,
-    yield_now,
+    Canceller, Combine, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome,
+    Opened, Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver,
+    RecvError, RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender,
+    Sleep, StdError, Table, Tagged, TaskMessages, Team, Values, Window, WindowNumber, WindowOptions, Work,
+    cancel, channel, channel_at, finish, here, now, place_count, places, plain, progress, show, sleep, spawn,
+    spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
@@ -84,8 +84,8 @@ pub use settings::{
 pub mod prelude {
     pub use crate::{
         Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Receiver, Replicated, Sender, Team,
-        Work, at, channel, channel_at, everywhere, finish, here, now, place_count, places, select, spawn,
-        spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
+        Window, Work, at, channel, channel_at, everywhere, finish, here, now, place_count, places, select,
+        spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
     };
 }
 

@@ -50,3 +50,4 @@ mod traffic;
 #[cfg(feature = "chip")]
 mod uncharged;
 mod wakers;
+mod windows;

@@ -5,3 +5,4 @@ mod hosts;
 mod messages;
 mod seeds;
 mod simulation;
+mod windows;
