@@ -1,0 +1,199 @@
+//! The fetching form: many small questions travel together, and so do the answers.
+
+use crate::call::{self, Asked};
+use crate::capture::Handle;
+use crate::error::{Error, ErrorKind, Result};
+use crate::handle::PlaceLocal;
+use crate::local::Local;
+use crate::members::Members;
+use crate::part::{InternalSite, PartRef, SerdeCapture, SerdeReturn, replicate};
+use crate::place::Place;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::Location;
+use std::rc::Rc;
+
+/// Questions in one message.
+const BATCH: usize = 1024;
+
+/// Messages to one place that are not answered.
+const ASKED_MAX: usize = 2;
+
+/// Asks places for small values, many in one message: what an `at!` for each would give, in the order of the questions.
+pub struct Gatherer<Q: 'static, A: 'static> {
+    answer: Rc<Answerer<Q, A>>,
+    share: PartRef,
+}
+
+/// Answers the questions that a place gets.
+struct Answerer<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
+
+/// What is asked of one place.
+struct Questions<Q> {
+    questions: Vec<Q>,
+    /// The number of each in the order of all.
+    numbers: Vec<usize>,
+    asked: VecDeque<(Vec<usize>, Asked)>,
+}
+
+impl<Q> Default for Questions<Q> {
+    fn default() -> Self {
+        Questions { questions: Vec::new(), numbers: Vec::new(), asked: VecDeque::new() }
+    }
+}
+
+impl<Q, A> Gatherer<Q, A>
+where
+    Q: Serialize + DeserializeOwned + 'static,
+    A: Serialize + DeserializeOwned + 'static,
+{
+    /// Makes a gatherer whose questions `answer` answers from the instance of `state` at their place.
+    ///
+    /// `answer` runs at each place, so it captures nothing.
+    ///
+    /// # Errors
+    /// A place is dead.
+    #[track_caller]
+    pub fn new<S, F>(state: &PlaceLocal<S>, answer: F) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&S, Q) -> A + Copy + 'static,
+    {
+        const {
+            assert!(
+                size_of::<F>() == 0,
+                "the function of a gatherer runs at each place: it captures nothing"
+            );
+        }
+        let caller = Location::caller();
+        call::called_at(caller, async move {
+            let members = Members::All(Local::with(Local::places));
+            let make = move |state: PlaceLocal<S>| {
+                let answer_all = move |questions: Vec<Q>| {
+                    let state = state.read();
+                    questions.into_iter().map(|question| answer(&state, question)).collect()
+                };
+                Answerer(Box::new(answer_all))
+            };
+            let here = Rc::new(make(state.clone()));
+            let share = replicate(caller, members, state, Rc::clone(&here), make).await?;
+            Ok(Gatherer { answer: here, share })
+        })
+    }
+
+    /// Returns the answer of each question from its place, in the order of `questions`.
+    ///
+    /// Holds at most 2,048 questions a place that are not answered; the answers are as many as the questions.
+    ///
+    /// # Errors
+    /// A place is dead, or a question could not be answered; the first error.
+    #[track_caller]
+    pub fn gather(
+        &self,
+        questions: impl IntoIterator<Item = (Place, Q)>,
+    ) -> impl Future<Output = Result<Vec<A>>> {
+        call::called_at(Location::caller(), self.ask_all(questions))
+    }
+
+    async fn ask_all(&self, questions: impl IntoIterator<Item = (Place, Q)>) -> Result<Vec<A>> {
+        let here = Local::with(Local::here);
+        let mut answers: Vec<Option<A>> = Vec::new();
+        let mut by_place: BTreeMap<Place, Questions<Q>> = BTreeMap::new();
+        for (number, (place, question)) in questions.into_iter().enumerate() {
+            answers.push(None);
+            let to = by_place.entry(place).or_default();
+            to.questions.push(question);
+            to.numbers.push(number);
+            if to.questions.len() < BATCH {
+                continue;
+            }
+            if place.id() == here {
+                let (questions, numbers) = to.take();
+                put(&mut answers, numbers, (self.answer.0)(questions))?;
+                continue;
+            }
+            self.ask(place, to);
+            if to.asked.len() >= ASKED_MAX
+                && let Some((numbers, asked)) = to.asked.pop_front()
+            {
+                put(&mut answers, numbers, asked.answer::<SerdeReturn<Vec<A>>>().await?)?;
+            }
+        }
+        for (place, to) in &mut by_place {
+            if place.id() != here && !to.questions.is_empty() {
+                self.ask(*place, to);
+            }
+        }
+        for (_, mut to) in by_place {
+            let (questions, numbers) = to.take();
+            put(&mut answers, numbers, (self.answer.0)(questions))?;
+            for (numbers, asked) in to.asked {
+                put(&mut answers, numbers, asked.answer::<SerdeReturn<Vec<A>>>().await?)?;
+            }
+        }
+        answers.into_iter().collect::<Option<Vec<A>>>().ok_or_else(too_few)
+    }
+
+    /// Sends the questions for `place`.
+    fn ask(&self, place: Place, to: &mut Questions<Q>) {
+        let (questions, numbers) = to.take();
+        let captures = (SerdeCapture(self), (SerdeCapture(&questions), ()));
+        let asked = call::ask::<_, _, _, _, SerdeReturn<Vec<A>>>(
+            InternalSite,
+            place,
+            captures,
+            move |mut landed| async move {
+                let (gatherer, (questions, ())): (Gatherer<Q, A>, (Vec<Q>, ())) =
+                    crate::capture::Land::bind(&mut landed);
+                Ok(SerdeReturn((gatherer.answer.0)(questions)))
+            },
+        );
+        to.asked.push_back((numbers, asked));
+    }
+}
+
+impl<Q> Questions<Q> {
+    fn take(&mut self) -> (Vec<Q>, Vec<usize>) {
+        (std::mem::take(&mut self.questions), std::mem::take(&mut self.numbers))
+    }
+}
+
+/// Puts the answers of a message where they belong.
+fn put<A>(answers: &mut [Option<A>], numbers: Vec<usize>, given: Vec<A>) -> Result<()> {
+    if numbers.len() != given.len() {
+        return Err(too_few());
+    }
+    for (number, answer) in numbers.into_iter().zip(given) {
+        answers[number] = Some(answer);
+    }
+    Ok(())
+}
+
+fn too_few() -> Error {
+    Error::new(ErrorKind::Undecodable, "a place answered fewer questions than it got")
+}
+
+impl<Q: 'static, A: 'static> Serialize for Gatherer<Q, A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.share.serialize(serializer)
+    }
+}
+
+impl<'de, Q: 'static, A: 'static> Deserialize<'de> for Gatherer<Q, A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (share, value) = PartRef::with_value(deserializer)?;
+        match value.map(Rc::downcast::<Answerer<Q, A>>) {
+            Some(Ok(answer)) => Ok(Gatherer { answer, share }),
+            _ => Err(serde::de::Error::custom("the handle's part is not at this place")),
+        }
+    }
+}
+
+impl<Q: 'static, A: 'static> Clone for Gatherer<Q, A> {
+    fn clone(&self) -> Self {
+        Gatherer { answer: Rc::clone(&self.answer), share: self.share.clone() }
+    }
+}
+
+impl<Q: 'static, A: 'static> Handle for Gatherer<Q, A> {}
