@@ -10,7 +10,7 @@ use crate::part::{InternalSite, PartRef, SerdeCapture, SerdeReturn, replicate};
 use crate::place::Place;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -29,18 +29,11 @@ pub struct Gatherer<Q: 'static, A: 'static> {
 /// Answers the questions that a place gets.
 struct Answerer<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
 
-/// What is asked of one place.
-struct Questions<Q> {
+/// What is asked of one place, and what it has answered, in the order of the questions to it.
+struct Exchange<Q, A> {
     questions: Vec<Q>,
-    /// The number of each in the order of all.
-    numbers: Vec<usize>,
-    asked: VecDeque<(Vec<usize>, Asked)>,
-}
-
-impl<Q> Default for Questions<Q> {
-    fn default() -> Self {
-        Questions { questions: Vec::new(), numbers: Vec::new(), asked: VecDeque::new() }
-    }
+    asked: VecDeque<Asked>,
+    answers: Vec<A>,
 }
 
 impl<Q, A> Gatherer<Q, A>
@@ -97,47 +90,48 @@ where
     }
 
     async fn ask_all(&self, questions: impl IntoIterator<Item = (Place, Q)>) -> Result<Vec<A>> {
-        let here = Local::with(Local::here);
-        let mut answers: Vec<Option<A>> = Vec::new();
-        let mut by_place: BTreeMap<Place, Questions<Q>> = BTreeMap::new();
-        for (number, (place, question)) in questions.into_iter().enumerate() {
-            answers.push(None);
-            let to = by_place.entry(place).or_default();
+        let (here, places) = Local::with(|local| (local.here(), local.places()));
+        let exchange = || Exchange { questions: Vec::new(), asked: VecDeque::new(), answers: Vec::new() };
+        let mut exchanges: Vec<Exchange<Q, A>> = (0..places).map(|_| exchange()).collect();
+        // Answers come in order from each place, so the places of the questions say where each belongs.
+        let mut order: Vec<u32> = Vec::new();
+        for (place, question) in questions {
+            let to = &mut exchanges[place.index()];
+            order.push(place.id().0);
             to.questions.push(question);
-            to.numbers.push(number);
             if to.questions.len() < BATCH {
                 continue;
             }
-            if place.id() == here {
-                let (questions, numbers) = to.take();
-                put(&mut answers, numbers, (self.answer.0)(questions))?;
-                continue;
-            }
-            self.ask(place, to);
+            self.ask(place.id() == here, place, to);
             if to.asked.len() >= ASKED_MAX
-                && let Some((numbers, asked)) = to.asked.pop_front()
+                && let Some(asked) = to.asked.pop_front()
             {
-                put(&mut answers, numbers, asked.answer::<SerdeReturn<Vec<A>>>().await?)?;
+                to.answers.extend(asked.answer::<SerdeReturn<Vec<A>>>().await?);
             }
         }
-        for (place, to) in &mut by_place {
-            if place.id() != here && !to.questions.is_empty() {
-                self.ask(*place, to);
+        for (place, to) in crate::place::places().zip(&mut exchanges) {
+            if !to.questions.is_empty() {
+                self.ask(place.id() == here, place, to);
             }
         }
-        for (_, mut to) in by_place {
-            let (questions, numbers) = to.take();
-            put(&mut answers, numbers, (self.answer.0)(questions))?;
-            for (numbers, asked) in to.asked {
-                put(&mut answers, numbers, asked.answer::<SerdeReturn<Vec<A>>>().await?)?;
+        let mut answers = Vec::with_capacity(exchanges.len());
+        for to in exchanges {
+            let mut given = to.answers;
+            for asked in to.asked {
+                given.extend(asked.answer::<SerdeReturn<Vec<A>>>().await?);
             }
+            answers.push(given.into_iter());
         }
-        answers.into_iter().collect::<Option<Vec<A>>>().ok_or_else(too_few)
+        order.into_iter().map(|place| answers[place as usize].next().ok_or_else(too_few)).collect()
     }
 
-    /// Sends the questions for `place`.
-    fn ask(&self, place: Place, to: &mut Questions<Q>) {
-        let (questions, numbers) = to.take();
+    /// Asks the questions for `place`; answers them if that is here.
+    fn ask(&self, is_here: bool, place: Place, to: &mut Exchange<Q, A>) {
+        let questions = std::mem::take(&mut to.questions);
+        if is_here {
+            to.answers.extend((self.answer.0)(questions));
+            return;
+        }
         let captures = (SerdeCapture(self), (SerdeCapture(&questions), ()));
         let asked = call::ask::<_, _, _, _, SerdeReturn<Vec<A>>>(
             InternalSite,
@@ -149,25 +143,8 @@ where
                 Ok(SerdeReturn((gatherer.answer.0)(questions)))
             },
         );
-        to.asked.push_back((numbers, asked));
+        to.asked.push_back(asked);
     }
-}
-
-impl<Q> Questions<Q> {
-    fn take(&mut self) -> (Vec<Q>, Vec<usize>) {
-        (std::mem::take(&mut self.questions), std::mem::take(&mut self.numbers))
-    }
-}
-
-/// Puts the answers of a message where they belong.
-fn put<A>(answers: &mut [Option<A>], numbers: Vec<usize>, given: Vec<A>) -> Result<()> {
-    if numbers.len() != given.len() {
-        return Err(too_few());
-    }
-    for (number, answer) in numbers.into_iter().zip(given) {
-        answers[number] = Some(answer);
-    }
-    Ok(())
 }
 
 fn too_few() -> Error {
