@@ -55,12 +55,12 @@ pub use chip::{
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
-    Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
-    Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,
-    RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError,
-    Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at, finish, here, now,
-    place_count, places, plain, progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work,
-    yield_now,
+    Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, HeldMemory, Monitor,
+    NotHome, Opened, Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority,
+    Receiver, RecvError, RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture,
+    Sender, Sleep, StdError, Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at,
+    finish, here, hold_memory, now, place_count, places, plain, progress, show, sleep, spawn, spawn_detached,
+    spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};

@@ -17,6 +17,7 @@ mod errors;
 mod everywhere;
 mod exchange;
 mod failure;
+mod held;
 mod landing;
 mod limits;
 #[cfg(feature = "chip")]
