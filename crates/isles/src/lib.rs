@@ -50,7 +50,7 @@ pub use chip::ModelledChip;
 pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
     ModelEnergy, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape, TimeCategory, clocks,
-    shared_memory,
+    interrupts, shared_memory,
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};

@@ -18,6 +18,7 @@ mod everywhere;
 mod exchange;
 mod failure;
 mod held;
+mod interrupts;
 mod landing;
 mod limits;
 #[cfg(feature = "chip")]
