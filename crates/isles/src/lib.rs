@@ -50,17 +50,18 @@ pub use chip::ModelledChip;
 pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
     ModelEnergy, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape, TimeCategory, clocks,
-    shared_memory,
+    interrupts, shared_memory,
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
     Aggregator, AggregatorOptions, Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish,
-    Gatherer, Global, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard, PlaceLocal,
-    PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated, Result, RouteFault,
-    RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table, Tagged, TaskMessages,
-    Team, Torus, Values, Work, cancel, channel, channel_at, finish, here, now, place_count, places, plain,
-    progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    Gatherer, Global, HeldMemory, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard,
+    PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated, Result,
+    RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table, Tagged,
+    TaskMessages, Team, Torus, Values, Work, cancel, channel, channel_at, finish, here, hold_memory, now,
+    place_count, places, plain, progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work,
+    yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};

@@ -53,7 +53,7 @@ pub use monitor::Monitor;
 pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};
 pub use run::process::watch_exits;
-pub use run::report::{PlaceReport, RunReport, TaskMessages, together};
+pub use run::report::{HeldMemory, PlaceReport, RunReport, TaskMessages, hold_memory, together};
 pub use task::Priority;
 pub use task::coop::yield_now;
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};

@@ -18,6 +18,8 @@ mod errors;
 mod everywhere;
 mod exchange;
 mod failure;
+mod held;
+mod interrupts;
 mod landing;
 mod limits;
 #[cfg(feature = "chip")]
