@@ -27,6 +27,7 @@ pub mod run;
 mod task;
 mod team;
 mod time;
+mod window;
 pub mod wire;
 
 pub use aggregation::{Aggregator, AggregatorOptions, Gatherer};
@@ -58,4 +59,5 @@ pub use task::Priority;
 pub use task::coop::yield_now;
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};
 pub use time::{Cycles, Sleep, now, sleep, timeout, work};
+pub use window::{Combine, NumberKind, Window, WindowNumber, WindowOptions};
 pub use wire::plain;

@@ -112,6 +112,9 @@ pub fn backlog_bytes_max(turn_messages: usize, turn_bytes: usize, task_bytes: us
     (Pool::bytes_for(tasks, task_bytes) + queue + READY_BYTES_MAX + turn_bytes) as u64
 }
 
+/// Most bytes of data in one message of a window; longer accesses go in several.
+pub(crate) const PIECE_BYTES_MAX: usize = 64 << 10;
+
 const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 // Everything of an error but its texts takes less than 64 bytes.
 const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MAX);

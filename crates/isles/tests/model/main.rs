@@ -53,3 +53,4 @@ mod traffic;
 #[cfg(feature = "chip")]
 mod uncharged;
 mod wakers;
+mod windows;

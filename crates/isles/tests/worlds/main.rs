@@ -6,3 +6,4 @@ mod hosts;
 mod messages;
 mod seeds;
 mod simulation;
+mod windows;
