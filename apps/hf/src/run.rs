@@ -129,6 +129,7 @@ impl Application for HartreeFock {
     /// Iterates until the field is self-consistent, or as often as is allowed.
     async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
+        let _held = isles::hold_memory(input.scf.bytes());
         let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
         let pairs = input.nuclei.electrons() / 2;
         let mut is_converged = iterate(&mut input, &mut build).await?;

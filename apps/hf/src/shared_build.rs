@@ -8,6 +8,7 @@ use super::fock::{FockBuilder, Functions, UnitUnderWay, WorkUnit, units};
 use super::integrals::one_electron;
 use super::matrix::Matrix;
 use super::{effort, fock};
+use isles::HeldMemory;
 use isles::glb::RunBalance;
 use isles::prelude::*;
 use isles_app::frame::{Balance, Dealer, UnitKernel, UnitQueue, WorkDone, WorkUnits};
@@ -27,6 +28,7 @@ pub(super) struct BuildState {
     /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
     density: Vec<f64>,
     sums: Vec<i64>,
+    _held: HeldMemory,
 }
 
 impl BuildState {
@@ -34,6 +36,8 @@ impl BuildState {
     fn new(functions: Functions) -> BuildState {
         let size = one_electron::functions(&functions.shells);
         let builder = FockBuilder::new(&functions);
+        let packed = (size * (size + 1) / 2 * size_of::<f64>()) as u64;
+        let held = isles::hold_memory(builder.bytes() + 2 * packed);
         work(effort::of_integrals(&builder.preparation()));
         BuildState {
             builder,
@@ -41,6 +45,7 @@ impl BuildState {
             stolen: None,
             density: vec![0.0; size * (size + 1) / 2],
             sums: Vec::new(),
+            _held: held,
         }
     }
 

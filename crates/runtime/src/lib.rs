@@ -4,6 +4,7 @@
 //! does not know which transports exist, and nothing of machines; the façade `isles` brings both together.
 //! Protocol logic that can be tested without threads is in `isles_protocol`.
 
+mod aggregation;
 mod anywhere;
 mod attachment;
 mod call;
@@ -29,6 +30,7 @@ mod time;
 mod window;
 pub mod wire;
 
+pub use aggregation::{Aggregator, AggregatorOptions, Gatherer};
 pub use anywhere::{ChosenPlace, PlacedTask};
 pub use call::site::{Site, SiteCell};
 pub use call::span::LibrarySpan;
@@ -44,6 +46,7 @@ pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{
     Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, PlaceRef, Replicated,
 };
+pub use isles_protocol::aggregation::{ItemRoute, RouteFault, Torus};
 pub use isles_transport::{Table, Work};
 pub use local::told::{eprint, print, progress, show};
 pub use local::{Clock, CoreReading, Local, Step};
@@ -51,7 +54,7 @@ pub use monitor::Monitor;
 pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};
 pub use run::process::watch_exits;
-pub use run::report::{PlaceReport, RunReport, TaskMessages, together};
+pub use run::report::{HeldMemory, PlaceReport, RunReport, TaskMessages, hold_memory, together};
 pub use task::Priority;
 pub use task::coop::yield_now;
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};

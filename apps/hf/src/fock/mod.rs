@@ -112,6 +112,13 @@ impl FockBuilder {
         self.shells
     }
 
+    /// Bytes that it keeps between builds: the pairs of shells, and two matrices.
+    pub fn bytes(&self) -> u64 {
+        let pairs: u64 = self.pairs.iter().map(|pair| size_of_val(pair) as u64 + pair.bytes()).sum();
+        let size = self.density.size();
+        pairs + (size_of_val(&*self.largest) + 2 * size * size * size_of::<f64>()) as u64
+    }
+
     /// Begins a build for a symmetric density, row by row up to the diagonal.
     pub fn begin(&mut self, packed: &[f64]) {
         let size = self.density.size();

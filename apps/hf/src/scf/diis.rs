@@ -7,7 +7,7 @@
 use super::super::matrix::Matrix;
 
 /// How many earlier matrices are combined.
-const MEMORY: usize = 8;
+pub(super) const MEMORY: usize = 8;
 
 /// Least pivot of the equations, of their largest element, before they count as singular.
 const PIVOT_MIN: f64 = 1e-14;

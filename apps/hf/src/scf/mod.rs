@@ -56,6 +56,9 @@ pub struct Iteration {
     pub gradient: f64,
 }
 
+/// Matrices of [`Scf`]: five of moments, nine more fields, and two for each step that the extrapolation remembers.
+const MATRICES: usize = 5 + 9 + 2 * diis::MEMORY;
+
 /// A calculation under way.
 pub struct Scf {
     nuclear_repulsion: f64,
@@ -136,6 +139,11 @@ impl Scf {
             Guess::Core => scf.occupy(scf.vectors(&scf.core).1),
         }
         Ok(scf)
+    }
+
+    /// Bytes of the matrices that it keeps when iterations are under way, those of the extrapolation among them.
+    pub fn bytes(&self) -> u64 {
+        (MATRICES * self.core.size() * self.core.size() * size_of::<f64>()) as u64
     }
 
     /// By how much the density differs from that whose two-electron part is known.

@@ -21,6 +21,8 @@ pub struct RunFacts {
     /// The most memory that the process of the first place has had resident, in bytes, as Linux counts it; with the
     /// machine threads that of all places. Nothing on a machine whose runs are the same each time.
     memory_peak: Option<u64>,
+    /// The most memory that a place has said it holds, in bytes; nothing if none said so.
+    memory_held: Option<u64>,
     #[serde(skip)]
     is_repeatable: bool,
 }
@@ -37,6 +39,7 @@ impl RunFacts {
             messages: 0,
             bytes_moved: 0,
             memory_peak: None,
+            memory_held: None,
             is_repeatable: matches!(launch.chosen_machine(), Machine::Chip(_) | Machine::Loopback),
         }
     }
@@ -50,6 +53,8 @@ impl RunFacts {
     pub fn complete(&mut self, seconds: f64, report: &RunReport) {
         (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
         self.memory_peak = memory_peak().filter(|_| !self.is_repeatable);
+        let held = report.places.iter().flatten().map(|place| place.memory_held).max();
+        self.memory_held = held.filter(|held| *held > 0);
     }
 
     /// What moved between places, for people.

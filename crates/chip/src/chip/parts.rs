@@ -212,6 +212,8 @@ pub struct Memory {
     pub(crate) controllers: Controllers,
     /// How many cores may read from one controller at once before they slow each other down.
     pub readers_free: u32,
+    /// What each core has of its own, if the file says so.
+    pub per_core: Option<Bytes>,
 }
 
 impl Chip {

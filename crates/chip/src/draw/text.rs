@@ -30,6 +30,9 @@ pub fn summary(chip: &Chip) -> String {
         let (size, registers) = (buffer.size, buffer.registers);
         let _ = writeln!(out, "for each core: {size} of message buffer, test-and-set registers: {registers}");
     }
+    if let Some(memory) = chip.memory().per_core {
+        let _ = writeln!(out, "for each core: {memory} of memory of its own");
+    }
     let (controllers, clocks) = (chip.controllers(), chip.frequency_domains());
     let supplies = chip.voltage_domains();
     let _ = writeln!(

@@ -214,6 +214,7 @@ fn tile(value: &DeValue<'_>, topology: Option<&Topology>) -> Result<Option<TileI
 fn memory(mut part: Section<'_>, topology: Option<&Topology>, findings: &mut Findings<'_>) -> Option<Memory> {
     let readers =
         part.required(findings, "readers_free", Precision::Measured(&[]), "a whole number from 1", readers);
+    let per_core = part.constant(findings, "per_core", COUNTED, size);
     let own = part.constant(findings, "each_tile", COUNTED, |value| {
         value.as_bool().ok_or_else(|| "allowed: true or false".to_owned())
     });
@@ -235,7 +236,7 @@ fn memory(mut part: Section<'_>, topology: Option<&Topology>, findings: &mut Fin
         (_, false) => controllers(placed, at, topology, findings),
     };
     part.close(findings);
-    Some(Memory { controllers: controllers?, readers_free: readers? })
+    Some(Memory { controllers: controllers?, readers_free: readers?, per_core })
 }
 
 /// `[[memory.controller]]`: where each is, and the corners of the block of tiles that it serves.

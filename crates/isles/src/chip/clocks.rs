@@ -39,8 +39,17 @@ impl Drop for ChipScope {
 
 /// What the chip answers, for the place that asks; `otherwise` where there is no chip.
 pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&ChipWorld, PlaceId) -> R) -> R {
+    ask_for(otherwise, || PlaceId(here().index() as u32), question)
+}
+
+/// As [`ask`], for another place than the calling task's, or where no task runs.
+pub(super) fn ask_for<R>(
+    otherwise: R,
+    place: impl FnOnce() -> PlaceId,
+    question: impl FnOnce(&ChipWorld, PlaceId) -> R,
+) -> R {
     let chip = CHIP.with_borrow(Option::clone);
-    chip.map_or(otherwise, |chip| chip.ask(PlaceId(here().index() as u32), question))
+    chip.map_or(otherwise, |chip| chip.ask(place(), question))
 }
 
 /// Asks that all cores which share the supply of this place run by another divider of their clock, at the lowest

@@ -4,6 +4,7 @@
 //! is. Runs and the trials of collectives are driven alike. Invariant: a place has one turn at a time, and the
 //! stopwatch runs during turns only.
 
+use super::interrupts;
 use super::observe::ChipObservation;
 use super::work::stopwatch::{Stopwatch, TimedEndpoint};
 use crate::machine::ComparedWaits;
@@ -68,7 +69,11 @@ pub(crate) fn drive<R>(
         };
         let local = &locals[place.index()];
         stopwatch.begin_turn();
-        let turn = match local.enter(|| local.step()) {
+        let step = local.enter(|| {
+            interrupts::dispatch(world, place);
+            local.step()
+        });
+        let turn = match step {
             Step::Busy => TurnOutcome::Busy,
             Step::Idle => TurnOutcome::Idle { due: local.next_due() },
         };

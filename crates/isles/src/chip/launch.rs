@@ -20,13 +20,14 @@ use crate::output;
 use crate::output::Unwritten;
 use crate::settings::{ConfigError, Report, Setting};
 use isles_chip::governor::Policy;
-use isles_chip::quantity::scaled;
+use isles_chip::quantity::{Bytes, scaled};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
 use isles_runtime::{Collectives, Result, RunReport};
 use isles_transport_chip::{
     Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, WorldError,
 };
+use std::cmp::Reverse;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -151,6 +152,9 @@ impl Launch {
             let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
             notice(format_args!("warning: {} stale {reads} of shared memory: {first}", stale.number));
         }
+        if let Some(warning) = memory_warning(chip, &report) {
+            notice(warning);
+        }
         if let Some(warning) = work::warning(ended.code) {
             notice(warning);
         }
@@ -255,6 +259,27 @@ fn run(
     let tape = settings.work.value.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;
     Ok((result, RunReport { places }, ended))
+}
+
+/// Says that places held more memory than a core has, by their own words; nothing if none did.
+fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
+    let Bytes(own) = chip.chip().memory().per_core?;
+    let held =
+        report.places.iter().map(|place| place.as_ref().map_or(0, |place| place.memory_held)).enumerate();
+    let beyond: Vec<(usize, u64)> = held.filter(|(_, held)| *held > own).collect();
+    let (place, most) = beyond.iter().copied().max_by_key(|(place, held)| (*held, Reverse(*place)))?;
+    let others = match beyond.len() - 1 {
+        0 => String::new(),
+        1 => ", and one other place held more as well".to_owned(),
+        others => format!(", and {others} other places held more as well"),
+    };
+    let (machine, own, most) = (chip.machine(), Bytes(own), mebibytes(most));
+    Some(format!("warning: place {place} held {most} of memory, and a core of {machine} has {own}{others}"))
+}
+
+/// Bytes in MiB, with a digit after the point.
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
 /// Places in one line of [`by_place`].

@@ -8,6 +8,7 @@ pub mod clocks;
 mod collectives;
 mod drive;
 mod export;
+pub mod interrupts;
 mod launch;
 mod modelled;
 mod observe;

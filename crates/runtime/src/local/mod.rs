@@ -29,7 +29,7 @@ use crate::call::site::SiteCell;
 use crate::finish::{FinishTable, Scope};
 use crate::handle::WordTable;
 use crate::run::process;
-use crate::run::report::{RunState, Totals};
+use crate::run::report::{RunState, StatedMemory, Totals};
 use crate::task::{Injector, Pool, Priority, TaskMemory, TaskRef};
 use crate::time::Timers;
 use backlog::Backlog;
@@ -80,6 +80,7 @@ pub struct Local {
     pub(crate) services: Services,
     pub(crate) timers: Timers,
     pub(crate) tally: Totals,
+    pub(crate) stated_memory: Rc<StatedMemory>,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
     /// How long it has not looked at its messages.
@@ -178,6 +179,7 @@ impl Local {
             calls: CallTable::default(),
             words: RefCell::default(),
             tally: Totals::default(),
+            stated_memory: Rc::default(),
             spent: Cell::new(0),
             turn: Turn::default(),
             gave_way: Cell::new(false),

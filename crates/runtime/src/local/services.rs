@@ -8,6 +8,7 @@
 //! for them before or after the services (`message`), and they are due in an order of their own (`worker`).
 //! Invariant: a service is asked while nothing of the place is borrowed.
 
+use crate::aggregation::{self, Aggregations};
 use crate::anywhere::{self, PlacedTasks};
 use crate::channel::{self, ChannelTable};
 use crate::message::Refused;
@@ -180,10 +181,15 @@ services! {
         /// Such a task has ended.
         Placed = 12 => anywhere::receive,
     }
+    /// Small items that travel together.
+    aggregations: Aggregations {
+        /// Items that came from the receiver are handed on.
+        ItemsDone = 13 => aggregation::receive,
+    }
     /// Windows.
     windows: WindowTable {
         /// An access to a part of a window, its answer, or its control.
-        Window = 16 => window::receive,
+        Window = 14 => window::receive,
     }
     /// Parts, and counts of the handles to them.
     parts: RefCell<PartTable> {
@@ -224,13 +230,17 @@ mod tests {
     use isles_transport::{Class, Endpoint, HandlerId};
 
     #[test]
-    fn each_message_has_a_number_of_its_own() {
-        let numbered = (0..=u16::MAX).filter_map(|id| Some((id, Handler::of(HandlerId(id))?)));
-        let handlers: Vec<Handler> =
-            numbered.inspect(|(id, of)| assert_eq!(of.id().0, *id)).map(|of| of.1).collect();
+    fn each_message_has_a_number_of_its_own_and_the_numbers_have_no_gap() {
+        let handlers: Vec<Handler> = (0..=u16::MAX).map_while(|id| Handler::of(HandlerId(id))).collect();
+        for (number, handler) in handlers.iter().enumerate() {
+            assert_eq!(usize::from(handler.id().0), number, "{handler:?}");
+        }
+        assert!(
+            (handlers.len()..=usize::from(u16::MAX)).all(|id| Handler::of(HandlerId(id as u16)).is_none())
+        );
         let names = format!("{handlers:?}");
         let wire = "[Spawn, Call, Reply, Finish, Part, Team, Phaser, Registered, Run, Abandon, Channel, PointToPoint, \
-                    Placed";
+                    Placed, ItemsDone, Window";
         assert!(names.starts_with(wire), "{names}");
     }
 

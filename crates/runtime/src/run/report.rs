@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::Location;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Running totals of one place.
@@ -121,6 +122,55 @@ impl Totals {
     }
 }
 
+/// Memory that tasks of one place say they hold. A place cannot measure what a core of a modelled chip would need: on
+/// the host its places share one heap with the model.
+#[derive(Default)]
+pub(crate) struct StatedMemory {
+    bytes: Cell<u64>,
+    peak: Cell<u64>,
+}
+
+impl StatedMemory {
+    /// The most bytes that were held at one time.
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.get()
+    }
+
+    fn hold(&self, bytes: u64) {
+        let held = self.bytes.get().saturating_add(bytes);
+        self.bytes.set(held);
+        self.peak.set(self.peak.get().max(held));
+    }
+}
+
+/// Bytes that a place holds until this is dropped; see [`hold_memory`].
+#[must_use = "the memory counts as held until this is dropped"]
+pub struct HeldMemory {
+    stated: Rc<StatedMemory>,
+    bytes: u64,
+}
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        self.stated.bytes.set(self.stated.bytes.get().saturating_sub(self.bytes));
+    }
+}
+
+/// Says that the calling place holds `bytes` bytes more of its own memory, until what is returned is dropped.
+///
+/// It costs nothing and allocates nothing. The peak of a place is in its [`PlaceReport`](crate::PlaceReport). A run on
+/// a modelled chip whose file says how much memory a core has (`memory.per_core`) warns at its end if a place held
+/// more.
+///
+/// # Panics
+/// Outside of a place.
+#[track_caller]
+pub fn hold_memory(bytes: u64) -> HeldMemory {
+    let stated = Local::with(|local| Rc::clone(&local.stated_memory));
+    stated.hold(bytes);
+    HeldMemory { stated, bytes }
+}
+
 /// What one place did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceReport {
@@ -148,6 +198,8 @@ pub struct PlaceReport {
     pub sites: Vec<(String, u64, u64)>,
     /// Handles' parts that were still there at the end.
     pub parts: u64,
+    /// The most bytes of memory that its tasks said they hold, of [`hold_memory`](crate::hold_memory).
+    pub memory_held: u64,
 }
 
 /// What all places did in a run.
@@ -179,6 +231,7 @@ impl Local {
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
             sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
             parts: self.services.parts.borrow().len() as u64,
+            memory_held: self.stated_memory.peak(),
         }
     }
 }

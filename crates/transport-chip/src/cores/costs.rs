@@ -171,8 +171,18 @@ impl Costs {
     }
 
     /// Whether cores can interrupt several others at once.
-    pub(crate) fn has_interrupts(&self) -> bool {
-        self.interrupts.is_some()
+    ///
+    /// # Errors
+    /// [`WorldError::NoInterrupts`], [`WorldError::Unknown`]: there is no controller, or the file does not say what an
+    /// interrupt takes.
+    pub(crate) fn check_interrupts(&self) -> Result<(), WorldError> {
+        let times = self.times();
+        self.interrupts.ok_or(WorldError::NoInterrupts)?;
+        WorldError::of_missing(&[
+            ("test_and_set", times.test_and_set.is_some()),
+            ("interrupt", times.interrupt.is_some()),
+            ("interrupt_more", times.interrupt_more.is_some()),
+        ])
     }
 
     /// Where its cores are.

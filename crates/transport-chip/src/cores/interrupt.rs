@@ -11,12 +11,18 @@
 
 use super::Cores;
 use crate::report::TimeCategory;
+use crate::world::WorldError;
 use isles_chip::kernel::Timeline;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 use std::collections::VecDeque;
 
 impl Cores {
+    /// See [`Costs::check_interrupts`](super::Costs::check_interrupts).
+    pub(crate) fn check_interrupts(&self) -> Result<(), WorldError> {
+        self.costs.check_interrupts()
+    }
+
     /// How long an access to a register of the controller takes the core of `place`.
     pub(crate) fn controller_register(&self, place: PlaceId) -> Picoseconds {
         let register = self.times(place).test_and_set.unwrap_or_default();

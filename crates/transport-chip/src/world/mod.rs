@@ -6,6 +6,7 @@
 //! was given and no other; a run that is recorded is the same run.
 
 mod death;
+mod interrupts;
 pub(crate) mod messages;
 mod scheduling;
 pub(crate) mod state;

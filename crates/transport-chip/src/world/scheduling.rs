@@ -115,7 +115,8 @@ impl WorldState {
     fn first_news(&self, place: PlaceId, due: Option<Picoseconds>) -> Option<Picoseconds> {
         let status = &self.statuses[place.index()];
         let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
-        let first = deaths.chain(due).min().filter(|_| !self.is_blocked_in_send(place));
+        let interrupt = self.first_interrupt(place).filter(|_| !status.left);
+        let first = deaths.chain(due).chain(interrupt).min().filter(|_| !self.is_blocked_in_send(place));
         let inbox = if status.left { None } else { self.protocol.first_arrival(place) };
         let credit = if self.waits_for_credit(place) { self.protocol.first_credit(place) } else { None };
         [first, inbox, credit].into_iter().flatten().min()

@@ -12,6 +12,7 @@
 //! way began.
 
 use super::death::DeathNotice;
+use super::interrupts::PendingInterrupts;
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::demand::Demand;
@@ -38,6 +39,7 @@ pub(super) enum Event {
     Fragment,
     Death,
     Clocks,
+    Interrupt,
 }
 
 /// One place as the world sees it.
@@ -93,6 +95,8 @@ pub(crate) struct WorldState {
     governing: Option<GovernorState>,
     /// Memory that all cores share; nothing before it is asked for.
     pub(crate) shared: Option<SharedMemoryState>,
+    /// By place; nothing before a program takes or raises one.
+    pub(super) interrupts: Vec<PendingInterrupts>,
 }
 
 impl WorldState {
@@ -118,6 +122,7 @@ impl WorldState {
             bytes: 0,
             governing: None,
             shared: None,
+            interrupts: Vec::new(),
         };
         (0..places).map(PlaceId).for_each(|place| state.schedule(place, Picoseconds::ZERO));
         state

@@ -28,6 +28,9 @@ const BY_COUNTER: &str = "dynamic";
 /// Cores on which the program of the paper had memory enough, at least.
 const FEW: u32 = 8;
 
+/// Bytes of memory of a core, as that chip was configured (000:49).
+const CORE_MEMORY: f64 = 322.0 * 1024.0 * 1024.0;
+
 /// Speed-ups by balance, number of cores and transport.
 type Speedups = [[[f64; TRANSPORTS.len()]; X10_CORES.len()]; BALANCES.len()];
 
@@ -75,6 +78,11 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
     let (beside, found) = found.split_at(X10_CORES.len());
     let units = Family { band: Band::Within(0.0), ..SHAPE }.at("000:218");
     let mut rows = vec![units.row("benzene in STO-3G, units of work", 576.0, found[0].units)];
+    rows.push(SHAPE.at("000:218").row(
+        "static, memory of a core against what a place on 1 core holds",
+        1.0,
+        CORE_MEMORY / found[0].memory,
+    ));
     rows.push(Family { unit: "s", ..ALONE }.row("time of 1 core", f64::NAN, found[0].seconds));
     let mut speedups = Speedups::default();
     for (speedup, (run, of_run)) in
@@ -204,6 +212,8 @@ struct Found {
     /// From the first build to the last.
     seconds: f64,
     units: f64,
+    /// The most bytes that a place says it holds.
+    memory: f64,
 }
 
 impl Found {
@@ -215,6 +225,9 @@ impl Found {
         let document = document("hf", &words)?;
         let units = document["run"]["units"].as_f64();
         let units = units.ok_or_else(|| Failure::Ended("a run of hf has no units".to_owned()))?;
-        Ok(Found { seconds: seconds("hf", &document)?, units })
+        let memory = document["run"]["memory_held"].as_f64();
+        let memory =
+            memory.ok_or_else(|| Failure::Ended("a run of hf does not say what it holds".to_owned()))?;
+        Ok(Found { seconds: seconds("hf", &document)?, units, memory })
     }
 }

@@ -89,15 +89,7 @@ impl AsyncBroadcast {
         if costs.buffer_lines() == 0 {
             return Err(WorldError::NoBuffers);
         }
-        if !costs.has_interrupts() {
-            return Err(WorldError::NoInterrupts);
-        }
-        let times = costs.times();
-        WorldError::of_missing(&[
-            ("test_and_set", times.test_and_set.is_some()),
-            ("interrupt", times.interrupt.is_some()),
-            ("interrupt_more", times.interrupt_more.is_some()),
-        ])?;
+        costs.check_interrupts()?;
         Ok(AsyncBroadcast {
             children: children.clamp(1, places.saturating_sub(1).max(1)),
             line_bytes: costs.line_bytes(),

@@ -1,0 +1,61 @@
+//! Memory that places say they hold: its peak in the report of a run, and the warning where a core has less.
+//!
+//! The program that warns is run by another test, in a process of its own, whose standard error is read.
+
+use isles::prelude::*;
+use isles::{Launch, Machine, hold_memory};
+use std::process::Command;
+
+/// Place 1 holds this much and as much again, but not at the same time as half as much.
+const BYTES: u64 = 200 << 20;
+
+async fn program() -> isles::Result<()> {
+    let beside = places().last().expect("there is a place");
+    at!(beside, {
+        drop(hold_memory(BYTES / 2));
+        let _first = hold_memory(BYTES);
+        drop(hold_memory(BYTES));
+    })
+    .await?;
+    let _here = hold_memory(7);
+    Ok(())
+}
+
+#[test]
+#[ignore = "run by another test"]
+fn holds_much() {
+    let launch = Launch::from_environment().unwrap();
+    launch.run(program).unwrap().0.unwrap();
+}
+
+#[test]
+fn the_report_has_the_most_that_each_place_held_at_one_time() {
+    for machine in [Machine::Threads, Machine::Loopback] {
+        let launch = Launch::from_environment().unwrap().machine(machine).places(2);
+        let (result, report) = launch.run(program).unwrap();
+        result.unwrap();
+        let held: Vec<_> = report.places.iter().flatten().map(|place| place.memory_held).collect();
+        assert_eq!(held, [7, 2 * BYTES]);
+    }
+}
+
+/// The lines on standard error of a run with two places on `chip`.
+fn said(chip: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["held::holds_much", "--exact", "--ignored", "--nocapture"])
+        .envs([("ISLES_MACHINE", chip), ("ISLES_PLACES", "2")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_place_that_holds_more_than_a_core_has_is_warned_of() {
+    let text = said("chip:scc");
+    let warning = "warning: place 1 held 400.0 MiB of memory, and a core of chip:scc has 322 MiB\n";
+    assert!(text.contains(warning), "{text}");
+    // Its file does not say what a core has.
+    let text = said("chip:mesh");
+    assert!(!text.contains("warning"), "{text}");
+}
