@@ -377,10 +377,11 @@ static void fetch_and_add(long count, int bytes) {
     }
 }
 
-// With both neighbours, which of two ranks are the other one.
+// With both neighbours, which of two ranks are the other one; the edges are made anew each time, as a stencil does.
 static void halos(long count, int bytes) {
     int up = (rank + ranks - 1) % ranks, down = (rank + 1) % ranks;
     for (long i = 0; i < count; i++) {
+        memset(near_end, (char)i, 2 * bytes);
         MPI_Sendrecv(near_end, bytes, MPI_BYTE, up, 0, far_end, bytes, MPI_BYTE, down, 0, MPI_COMM_WORLD, &ignored);
         MPI_Sendrecv(near_end + bytes, bytes, MPI_BYTE, down, 1, far_end + bytes, bytes, MPI_BYTE, up, 1,
                      MPI_COMM_WORLD, &ignored);

@@ -6,14 +6,14 @@
 use super::check::Claim;
 use super::header::{MessageHead, MessageKind};
 use super::memory::{self, Pieces};
-use super::number::{Combine, WindowNumber};
+use super::number::{Combine, NumberKind, WindowNumber};
 use super::queue::NotedWhat;
 use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::call::span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::task::coop::{CALL, cooperate};
+use crate::task::coop::{CALL, proceed, spend};
 use crate::wire::Writer;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
@@ -225,7 +225,13 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     ) -> Result<()> {
         let access = AccessCall { name, kind: 1, target: rank_of(target), elements, line };
         let data: &[u8] = bytemuck::cast_slice(data);
-        named(line, cooperate(CALL, put_bytes(self.state(), access, data, notifies)).await)
+        proceed().await;
+        let state = self.state();
+        match put_at_once(state, &access, data, notifies) {
+            Ok(None) => Ok(()),
+            Ok(Some(layout)) => named(line, Box::pin(put_bytes(state, access, layout, data, notifies)).await),
+            Err(error) => named(line, Err(error)),
+        }
     }
 
     /// Reads the elements from `at` on of the part of `target` into `into`.
@@ -265,7 +271,13 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     ) -> Result<()> {
         let access = AccessCall { name, kind: 0, target: rank_of(target), elements, line };
         let into: &mut [u8] = bytemuck::cast_slice_mut(into);
-        named(line, cooperate(CALL, get_bytes(self.state(), access, into)).await)
+        proceed().await;
+        let state = self.state();
+        match get_at_once(state, &access, into) {
+            Ok(None) => Ok(()),
+            Ok(Some(layout)) => named(line, Box::pin(get_bytes(state, access, layout, into)).await),
+            Err(error) => named(line, Err(error)),
+        }
     }
 }
 
@@ -286,8 +298,17 @@ impl<T: WindowNumber> Window<T> {
         let elements = Elements::contiguous(at, operands.len());
         let access = AccessCall { name: "an accumulate", kind: 2, target: rank_of(target), elements, line };
         let operands: &[u8] = bytemuck::cast_slice(operands);
-        let done = cooperate(CALL, accumulate_bytes(self.state(), access, (T::KIND, how), operands));
-        async move { named(line, done.await) }
+        async move {
+            proceed().await;
+            let (state, kinds) = (self.state(), (T::KIND, how));
+            match accumulate_at_once(state, &access, kinds, operands) {
+                Ok(None) => Ok(()),
+                Ok(Some(layout)) => {
+                    named(line, Box::pin(accumulate_bytes(state, access, layout, kinds, operands)).await)
+                }
+                Err(error) => named(line, Err(error)),
+            }
+        }
     }
 
     /// Adds `value` to element `at` of the part of `target`, as one step; returns what it was.
@@ -333,7 +354,13 @@ impl<T: WindowNumber> Window<T> {
     ) -> Result<T> {
         let elements = Elements::contiguous(at, 1);
         let access = AccessCall { name, kind: 2, target: rank_of(target), elements, line };
-        let fetched = cooperate(CALL, fetch_bits(self.state(), access, T::KIND, how, operands)).await;
+        proceed().await;
+        let state = self.state();
+        let fetched = match fetch_at_once(state, &access, T::KIND, how, operands) {
+            Ok((_, Some(before))) => Ok(before),
+            Ok((layout, None)) => Box::pin(fetch_bits(state, access, layout, T::KIND, how, operands)).await,
+            Err(error) => Err(error),
+        };
         named(line, fetched.map(T::of_bits))
     }
 }
@@ -360,17 +387,31 @@ fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements
     Ok(Elements { at, block, stride, count: len / block })
 }
 
-async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], notifies: bool) -> Result<()> {
+/// Does a put if the part is mapped; else returns its bytes.
+#[inline]
+fn put_at_once(
+    state: &WindowState,
+    access: &AccessCall,
+    data: &[u8],
+    notifies: bool,
+) -> Result<Option<Pieces>> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        memory::store(words, layout, data);
+        if notifies { state.notify(local, access.target).map(|()| None) } else { Ok(None) }
+    })?
+}
+
+async fn put_bytes(
+    state: &Rc<WindowState>,
+    access: AccessCall,
+    layout: Pieces,
+    data: &[u8],
+    notifies: bool,
+) -> Result<()> {
     let target = access.target;
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        if let Some(words) = state.at_once(local, &access) {
-            memory::store(words, layout, data);
-            return if notifies { state.notify(local, target).map(|()| None) } else { Ok(None) };
-        }
-        Ok(Some(layout))
-    })?;
-    let Some(layout) = done? else { return Ok(()) };
     let _span = Local::with(|local| local.span(span::PUT, Some(state.place(target)), || None));
     state.prepare(&access).await?;
     let stored = Local::with(|local| {
@@ -389,16 +430,24 @@ async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], not
     }
 }
 
-async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8]) -> Result<()> {
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        match state.at_once(local, &access) {
-            Some(words) => memory::load(words, layout, into),
-            None => return Ok(Some(layout)),
-        }
+/// Does a get if the part is mapped; else returns its bytes.
+#[inline]
+fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<Option<Pieces>> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        memory::load(words, layout, into);
         Ok(None)
-    })?;
-    let Some(layout) = done? else { return Ok(()) };
+    })?
+}
+
+async fn get_bytes(
+    state: &Rc<WindowState>,
+    access: AccessCall,
+    layout: Pieces,
+    into: &mut [u8],
+) -> Result<()> {
     let _span = Local::with(|local| local.span(span::GET, Some(state.place(access.target)), || None));
     state.prepare(&access).await?;
     let loaded = Local::with(|local| {
@@ -411,27 +460,34 @@ async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8])
     transfer::ask_for(state, access.target, layout, into).await
 }
 
+/// Does an accumulate if the part is mapped; else returns its bytes.
+fn accumulate_at_once(
+    state: &WindowState,
+    access: &AccessCall,
+    kinds: (NumberKind, Combine),
+    operands: &[u8],
+) -> Result<Option<Pieces>> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        table::accumulate_bytes(words, layout.offset, kinds, operands);
+        Ok(None)
+    })?
+}
+
 async fn accumulate_bytes(
     state: &Rc<WindowState>,
     access: AccessCall,
-    (kind, how): (super::number::NumberKind, Combine),
+    layout: Pieces,
+    (kind, how): (NumberKind, Combine),
     operands: &[u8],
 ) -> Result<()> {
-    let apply = |words: &[AtomicU64], layout: Pieces| {
-        table::accumulate_bytes(words, layout.offset, (kind, how), operands);
-    };
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        match state.at_once(local, &access) {
-            Some(words) => apply(words, layout),
-            None => return Ok(Some(layout)),
-        }
-        Ok(None)
-    })?;
-    let Some(layout) = done? else { return Ok(()) };
     state.prepare(&access).await?;
-    let applied =
-        Local::with(|local| state.mapped(local, access.target).map(|words| apply(words, layout)).is_some());
+    let applied = Local::with(|local| {
+        let words = state.mapped(local, access.target);
+        words.map(|words| table::accumulate_bytes(words, layout.offset, (kind, how), operands)).is_some()
+    });
     if applied {
         return Ok(());
     }
@@ -444,27 +500,51 @@ async fn accumulate_bytes(
     transfer::send_accumulate(state, access.target, layout.offset, kinds, operands)
 }
 
+/// Adds to a number of mapped words, or compares and exchanges it; returns what it was.
+#[inline]
+fn fetch_from(
+    words: &[AtomicU64],
+    layout: Pieces,
+    kind: NumberKind,
+    how: MessageKind,
+    [one, other]: [u64; 2],
+) -> u64 {
+    match how {
+        MessageKind::FetchAdd => memory::accumulate(words, layout.offset, kind, Combine::Sum, one),
+        _ => memory::compare_exchange(words, layout.offset, kind, one, other),
+    }
+}
+
+/// Returns the bytes of a fetch, and what was there if the part is mapped and it is done.
+#[inline]
+fn fetch_at_once(
+    state: &WindowState,
+    access: &AccessCall,
+    kind: NumberKind,
+    how: MessageKind,
+    operands: [u64; 2],
+) -> Result<(Pieces, Option<u64>)> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let words = state.at_once(local, access);
+        Ok((layout, words.map(|words| fetch_from(words, layout, kind, how, operands))))
+    })?
+}
+
 async fn fetch_bits(
     state: &Rc<WindowState>,
     access: AccessCall,
-    kind: super::number::NumberKind,
+    layout: Pieces,
+    kind: NumberKind,
     how: MessageKind,
-    [one, other]: [u64; 2],
+    operands: [u64; 2],
 ) -> Result<u64> {
-    let apply = |words: &[AtomicU64], layout: Pieces| match how {
-        MessageKind::FetchAdd => memory::accumulate(words, layout.offset, kind, Combine::Sum, one),
-        _ => memory::compare_exchange(words, layout.offset, kind, one, other),
-    };
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        Ok((layout, state.at_once(local, &access).map(|words| apply(words, layout))))
-    })?;
-    let (layout, before) = done?;
-    if let Some(before) = before {
-        return Ok(before);
-    }
     state.prepare(&access).await?;
-    let before = Local::with(|local| state.mapped(local, access.target).map(|words| apply(words, layout)));
+    let before = Local::with(|local| {
+        let words = state.mapped(local, access.target);
+        words.map(|words| fetch_from(words, layout, kind, how, operands))
+    });
     if let Some(before) = before {
         return Ok(before);
     }
@@ -473,9 +553,9 @@ async fn fetch_bits(
     let kinds = kinds(kind as u8, Combine::Sum);
     let put = |writer: &mut Writer<'_>| {
         writer.put_bytes(&kinds);
-        writer.put_u64(one);
+        writer.put_u64(operands[0]);
         if how == MessageKind::CompareExchange {
-            writer.put_u64(other);
+            writer.put_u64(operands[1]);
         }
         Ok(())
     };
