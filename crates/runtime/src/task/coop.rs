@@ -92,12 +92,6 @@ fn must_give_way(local: &Local) -> bool {
     is_over
 }
 
-/// Waits until an operation may begin.
-#[inline]
-pub(crate) async fn proceed() {
-    poll_fn(poll_proceed).await;
-}
-
 /// Notes that an operation has ended in its first poll.
 #[inline]
 pub(crate) fn spend(effort: u32) {

@@ -3,7 +3,7 @@
 //! Each is checked first, then done at once where the part is mapped, else by message (`transfer`). The code that
 //! depends on the type of elements is thin.
 
-use super::check::Claim;
+use super::check::{Claim, GET, PUT, UPDATE};
 use super::header::{MessageHead, MessageKind};
 use super::memory::{self, Pieces};
 use super::number::{Combine, NumberKind, WindowNumber};
@@ -13,13 +13,15 @@ use super::{Window, describe, table, transfer};
 use crate::call::span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::task::coop::{CALL, proceed, spend};
+use crate::task::coop::{CALL, poll_proceed, spend};
 use crate::wire::Writer;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
 use std::panic::Location;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll, ready};
 
 /// Pieces of equal length at equal distances, in elements.
 #[derive(Clone, Copy)]
@@ -49,7 +51,7 @@ impl Elements {
 #[derive(Clone, Copy)]
 struct AccessCall {
     name: &'static str,
-    /// As [`Claim::kind`] says.
+    /// [`GET`], [`PUT`] or [`UPDATE`].
     kind: u8,
     target: u32,
     elements: Elements,
@@ -79,9 +81,9 @@ impl WindowState {
             );
             return Err(Error::new(ErrorKind::Misused, text));
         }
-        let place = self.place(access.target);
-        if local.is_dead(place) {
-            return Err(Error::dead(place));
+        // What is put hears of a death at the next synchronization: the look takes a tenth of a put.
+        if access.kind != PUT && local.is_dead(self.place(access.target)) {
+            return Err(Error::dead(self.place(access.target)));
         }
         Ok(layout)
     }
@@ -170,7 +172,12 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
-    pub fn put(&self, target: usize, at: usize, data: &[T]) -> impl Future<Output = Result<()>> {
+    pub fn put<'a>(
+        &'a self,
+        target: usize,
+        at: usize,
+        data: &'a [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         self.put_elements("a put", target, Elements::contiguous(at, data.len()), data, false)
     }
 
@@ -196,42 +203,47 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
-    pub fn put_notify(&self, target: usize, at: usize, data: &[T]) -> impl Future<Output = Result<()>> {
+    pub fn put_notify<'a>(
+        &'a self,
+        target: usize,
+        at: usize,
+        data: &'a [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         self.put_elements("a put", target, Elements::contiguous(at, data.len()), data, true)
     }
 
     #[track_caller]
     #[inline]
-    fn put_elements(
-        &self,
+    fn put_elements<'a>(
+        &'a self,
         name: &'static str,
         target: usize,
         elements: Elements,
-        data: &[T],
+        data: &'a [T],
         notifies: bool,
-    ) -> impl Future<Output = Result<()>> {
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let line = Location::caller();
         self.put_now(name, target, elements, data, notifies, line)
     }
 
-    async fn put_now(
-        &self,
+    #[inline]
+    fn put_now<'a>(
+        &'a self,
         name: &'static str,
         target: usize,
         elements: Elements,
-        data: &[T],
+        data: &'a [T],
         notifies: bool,
         line: Line,
-    ) -> Result<()> {
-        let access = AccessCall { name, kind: 1, target: rank_of(target), elements, line };
-        let data: &[u8] = bytemuck::cast_slice(data);
-        proceed().await;
-        let state = self.state();
-        match put_at_once(state, &access, data, notifies) {
-            Ok(None) => Ok(()),
-            Ok(Some(layout)) => named(line, Box::pin(put_bytes(state, access, layout, data, notifies)).await),
-            Err(error) => named(line, Err(error)),
-        }
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
+        let access = AccessCall { name, kind: PUT, target: rank_of(target), elements, line };
+        let (state, data): (_, &[u8]) = (self.state(), bytemuck::cast_slice(data));
+        AtOnce::new(line, move || {
+            let left = put_at_once(state, &access, data, notifies)?;
+            Ok(left.map_or(Attempt::Done(()), |layout| {
+                Attempt::Slow(Box::pin(put_bytes(state, access, layout, data, notifies)))
+            }))
+        })
     }
 
     /// Reads the elements from `at` on of the part of `target` into `into`.
@@ -239,7 +251,12 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window`] says. After an error, `into` may hold a part of what was asked for.
     #[track_caller]
-    pub fn get(&self, target: usize, at: usize, into: &mut [T]) -> impl Future<Output = Result<()>> {
+    pub fn get<'a>(
+        &'a self,
+        target: usize,
+        at: usize,
+        into: &'a mut [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let line = Location::caller();
         self.get_now("a get", target, Elements::contiguous(at, into.len()), into, line)
     }
@@ -261,23 +278,24 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
         async move { self.get_now("a strided get", target, named(line, elements)?, into, line).await }
     }
 
-    async fn get_now(
-        &self,
+    #[inline]
+    fn get_now<'a>(
+        &'a self,
         name: &'static str,
         target: usize,
         elements: Elements,
-        into: &mut [T],
+        into: &'a mut [T],
         line: Line,
-    ) -> Result<()> {
-        let access = AccessCall { name, kind: 0, target: rank_of(target), elements, line };
-        let into: &mut [u8] = bytemuck::cast_slice_mut(into);
-        proceed().await;
-        let state = self.state();
-        match get_at_once(state, &access, into) {
-            Ok(None) => Ok(()),
-            Ok(Some(layout)) => named(line, Box::pin(get_bytes(state, access, layout, into)).await),
-            Err(error) => named(line, Err(error)),
-        }
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
+        let access = AccessCall { name, kind: GET, target: rank_of(target), elements, line };
+        let (state, mut into) = (self.state(), Some(bytemuck::cast_slice_mut(into)));
+        AtOnce::new(line, move || {
+            let into: &mut [u8] = into.take().unwrap_or_default();
+            let left = get_at_once(state, &access, into)?;
+            Ok(left.map_or(Attempt::Done(()), |layout| {
+                Attempt::Slow(Box::pin(get_bytes(state, access, layout, into)))
+            }))
+        })
     }
 }
 
@@ -287,28 +305,25 @@ impl<T: WindowNumber> Window<T> {
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
-    pub fn accumulate(
-        &self,
+    pub fn accumulate<'a>(
+        &'a self,
         target: usize,
         at: usize,
-        operands: &[T],
+        operands: &'a [T],
         how: Combine,
-    ) -> impl Future<Output = Result<()>> {
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let line = Location::caller();
         let elements = Elements::contiguous(at, operands.len());
-        let access = AccessCall { name: "an accumulate", kind: 2, target: rank_of(target), elements, line };
-        let operands: &[u8] = bytemuck::cast_slice(operands);
-        async move {
-            proceed().await;
-            let (state, kinds) = (self.state(), (T::KIND, how));
-            match accumulate_at_once(state, &access, kinds, operands) {
-                Ok(None) => Ok(()),
-                Ok(Some(layout)) => {
-                    named(line, Box::pin(accumulate_bytes(state, access, layout, kinds, operands)).await)
-                }
-                Err(error) => named(line, Err(error)),
-            }
-        }
+        let access =
+            AccessCall { name: "an accumulate", kind: UPDATE, target: rank_of(target), elements, line };
+        let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
+        let kinds = (T::KIND, how);
+        AtOnce::new(line, move || {
+            let left = accumulate_at_once(state, &access, kinds, operands)?;
+            Ok(left.map_or(Attempt::Done(()), |layout| {
+                Attempt::Slow(Box::pin(accumulate_bytes(state, access, layout, kinds, operands)))
+            }))
+        })
     }
 
     /// Adds `value` to element `at` of the part of `target`, as one step; returns what it was.
@@ -317,11 +332,8 @@ impl<T: WindowNumber> Window<T> {
     /// As [`Window`] says.
     #[track_caller]
     pub fn fetch_add(&self, target: usize, at: usize, value: T) -> impl Future<Output = Result<T>> {
-        let line = Location::caller();
-        async move {
-            let name = "a fetch_add";
-            self.fetch((name, line), target, at, MessageKind::FetchAdd, [value.bits(), 0]).await
-        }
+        let called = ("a fetch_add", Location::caller());
+        self.fetch(called, target, at, MessageKind::FetchAdd, [value.bits(), 0])
     }
 
     /// Replaces element `at` of the part of `target` by `new` if it has the bits of `expected`, as one step; returns
@@ -337,31 +349,74 @@ impl<T: WindowNumber> Window<T> {
         expected: T,
         new: T,
     ) -> impl Future<Output = Result<T>> {
-        let line = Location::caller();
-        async move {
-            let (name, operands) = ("a compare_exchange", [expected.bits(), new.bits()]);
-            self.fetch((name, line), target, at, MessageKind::CompareExchange, operands).await
-        }
+        let called = ("a compare_exchange", Location::caller());
+        self.fetch(called, target, at, MessageKind::CompareExchange, [expected.bits(), new.bits()])
     }
 
-    async fn fetch(
+    #[inline]
+    fn fetch(
         &self,
         (name, line): (&'static str, Line),
         target: usize,
         at: usize,
         how: MessageKind,
         operands: [u64; 2],
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> {
         let elements = Elements::contiguous(at, 1);
-        let access = AccessCall { name, kind: 2, target: rank_of(target), elements, line };
-        proceed().await;
+        let access = AccessCall { name, kind: UPDATE, target: rank_of(target), elements, line };
         let state = self.state();
-        let fetched = match fetch_at_once(state, &access, T::KIND, how, operands) {
-            Ok((_, Some(before))) => Ok(before),
-            Ok((layout, None)) => Box::pin(fetch_bits(state, access, layout, T::KIND, how, operands)).await,
-            Err(error) => Err(error),
-        };
-        named(line, fetched.map(T::of_bits))
+        AtOnce::new(line, move || {
+            Ok(match fetch_at_once(state, &access, T::KIND, how, operands)? {
+                (_, Some(before)) => Attempt::Done(T::of_bits(before)),
+                (layout, None) => Attempt::Slow(Box::pin(async move {
+                    fetch_bits(state, access, layout, T::KIND, how, operands).await.map(T::of_bits)
+                })),
+            })
+        })
+    }
+}
+
+/// A future that goes on.
+type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
+
+/// What the first attempt of an operation came to.
+pub(super) enum Attempt<'a, R> {
+    Done(R),
+    /// It has to wait.
+    Slow(Slow<'a, R>),
+}
+
+/// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
+pub(super) struct AtOnce<'a, R, F> {
+    line: Line,
+    /// Called once.
+    attempt: F,
+    slow: Option<Slow<'a, R>>,
+}
+
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> AtOnce<'a, R, F> {
+    #[inline]
+    pub(super) fn new(line: Line, attempt: F) -> Self {
+        AtOnce { line, attempt, slow: None }
+    }
+}
+
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>> + Unpin> Future for AtOnce<'a, R, F> {
+    type Output = Result<R>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R>> {
+        let line = self.line;
+        if self.slow.is_none() {
+            ready!(poll_proceed(context));
+            match (self.attempt)() {
+                Ok(Attempt::Done(result)) => return Poll::Ready(Ok(result)),
+                Ok(Attempt::Slow(slow)) => self.slow = Some(slow),
+                Err(error) => return Poll::Ready(named(line, Err(error))),
+            }
+        }
+        let slow = self.slow.as_mut().expect("an attempt that is not over goes on");
+        slow.as_mut().poll(context).map(|result| named(line, result))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
 
-use super::access::named;
+use super::access::{AtOnce, Attempt, named};
 use super::header::{MessageHead, MessageKind};
 use super::queue::NotedWhat;
 use super::state::{Line, Whereabouts, WindowState};
@@ -48,15 +48,15 @@ impl<T: 'static> Window<T> {
     #[inline]
     pub fn flush(&self, target: usize) -> impl Future<Output = Result<()>> {
         let line = Location::caller();
-        async move {
-            let state = self.state();
-            let rank = named(line, state.check_rank(target))?;
+        let state = self.state();
+        AtOnce::new(line, move || {
+            let rank = state.check_rank(target)?;
             if state.is_noted(rank) || state.peers[target].is_touched.get() {
-                named(line, Box::pin(flush_messages(state, rank)).await)?;
+                return Ok(Attempt::Slow(Box::pin(flush_messages(state, rank))));
             }
             order_memory();
-            state.death(rank).unwrap_or(Ok(()))
-        }
+            state.death(rank).unwrap_or(Ok(())).map(Attempt::Done)
+        })
     }
 
     /// Lets the members of `group`, by rank, access the part here, from their `start` to their `complete`.
@@ -201,6 +201,7 @@ async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
     if state.peers[target as usize].is_touched.take() {
         ask_to_flush(state, target).await?;
     }
+    order_memory();
     Ok(())
 }
 
