@@ -18,6 +18,10 @@ use std::io::{self, Write};
 /// Updates of an entry, by the rules.
 const UPDATES_PER_ENTRY: u64 = 4;
 
+/// Where the stream begins if another number of updates is asked for than by the rules. Its first million numbers have
+/// few bits set, so they go to few places; a table of the rules' size makes more of them.
+const MIXED: u64 = 1 << 40;
+
 /// The largest table: half of the memory of the largest machine that there was.
 const BITS_MAX: i64 = 48;
 
@@ -59,14 +63,40 @@ pub struct Gups {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
     bucket: Option<u64>,
 
+    /// Buckets for one place that may be on their way, 1 to 1024
+    #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=1024))]
+    in_flight: u32,
+
     /// Updates in all [default: four an entry, as the rules ask]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 50))]
     updates: Option<u64>,
+
+    #[command(flatten)]
+    costs: UpdateCosts,
 
     /// Find the owner of an entry by a division, as the rules' own program does
     #[arg(long)]
     division: bool,
 }
+
+/// What updates cost on a modelled core, in cycles; free elsewhere.
+#[derive(Args, Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct UpdateCosts {
+    /// Cycles of a modelled core to make an update
+    #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u64).range(0..=1 << 20))]
+    make_cycles: u64,
+
+    /// Cycles of a modelled core to apply an update
+    #[arg(long, value_name = "N", default_value = "90", value_parser = value_parser!(u64).range(0..=1 << 20))]
+    apply_cycles: u64,
+
+    /// Cycles of a modelled core to hand on an update that has arrived, beside the message
+    #[arg(long, value_name = "N", default_value = "0", value_parser = value_parser!(u64).range(0..=1 << 20))]
+    route_cycles: u64,
+}
+
+/// Updates that are charged to a modelled core at once.
+const CHARGED: u64 = 8;
 
 /// A run as it is set up.
 #[derive(Clone, Debug, Serialize)]
@@ -76,8 +106,11 @@ pub struct GupsInput {
     shape: Option<String>,
     lookahead: u64,
     bucket: Option<u64>,
+    in_flight: u32,
     updates: u64,
     division: bool,
+    #[serde(flatten)]
+    costs: UpdateCosts,
     #[serde(skip)]
     plan: GupsPlan,
     #[serde(skip)]
@@ -91,7 +124,10 @@ struct GupsPlan {
     /// Consecutive places of which the first makes updates and the last has a part of the table.
     group: u64,
     updates: u64,
+    /// Where in the stream the first update stands.
+    begin: u64,
     division: bool,
+    costs: UpdateCosts,
 }
 
 /// What was found.
@@ -168,13 +204,34 @@ impl Application for Gups {
             ItemRoute::Direct => None,
         };
         let updates = self.updates.unwrap_or(UPDATES_PER_ENTRY * blocks.size());
+        let begin = if self.updates.is_some() { MIXED } else { 0 };
         let mut options = AggregatorOptions::default().route(route).lookahead(self.lookahead as usize);
+        options = options.in_flight(self.in_flight).arrival_work(Cycles(self.costs.route_cycles));
         if let Some(bucket) = self.bucket {
             options = options.bucket(bucket as usize);
         }
-        let plan = GupsPlan { blocks, group: u64::from(group), updates, division: self.division };
-        let &Gups { bits, mode, lookahead, bucket, division, .. } = self;
-        Ok(GupsInput { bits, mode, shape, lookahead, bucket, updates, division, plan, options })
+        let plan = GupsPlan {
+            blocks,
+            group: u64::from(group),
+            updates,
+            begin,
+            division: self.division,
+            costs: self.costs,
+        };
+        let &Gups { bits, mode, lookahead, bucket, in_flight, division, costs, .. } = self;
+        Ok(GupsInput {
+            bits,
+            mode,
+            shape,
+            lookahead,
+            bucket,
+            in_flight,
+            updates,
+            division,
+            costs,
+            plan,
+            options,
+        })
     }
 
     fn heading(&self, input: &GupsInput) -> String {
@@ -243,7 +300,11 @@ impl GupsPlan {
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
         let is_owner = index % self.group == self.group - 1;
-        PartPlan { blocks: self.blocks, owner: is_owner.then_some(index / self.group), cost: 0 }
+        PartPlan {
+            blocks: self.blocks,
+            owner: is_owner.then_some(index / self.group),
+            cost: self.costs.apply_cycles,
+        }
     }
 
     /// The place that applies the updates of entry `index`.
@@ -290,7 +351,7 @@ impl GupsPlan {
     ) -> isles::Result<()> {
         let own = self.own_updates(here().index() as u64 / self.group);
         let mask = self.blocks.size() - 1;
-        let mut number = generator::start(own.start as i64);
+        let mut number = generator::start((self.begin + own.start) as i64);
         for index in own {
             number = generator::next(number);
             let place = self.place(number & mask);
@@ -298,6 +359,9 @@ impl GupsPlan {
                 spawn_at!(place, [number, table] table.lock().update(number));
             } else {
                 updates.push(place, number).await?;
+            }
+            if index.is_multiple_of(CHARGED) && self.costs.make_cycles > 0 {
+                work(Cycles(self.costs.make_cycles * CHARGED));
             }
             if index % 4096 == 4095 {
                 add_done(4096);
@@ -315,6 +379,8 @@ struct TablePart {
     entries: Vec<u64>,
     /// What an update costs on a modelled core.
     cost: u64,
+    /// Updates so far.
+    updates: u64,
 }
 
 /// What a part is made of.
@@ -332,7 +398,7 @@ impl TablePart {
     /// The part of an owner, as it is before the first update.
     fn new(PartPlan { blocks, owner, cost }: PartPlan) -> TablePart {
         let range = owner.map_or(0..0, |owner| blocks.range(owner));
-        TablePart { first: range.start, mask: blocks.size() - 1, entries: range.collect(), cost }
+        TablePart { first: range.start, mask: blocks.size() - 1, entries: range.collect(), cost, updates: 0 }
     }
 
     /// Applies an update.
@@ -343,8 +409,9 @@ impl TablePart {
     fn update(&mut self, number: u64) {
         let index = (number & self.mask) - self.first;
         self.entries[index as usize] ^= number;
-        if self.cost > 0 {
-            isles::work(Cycles(self.cost));
+        self.updates += 1;
+        if self.updates.is_multiple_of(CHARGED) && self.cost > 0 {
+            work(Cycles(self.cost * CHARGED));
         }
     }
 
