@@ -2,10 +2,10 @@
 //!
 //! The slides switch the second cache off and do not time the copy from memory into a buffer (002:171-175), so here
 //! data begins and ends in message buffers, and nothing but single accesses is charged: the times of lines were
-//! measured with the source's own copy. Whether the form that 22 and 6.4 times are against is the naive one that the slides
-//! draw, they do not say. Up to half a buffer no core looks for a flag. Longer messages are pipelined (002:175): the next
-//! piece goes into one half of a buffer while the other half is fetched, and flags say which piece is there and which
-//! was fetched. How large the slides' pieces are they do not say.
+//! measured with the source's own copy. Whether the form that 22 and 6.4 times are against is the naive one that the
+//! slides draw, they do not say. Up to half a buffer no core looks for a flag. Longer messages are pipelined
+//! (002:175): the next piece goes into one half of a buffer while the other half is fetched, and flags say which piece
+//! is there and which was fetched. How large the slides' pieces are they do not say.
 
 use super::access::STANDARD;
 use super::bare::{bare, run};
