@@ -29,12 +29,19 @@ fn main() -> io::Result<()> {
     fs::write(out.join("applications"), applications(Path::new(APPS))?)
 }
 
-/// The list of applications as Rust, by name: of each the folder, and the description in its manifest.
+/// The list of applications as Rust, by name: of each the folder, and the description in its manifest; where that has a
+/// table of programs, those.
 fn applications(folder: &Path) -> io::Result<String> {
     let mut rows = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml")) else { continue };
+        println!("cargo::rerun-if-changed={}", entry.path().join("Cargo.toml").display());
+        if let Some((_, programs)) = manifest.split_once("[package.metadata.programs]\n") {
+            let lines = programs.lines().map_while(|line| line.split_once(" = "));
+            rows.extend(lines.map(|(name, about)| format!("({name:?}, {about}),")));
+            continue;
+        }
         let about = manifest.lines().find_map(|line| line.strip_prefix("description = ")).unwrap_or("\"\"");
         rows.push(format!("({:?}, {about}),", entry.file_name().to_string_lossy()));
     }

@@ -47,6 +47,9 @@ pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab"
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
+/// Applications whose folder has another name, because it holds several.
+const FOLDERS: [(&str, &str); 3] = [("gups", "bale"), ("histogram", "bale"), ("index-gather", "bale")];
+
 impl Companion {
     const fn new(
         program: &'static str,
@@ -61,9 +64,10 @@ impl Companion {
 
     /// The application of that name.
     pub fn application(name: &str) -> Companion {
-        let program: Cow<'static, str> = Cow::Owned(format!("isles-{name}"));
-        let folder = Cow::Owned(format!("apps/{name}"));
-        Companion { package: program.clone(), program, folder, starts_places: true }
+        let folder = FOLDERS.iter().find(|(known, _)| *known == name).map_or(name, |(_, folder)| folder);
+        let named = |name: &str| Cow::Owned(format!("isles-{name}"));
+        let (program, package) = (named(name), named(folder));
+        Companion { program, package, folder: Cow::Owned(format!("apps/{folder}")), starts_places: true }
     }
 
     /// A command that runs the program: the file beside this program, that on `PATH`, or what Cargo builds of it in
@@ -197,4 +201,30 @@ pub fn check_version(program: &str) -> Result<(), Failure> {
         file.display(),
         asked.display()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn each_program_of_the_applications_is_built_of_the_package_that_has_it() {
+        let apps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps");
+        let mut programs = 0;
+        for entry in fs::read_dir(apps).unwrap() {
+            let folder = entry.unwrap().path();
+            let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+            let binaries = manifest.split("[[bin]]").skip(1);
+            for name in
+                binaries.filter_map(|binary| binary.split("name = \"isles-").nth(1)?.split('"').next())
+            {
+                let companion = Companion::application(name);
+                let lies_in = Path::new(&*companion.folder).file_name();
+                assert_eq!(lies_in, folder.file_name(), "{name}");
+                programs += 1;
+            }
+        }
+        assert!(programs > FOLDERS.len());
+    }
 }

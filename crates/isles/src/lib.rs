@@ -55,12 +55,13 @@ pub use chip::{
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
-    Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, HeldMemory, Monitor,
-    NotHome, Opened, Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority,
-    Receiver, RecvError, RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture,
-    Sender, Sleep, StdError, Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at,
-    finish, here, hold_memory, now, place_count, places, plain, progress, show, sleep, spawn, spawn_detached,
-    spawn_with, timeout, work, yield_now,
+    Aggregator, AggregatorOptions, Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish,
+    Gatherer, Global, HeldMemory, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard,
+    PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated, Result,
+    RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table, Tagged,
+    TaskMessages, Team, Torus, Values, Work, cancel, channel, channel_at, finish, here, hold_memory, now,
+    place_count, places, plain, progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work,
+    yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
@@ -83,9 +84,9 @@ pub use settings::{
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Receiver, Replicated, Sender, Team,
-        Work, at, channel, channel_at, everywhere, finish, here, now, place_count, places, select, spawn,
-        spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
+        Aggregator, Counter, Cycles, Gatherer, Global, Monitor, Phaser, Place, PlaceLocal, Receiver,
+        Replicated, Sender, Team, Work, at, channel, channel_at, everywhere, finish, here, now, place_count,
+        places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
     };
 }
 

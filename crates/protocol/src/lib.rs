@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aggregation;
 pub mod balance;
 pub mod channel;
 pub mod finish;

@@ -4,6 +4,7 @@
 //! does not know which transports exist, and nothing of machines; the façade `isles` brings both together.
 //! Protocol logic that can be tested without threads is in `isles_protocol`.
 
+mod aggregation;
 mod anywhere;
 mod attachment;
 mod call;
@@ -28,6 +29,7 @@ mod team;
 mod time;
 pub mod wire;
 
+pub use aggregation::{Aggregator, AggregatorOptions, Gatherer};
 pub use anywhere::{ChosenPlace, PlacedTask};
 pub use call::site::{Site, SiteCell};
 pub use call::span::LibrarySpan;
@@ -43,6 +45,7 @@ pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{
     Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, PlaceRef, Replicated,
 };
+pub use isles_protocol::aggregation::{ItemRoute, RouteFault, Torus};
 pub use isles_transport::{Table, Work};
 pub use local::told::{eprint, print, progress, show};
 pub use local::{Clock, CoreReading, Local, Step};

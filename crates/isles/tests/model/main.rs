@@ -2,6 +2,7 @@
 //!
 //! A test that watches its whole process stands in a program of its own beside this one.
 
+mod aggregation;
 mod anywhere;
 mod balance;
 mod cancel;

@@ -1,5 +1,6 @@
 //! Seeded worlds: invented orders, delays and deaths on the loopback, each of which a seed repeats.
 
+mod aggregation;
 mod channels;
 mod hosts;
 mod messages;

@@ -259,6 +259,11 @@ impl Finishes {
         self.peek(key).cancelled.is_some()
     }
 
+    /// Tasks of the finish here, and requests under way.
+    pub fn live(&self, key: Key) -> u64 {
+        self.peek(key).live
+    }
+
     /// The name of the finish that travels.
     pub fn id(&self, key: Key) -> FinishId {
         self.peek(key).id

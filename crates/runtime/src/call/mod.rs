@@ -190,24 +190,36 @@ pub(crate) async fn called_at<V>(
 /// Returns when the message is on its way, not when the body has run. An error of sending (the place is dead, the
 /// captures are too long) is an error of the enclosing finish.
 #[track_caller]
-pub fn spawn_at<S, C, F, B>(_site: S, place: Place, captures: C, body: F)
+pub fn spawn_at<S, C, F, B>(site: S, place: Place, captures: C, body: F)
 where
     S: Site,
     C: Travel,
     F: Fn(C::Landed) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
-    let place = place.id();
-    let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
     Local::with(|local| {
-        if place == local.here() {
+        if place.id() == local.here() {
             spawn_here::<S, C, F, B>(local, &captures, body)
         } else {
-            let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
-            let encode = |writer: &mut Writer<'_>| captures.encode(writer);
-            Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked)
+            spawn_there(local, site, place.id(), &captures, body);
         }
     });
+}
+
+/// As [`spawn_at`], at another place; returns whether the message is on its way. If not, the enclosing finish has the
+/// error, or is cancelled.
+#[inline]
+pub(crate) fn spawn_there<S, C, F, B>(local: &Local, _site: S, place: PlaceId, captures: &C, _body: F) -> bool
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<()>>,
+{
+    let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
+    let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
+    let encode = |writer: &mut Writer<'_>| captures.encode(writer);
+    Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked)
 }
 
 /// Starts a task here, counted by the enclosing finish. Its errors and panics come out of that finish.

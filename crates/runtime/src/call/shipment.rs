@@ -39,15 +39,16 @@ impl<'a> Shipment<'a> {
         Shipment { to, descriptor, site: S::cell(), room, encode }
     }
 
-    /// Sends a body that the enclosing finish counts; `checked` is what a trial of its captures found.
-    pub(super) fn depart(&self, local: &Local, checked: Result<()>) {
+    /// Sends a body that the enclosing finish counts; `checked` is what a trial of its captures found. Returns whether
+    /// it is on its way.
+    pub(super) fn depart(&self, local: &Local, checked: Result<()>) -> bool {
         let key = local.counting_key(local.scope());
         if let Err(error) = checked {
             return self.fail(local, key, error);
         }
         let finish = match key.map(|key| local.finishes.depart(key, self.to)).transpose() {
             Ok(finish) => finish,
-            Err(TaskRefusal::Cancelled) => return,
+            Err(TaskRefusal::Cancelled) => return false,
             Err(refusal) => return self.fail(local, key, refused(refusal)),
         };
         let head = Head { entry: self.descriptor.entry(), finish };
@@ -59,25 +60,29 @@ impl<'a> Shipment<'a> {
         let sent =
             sent.or_else(|unsent| phaser::send_along(local, self.to, head, self.encode, unsent.into()));
         match sent {
-            Ok(sent) => local.calls.site_counts.borrow_mut().add(self.site, sent.bytes),
+            Ok(sent) => {
+                local.calls.site_counts.borrow_mut().add(self.site, sent.bytes);
+                true
+            }
             Err(error) => {
                 if let Some(key) = key {
                     local.finishes.undo_depart(key, self.to);
                 }
-                self.fail(local, key, error);
+                self.fail(local, key, error)
             }
         }
     }
 
-    /// A body could not be sent: the error is one of the enclosing finish.
+    /// A body could not be sent: the error is one of the enclosing finish. Returns false.
     #[cold]
-    fn fail(&self, local: &Local, key: Option<Key>, error: Error) {
+    fn fail(&self, local: &Local, key: Option<Key>, error: Error) -> bool {
         let error = error.at(local.here(), Some(self.site.location()));
         let scope = key.map_or(Scope::Detached, Scope::Counted);
         if let Some(key) = key {
             local.finishes.begin(key);
         }
         local.finish_task(scope, Err(error));
+        false
     }
 
     /// Sends a body whose answer is awaited; `checked` is what a trial of its captures found.

@@ -343,6 +343,11 @@ impl FinishTable {
         self.machine.borrow().id(key)
     }
 
+    /// How many tasks of the finish live here, and requests under way.
+    pub(crate) fn live(&self, key: Key) -> u64 {
+        self.machine.borrow().live(key)
+    }
+
     /// The errors that the finishes here hold, and have not told yet.
     pub(crate) fn failures(&self) -> Vec<Error> {
         self.machine.borrow().faults().map(|fault| error_of(fault.clone(), None)).collect()

@@ -8,6 +8,7 @@
 //! for them before or after the services (`message`), and they are due in an order of their own (`worker`).
 //! Invariant: a service is asked while nothing of the place is borrowed.
 
+use crate::aggregation::{self, Aggregations};
 use crate::anywhere::{self, PlacedTasks};
 use crate::channel::{self, ChannelTable};
 use crate::message::Refused;
@@ -179,6 +180,11 @@ services! {
         /// Such a task has ended.
         Placed = 12 => anywhere::receive,
     }
+    /// Small items that travel together.
+    aggregations: Aggregations {
+        /// Items that came from the receiver are handed on.
+        ItemsDone = 13 => aggregation::receive,
+    }
     /// Parts, and counts of the handles to them.
     parts: RefCell<PartTable> {
         /// Counts of handles.
@@ -228,7 +234,7 @@ mod tests {
         );
         let names = format!("{handlers:?}");
         let wire = "[Spawn, Call, Reply, Finish, Part, Team, Phaser, Registered, Run, Abandon, Channel, PointToPoint, \
-                    Placed";
+                    Placed, ItemsDone";
         assert!(names.starts_with(wire), "{names}");
     }
 

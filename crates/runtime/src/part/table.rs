@@ -144,7 +144,7 @@ impl PartTable {
     }
 
     /// The value here.
-    pub(super) fn value(&self, id: PartId) -> Option<Value> {
+    pub(crate) fn value(&self, id: PartId) -> Option<Value> {
         self.entries.get(&id)?.value.clone()
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Refused below a crate's `src`: a folder of [`FILES_MIN`] files or more whose median file has under
 //! [`MEDIAN_LINES_MIN`] lines; a folder with more than [`FLAT_MAX`] files directly in it; and a module `x.rs` beside
-//! its folder `x/`, which should be `x/mod.rs`. Test files do not count, but a folder with tests only is a folder.
+//! its folder `x/`, which should be `x/mod.rs`. Test files do not count, but a folder with tests only is a folder; nor
+//! has a folder of programs (`src/bin`) a median, each of which calls its library.
 //! Each rule has a list of exceptions that may only shrink.
 
 use super::ratchet::{Ratchet, Unit};
@@ -72,7 +73,8 @@ fn below_src(path: &str, name: &str) -> bool {
 
 /// How many lines the median file of each folder has too few.
 fn shortfalls(folders: &BTreeMap<&str, Vec<usize>>) -> Numbers {
-    let judged = folders.iter().filter(|(_, lines)| lines.len() >= FILES_MIN);
+    let has_median = |folder: &str, lines: &[usize]| lines.len() >= FILES_MIN && !folder.ends_with("src/bin");
+    let judged = folders.iter().filter(|(folder, lines)| has_median(folder, lines));
     judged.map(|(folder, lines)| number(folder, MEDIAN_LINES_MIN.saturating_sub(median(lines)))).collect()
 }
 

@@ -1,0 +1,360 @@
+//! The application `gups`: HPCC RandomAccess by its rules.
+//!
+//! The rules: a table of 2^k entries, 4 · 2^k updates, at most 1,024 ahead, at most 1 % of errors. The modes are the
+//! ways of Aggarwal, Sabharwal, Garg and Heidelberger ("HPCC RandomAccess Benchmark for Next Generation Supercomputers",
+//! 2009): aggregation, routing along a torus, roles for cores. Invariant: what is timed is what the rules time, the
+//! updates alone; verifying applies them once more.
+
+use crate::blocks::{self, Blocks};
+use crate::generator;
+use clap::{Args, ValueEnum, value_parser};
+use isles::prelude::*;
+use isles::{AggregatorOptions, ItemRoute, Torus};
+use isles_app::Failure;
+use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+
+/// Updates of an entry, by the rules.
+const UPDATES_PER_ENTRY: u64 = 4;
+
+/// The largest table: half of the memory of the largest machine that there was.
+const BITS_MAX: i64 = 48;
+
+/// How updates get to their entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Each place has a bucket for each other
+    #[default]
+    Direct,
+    /// Updates go along the dimensions of a virtual torus of places
+    Routed,
+    /// Updates go along a torus of nodes of four places: the first makes them, the last applies them
+    Roles,
+    /// A message for each update
+    Messages,
+}
+
+/// The arguments of `isles run gups`.
+#[derive(Args, Clone, Debug)]
+pub struct Gups {
+    /// The table has 2^N entries of 8 bytes, 1 to 48
+    #[arg(long, value_name = "N", default_value = "20", value_parser = value_parser!(u32).range(1..=BITS_MAX))]
+    bits: u32,
+
+    /// How updates get to their entries
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+
+    /// The torus, such as 4x4x2 [default: three dimensions as even as they can be]
+    #[arg(long, value_name = "SHAPE")]
+    shape: Option<Torus>,
+
+    /// Updates that a place may hold that are not applied, 1 to 1048576; the rules allow 1024
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u64).range(1..=1 << 20))]
+    lookahead: u64,
+
+    /// Updates in a bucket, 1 to 1048576 [default: as the look-ahead allows]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
+    bucket: Option<u64>,
+
+    /// Updates in all [default: four an entry, as the rules ask]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 50))]
+    updates: Option<u64>,
+
+    /// Find the owner of an entry by a division, as the rules' own program does
+    #[arg(long)]
+    division: bool,
+}
+
+/// A run as it is set up.
+#[derive(Clone, Debug, Serialize)]
+pub struct GupsInput {
+    bits: u32,
+    mode: Mode,
+    shape: Option<String>,
+    lookahead: u64,
+    bucket: Option<u64>,
+    updates: u64,
+    division: bool,
+    #[serde(skip)]
+    plan: GupsPlan,
+    #[serde(skip)]
+    options: AggregatorOptions,
+}
+
+/// How places share the work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct GupsPlan {
+    blocks: Blocks,
+    /// Consecutive places of which the first makes updates and the last has a part of the table.
+    group: u64,
+    updates: u64,
+    division: bool,
+}
+
+/// What was found.
+#[derive(Serialize)]
+pub struct GupsFound {
+    /// Updates that were made.
+    updates: u64,
+    /// Entries that were not right in the end.
+    errors: u64,
+    /// Updates a nanosecond.
+    gups: f64,
+    /// Updates in a full bucket, at the first place.
+    bucket: u64,
+    /// Updates that left their place, at each hop, and the buckets in which they did.
+    hops: u64,
+    buckets: u64,
+    #[serde(skip)]
+    entries: u64,
+}
+
+impl Gups {
+    fn shape(&self, nodes: u32) -> Torus {
+        self.shape.clone().unwrap_or_else(|| Torus::of_nodes(nodes, 3))
+    }
+
+    /// How updates travel among `places` places.
+    fn route(&self, places: u32) -> ItemRoute {
+        match self.mode {
+            Mode::Direct | Mode::Messages => ItemRoute::Direct,
+            Mode::Routed => ItemRoute::Torus(self.shape(places)),
+            Mode::Roles => ItemRoute::Roles(self.shape(places / 4)),
+        }
+    }
+}
+
+impl Application for Gups {
+    const NAME: &'static str = "gups";
+    const ABOUT: &'static str =
+        "HPCC RandomAccess: updates of random entries of a table that lies on all places";
+    const NOTE: &'static str =
+        "The table is verified in each run; the rules allow 1 % of errors, and here are none.";
+    const UNITS: &'static str = "updates";
+    type Input = GupsInput;
+    type Found = GupsFound;
+
+    fn open(&self, places: u32) -> Result<GupsInput, Failure> {
+        let group = if self.mode == Mode::Roles { 4 } else { 1 };
+        if !places.is_multiple_of(group) {
+            let text = format!("--places is {places}; allowed with --mode roles: groups of 4");
+            return Err(Failure::Usage(text));
+        }
+        let owners = places / group;
+        let blocks = Blocks::new(self.bits, owners).ok_or_else(|| {
+            let text = format!(
+                "--bits is {}; allowed with {owners} owners: more entries each than owners",
+                self.bits
+            );
+            Failure::Usage(text)
+        })?;
+        blocks::check_room(&format!("--bits {}", self.bits), u128::from(blocks.size()) * 8)?;
+        let route = self.route(places);
+        if let (Some(shape), Mode::Direct | Mode::Messages) = (&self.shape, self.mode) {
+            let text = format!("--shape is {shape}; allowed with --mode routed and roles only");
+            return Err(Failure::Usage(text));
+        }
+        let shape = match &route {
+            ItemRoute::Torus(shape) | ItemRoute::Roles(shape)
+                if u64::from(shape.nodes()) != u64::from(owners) =>
+            {
+                let text = format!("--shape is {shape}; allowed: one of {owners} nodes");
+                return Err(Failure::Usage(text));
+            }
+            ItemRoute::Torus(shape) | ItemRoute::Roles(shape) => Some(shape.to_string()),
+            ItemRoute::Direct => None,
+        };
+        let updates = self.updates.unwrap_or(UPDATES_PER_ENTRY * blocks.size());
+        let mut options = AggregatorOptions::default().route(route).lookahead(self.lookahead as usize);
+        if let Some(bucket) = self.bucket {
+            options = options.bucket(bucket as usize);
+        }
+        let plan = GupsPlan { blocks, group: u64::from(group), updates, division: self.division };
+        let &Gups { bits, mode, lookahead, bucket, division, .. } = self;
+        Ok(GupsInput { bits, mode, shape, lookahead, bucket, updates, division, plan, options })
+    }
+
+    fn heading(&self, input: &GupsInput) -> String {
+        let shape = input.shape.as_ref().map(|shape| format!(" over {shape}")).unwrap_or_default();
+        let mode = match input.mode {
+            Mode::Direct => "direct",
+            Mode::Routed => "routed",
+            Mode::Roles => "roles",
+            Mode::Messages => "messages",
+        };
+        format!("2^{} entries, {} updates, {mode}{shape}", input.bits, input.updates)
+    }
+
+    async fn compute(input: GupsInput, dealer: Dealer) -> isles::Result<(GupsFound, WorkDone)> {
+        let _steps = dealer.open_steps();
+        let GupsInput { plan, mode, options, .. } = input;
+        let table =
+            PlaceLocal::with(plan.clone(), |plan: GupsPlan| TablePart::new(plan.part(here()))).await?;
+        let updates = Aggregator::with(options, &table, TablePart::update).await?;
+        let begun = now();
+        plan.update_all(&table, &updates, mode).await?;
+        let seconds = (now() - begun).as_secs_f64();
+        let buckets = everywhere!(updates.sent()).await?;
+        everywhere!(table.lock().end_charging()).await?;
+        plan.update_all(&table, &updates, Mode::Direct).await?;
+        let errors = everywhere!(table.lock().errors()).await?.iter().sum();
+        let found = GupsFound {
+            updates: plan.updates,
+            errors,
+            gups: plan.updates as f64 / seconds / 1e9,
+            bucket: updates.bucket() as u64,
+            hops: buckets.iter().map(|(items, _)| items).sum(),
+            buckets: buckets.iter().map(|(_, buckets)| buckets).sum(),
+            entries: plan.blocks.size(),
+        };
+        Ok((found, WorkDone { seconds, ..WorkDone::default() }))
+    }
+
+    fn text(&self, found: &GupsFound) -> String {
+        let filled = found.hops as f64 / found.buckets.max(1) as f64;
+        format!(
+            "GUPS    {:.4}\nerrors  {} of {}\nbuckets {} of up to {} updates, {filled:.1} on average",
+            found.gups, found.errors, found.entries, found.buckets, found.bucket
+        )
+    }
+
+    fn speed(&self, found: &GupsFound, seconds: f64) -> String {
+        format!("{:.1} million updates a second", found.updates as f64 / seconds / 1e6)
+    }
+
+    fn verify(&self, found: &GupsFound, _: bool) -> Result<Option<Verification>, Failure> {
+        let text =
+            format!("{} of {} entries differ after the updates once more", found.errors, found.entries);
+        Ok(Some(Verification { holds: found.errors == 0, text }))
+    }
+
+    fn write_csv(&self, found: &GupsFound, out: &mut dyn Write) -> io::Result<()> {
+        let GupsFound { updates, errors, gups, bucket, hops, buckets, .. } = found;
+        writeln!(out, "bits,updates,errors,gups,bucket,hops,buckets")?;
+        writeln!(out, "{},{updates},{errors},{gups:e},{bucket},{hops},{buckets}", self.bits)
+    }
+}
+
+impl GupsPlan {
+    /// Of what `place` has a part.
+    fn part(&self, place: Place) -> PartPlan {
+        let index = place.index() as u64;
+        let is_owner = index % self.group == self.group - 1;
+        PartPlan { blocks: self.blocks, owner: is_owner.then_some(index / self.group), cost: 0 }
+    }
+
+    /// The place that applies the updates of entry `index`.
+    #[inline]
+    fn place(&self, index: u64) -> Place {
+        let owner =
+            if self.division { self.blocks.owner_by_division(index) } else { self.blocks.owner(index) };
+        Place::new((owner * self.group + self.group - 1) as usize).expect("each owner is a place")
+    }
+
+    /// The updates that `owner`'s group makes: as many of all as it has entries of all.
+    fn own_updates(&self, owner: u64) -> std::ops::Range<u64> {
+        let share = |entry: u64| {
+            (u128::from(self.updates) * u128::from(entry) / u128::from(self.blocks.size())) as u64
+        };
+        let entries = self.blocks.range(owner);
+        share(entries.start)..share(entries.end)
+    }
+
+    /// Makes all updates, and waits until they are applied.
+    async fn update_all(
+        &self,
+        table: &PlaceLocal<TablePart>,
+        updates: &Aggregator<u64>,
+        mode: Mode,
+    ) -> isles::Result<()> {
+        finish(async {
+            for place in places().filter(|place| (place.index() as u64).is_multiple_of(self.group)) {
+                let plan = self.clone();
+                spawn_at!(place, [plan, table, updates, mode] {
+                    plan.update_own(table, updates, mode).await?;
+                });
+            }
+        })
+        .await
+    }
+
+    /// Makes the updates of this place.
+    async fn update_own(
+        &self,
+        table: &PlaceLocal<TablePart>,
+        updates: &Aggregator<u64>,
+        mode: Mode,
+    ) -> isles::Result<()> {
+        let own = self.own_updates(here().index() as u64 / self.group);
+        let mask = self.blocks.size() - 1;
+        let mut number = generator::start(own.start as i64);
+        for index in own {
+            number = generator::next(number);
+            let place = self.place(number & mask);
+            if mode == Mode::Messages {
+                spawn_at!(place, [number, table] table.lock().update(number));
+            } else {
+                updates.push(place, number).await?;
+            }
+            if index % 4096 == 4095 {
+                add_done(4096);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries `first ..` of the table, each of which begins as its own index.
+#[derive(Clone, Debug)]
+struct TablePart {
+    first: u64,
+    mask: u64,
+    entries: Vec<u64>,
+    /// What an update costs on a modelled core.
+    cost: u64,
+}
+
+/// What a part is made of.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct PartPlan {
+    /// The whole table.
+    blocks: Blocks,
+    /// The owner; none has nothing of it.
+    owner: Option<u64>,
+    /// What an update costs on a modelled core, in cycles.
+    cost: u64,
+}
+
+impl TablePart {
+    /// The part of an owner, as it is before the first update.
+    fn new(PartPlan { blocks, owner, cost }: PartPlan) -> TablePart {
+        let range = owner.map_or(0..0, |owner| blocks.range(owner));
+        TablePart { first: range.start, mask: blocks.size() - 1, entries: range.collect(), cost }
+    }
+
+    /// Applies an update.
+    ///
+    /// # Panics
+    /// If its entry is not here.
+    #[inline]
+    fn update(&mut self, number: u64) {
+        let index = (number & self.mask) - self.first;
+        self.entries[index as usize] ^= number;
+        if self.cost > 0 {
+            isles::work(Cycles(self.cost));
+        }
+    }
+
+    /// How many entries are not what they were before the first update.
+    fn errors(&self) -> u64 {
+        self.entries.iter().zip(self.first..).filter(|(entry, index)| **entry != *index).count() as u64
+    }
+
+    /// Makes updates cost nothing from now on, for the pass that verifies.
+    fn end_charging(&mut self) {
+        self.cost = 0;
+    }
+}

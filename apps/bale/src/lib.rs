@@ -1,0 +1,47 @@
+//! Kernels of very many tiny messages: `gups` (HPCC RandomAccess), `histogram` and `index-gather` of the bale suite.
+//!
+//! Each has a table that lies on all places, and touches random entries of it by an aggregator. [`blocks`] says who has
+//! which entry, [`generator`] is the stream of RandomAccess. Invariant: every kernel checks its whole result in each
+//! run.
+
+#![forbid(unsafe_code)]
+
+pub mod blocks;
+pub mod generator;
+mod gups;
+mod histogram;
+mod index_gather;
+
+pub use gups::Gups;
+pub use histogram::Histogram;
+pub use index_gather::IndexGather;
+
+/// A stream of random numbers that a place fixes: SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Clone, Debug)]
+struct Stream(u64);
+
+impl Stream {
+    /// That of place `index`.
+    fn of_place(index: usize) -> Stream {
+        let mut stream = Stream((index as u64).wrapping_mul(0xd134_2543_de82_ef95));
+        Stream(stream.next())
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A random entry of a table of which each place has `entries`: its place, and where it is there.
+    #[inline]
+    fn entry(&mut self, places: usize, entries: u64) -> (usize, u32) {
+        // The high half of the product says the place, the low half where it is there.
+        let wide = u128::from(self.next()) * places as u128;
+        let at = (u128::from(wide as u64) * u128::from(entries)) >> 64;
+        ((wide >> 64) as usize, at as u32)
+    }
+}

@@ -1,0 +1,87 @@
+//! `isles run gups`, `histogram` and `index-gather`: whole results on each machine, no errors, refusals in a line.
+
+#[path = "../../../crates/cli/tests/command/scene/mod.rs"]
+mod scene;
+
+use scene::{Scene, ended, words};
+use serde_json::Value;
+
+/// The program of this name, as the scene finds it.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-gups");
+
+/// What a run of a program with these arguments writes as JSON.
+fn document(program: &str, line: &str) -> Value {
+    let scene = Scene::new("bale");
+    let mut command = scene.program(program);
+    command.args(words(&format!("--json - --csv /dev/null {line}")));
+    let ended = ended(command);
+    assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["verification"]["holds"], true, "{line}: {document}");
+    document
+}
+
+#[test]
+fn gups_has_no_errors_in_any_mode_on_any_machine() {
+    for machine in ["threads", "processes", "loopback", "chip:scc", "chip:bluegene-p"] {
+        for mode in [
+            "--places 3",
+            "--places 6 --mode routed --shape 3x2",
+            "--places 8 --mode roles",
+            "--places 2 --mode messages",
+        ] {
+            let found = document(PROGRAM, &format!("--machine {machine} --bits 10 {mode}"));
+            assert_eq!(found["errors"], 0, "{machine} {mode}");
+            assert_eq!(found["updates"], 4096);
+        }
+    }
+}
+
+#[test]
+fn a_division_finds_the_same_owners() {
+    let found = document(PROGRAM, "--places 5 --bits 12 --division --machine loopback");
+    assert_eq!(found["errors"], 0);
+}
+
+#[test]
+fn no_place_of_gups_holds_more_than_the_rules_allow() {
+    let found = document(PROGRAM, "--places 4 --bits 14 --machine loopback");
+    // Three others with a bucket that fills and one on its way each, and its own.
+    assert_eq!(found["bucket"], 1024 / 7);
+    let buckets = found["buckets"].as_u64().unwrap();
+    assert!(found["hops"].as_u64().unwrap() >= buckets, "{found}");
+}
+
+#[test]
+fn counts_and_reads_are_right_on_each_machine() {
+    for machine in ["threads", "processes", "loopback", "chip:scc"] {
+        let line = format!("--machine {machine} --places 3 --entries 17");
+        let found = document(env!("CARGO_BIN_EXE_isles-histogram"), &format!("{line} --counts 5000"));
+        assert_eq!(found["counts"], 15_000);
+        let found = document(env!("CARGO_BIN_EXE_isles-index-gather"), &format!("{line} --reads 5000"));
+        assert_eq!(found["reads"], 15_000);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line_before_anything_is_allocated() {
+    let histogram = env!("CARGO_BIN_EXE_isles-histogram");
+    for (program, line, says) in [
+        (PROGRAM, "--bits 48", "--bits 48 takes 2097152.0 GiB; allowed: at most"),
+        (PROGRAM, "--bits 3 --places 7", "--bits is 3; allowed with 7 owners: more entries each than owners"),
+        (PROGRAM, "--mode routed --shape 3x2 --places 4", "--shape is 3x2; allowed: one of 4 nodes"),
+        (PROGRAM, "--mode routed --shape 3y2", "\"3y2\" is no shape"),
+        (PROGRAM, "--shape 2x1 --places 2", "--shape is 2x1; allowed with --mode routed and roles only"),
+        (PROGRAM, "--mode roles --places 6", "--places is 6; allowed with --mode roles: groups of 4"),
+        (PROGRAM, "--lookahead 0", "0 is not in 1..=1048576"),
+        (PROGRAM, "--bucket 9999999", "9999999 is not in 1..=1048576"),
+        (histogram, "--entries 4294967295 --places 64", "allowed: at most"),
+    ] {
+        let scene = Scene::new("bale");
+        let mut command = scene.program(program);
+        command.args(words(line));
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(says), "{line}: {}", ended.stderr);
+    }
+}

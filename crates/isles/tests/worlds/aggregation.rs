@@ -1,0 +1,153 @@
+//! Aggregators in invented worlds: nested finishes, buckets of a few items, tasks that wait for room, lost places.
+//!
+//! Each seed gives a program and its order; each is run twice and must give the same digest. `ISLES_TEST_SEEDS` says
+//! how many seeds; `ISLES_SEED` names one.
+
+use crate::seeds::seeds;
+use isles::prelude::*;
+use isles::{AggregatorOptions, ErrorKind, ItemRoute, Plan, PlannedDeath, Result, Torus};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
+
+/// Seeds in the ordinary tests.
+const SEEDS: u64 = 200;
+
+/// An item: its number, and the finish that counts it.
+type Item = (u64, u64);
+
+thread_local! {
+    /// How often each item was applied. All invented places share this thread.
+    static APPLIED: RefCell<HashMap<u64, u32>> = RefCell::default();
+    /// Items pushed by finish, as far as the push said that it took them.
+    static PUSHED: RefCell<HashMap<u64, Vec<u64>>> = RefCell::default();
+    /// The finishes that are over, and the items that were applied after theirs.
+    static OVER: RefCell<HashSet<u64>> = RefCell::default();
+    static LATE: RefCell<Vec<u64>> = RefCell::default();
+}
+
+fn scramble(seed: u64) -> u64 {
+    let mut word = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+fn apply((): &mut (), (number, finish): Item) {
+    APPLIED.with_borrow_mut(|applied| *applied.entry(number).or_default() += 1);
+    if OVER.with_borrow(|over| over.contains(&finish)) {
+        LATE.with_borrow_mut(|late| late.push(number));
+    }
+}
+
+/// A task that pushes items, starts others elsewhere, and opens finishes of its own; all follows from its seed.
+fn grow(
+    seed: u64,
+    depth: u32,
+    scope: u64,
+    items: Aggregator<Item>,
+) -> Pin<Box<dyn Future<Output = Result<()>>>> {
+    Box::pin(async move {
+        for index in 0..1 + scramble(seed) % 8 {
+            let draw = scramble(seed ^ (index + 1) << 32);
+            let place = Place::new(draw as usize % isles::place_count()).unwrap();
+            match draw >> 32 & 7 {
+                0 if depth > 0 => spawn_at!(place, [draw, depth, scope, items] {
+                    grow(draw, depth - 1, scope, items.clone()).await?;
+                }),
+                1 if depth > 0 => {
+                    let result = finish(grow(draw, depth - 1, draw, items.clone())).await;
+                    conclude(draw, &result)?;
+                    result?;
+                }
+                2 => isles::yield_now().await,
+                _ => {
+                    items.push(place, (draw, scope)).await?;
+                    PUSHED.with_borrow_mut(|pushed| pushed.entry(scope).or_default().push(draw));
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A finish is over: each of its items is applied once, or it has said that a place is gone.
+fn conclude(scope: u64, result: &Result<()>) -> Result<()> {
+    OVER.with_borrow_mut(|over| over.insert(scope));
+    let pushed = PUSHED.with_borrow(|pushed| pushed.get(&scope).cloned().unwrap_or_default());
+    let lost =
+        APPLIED.with_borrow(|applied| pushed.iter().filter(|item| !applied.contains_key(item)).count());
+    if result.is_ok() && lost > 0 {
+        return Err(isles::Error::message(format!(
+            "{lost} items of a finish that ended well were not applied"
+        )));
+    }
+    Ok(())
+}
+
+/// Runs the program of `seed`; returns its result and digest.
+fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {
+    APPLIED.with_borrow_mut(HashMap::clear);
+    PUSHED.with_borrow_mut(HashMap::clear);
+    OVER.with_borrow_mut(HashSet::clear);
+    LATE.with_borrow_mut(Vec::clear);
+    let (places, route) = match seed % 3 {
+        0 => (2 + (seed % 5) as u32, ItemRoute::Direct),
+        1 => (4, ItemRoute::Torus(Torus::new(&[2, 2]).unwrap())),
+        _ => (6, ItemRoute::Torus(Torus::new(&[3, 1, 2]).unwrap())),
+    };
+    let main = async move {
+        let nothing = PlaceLocal::new(|| ()).await?;
+        let options = AggregatorOptions::default().route(route).bucket(1 + (seed % 4) as usize);
+        let items = Aggregator::with(options, &nothing, apply).await?;
+        let result = finish(grow(scramble(seed), 4, 0, items)).await;
+        conclude(0, &result)?;
+        for _ in 0..100 {
+            isles::yield_now().await;
+        }
+        result
+    };
+    let (result, _, digest) = isles::simulate(places, plan, move || main);
+    let twice = APPLIED.with_borrow(|applied| applied.values().filter(|times| **times > 1).count());
+    assert_eq!(twice, 0, "ISLES_SEED={seed}: items were applied twice");
+    let late = LATE.with_borrow(Vec::len);
+    // What is on its way through a dead place is lost; what is applied late would be a finish that ended too early.
+    assert_eq!(late, 0, "ISLES_SEED={seed}: items were applied after the end of their finish");
+    (result, digest)
+}
+
+#[test]
+fn every_item_of_a_random_program_is_applied_once_before_its_finish_ends() {
+    let mut items = 0;
+    for seed in seeds(SEEDS) {
+        for plan in [Plan::calm, Plan::adversarial] {
+            let (result, digest) = run(seed, plan(seed));
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            items += APPLIED.with_borrow(HashMap::len);
+            assert_eq!(digest, run(seed, plan(seed)).1, "ISLES_SEED={seed} gave two different runs");
+        }
+    }
+    assert!(items > 0, "no seed pushed anything");
+}
+
+#[test]
+fn an_item_is_applied_once_or_its_finish_says_which_place_is_gone() {
+    let mut noticed = 0;
+    for seed in seeds(SEEDS) {
+        let lost = 1 + (scramble(seed) % 2) as u32;
+        let (lost, step) = (if seed % 3 == 0 { 1 } else { lost }, scramble(seed ^ 7) % 300);
+        let plan = || {
+            let mut plan = Plan::adversarial(seed);
+            plan.losses = vec![PlannedDeath { place: isles_transport::PlaceId(lost), step }];
+            plan
+        };
+        let (result, digest) = run(seed, plan());
+        if let Err(error) = result {
+            assert!(*error.kind() != ErrorKind::Misused, "ISLES_SEED={seed}: {error}");
+            assert!(error.to_string().contains(&format!("place {lost}")), "ISLES_SEED={seed}: {error}");
+            noticed += 1;
+        }
+        assert_eq!(digest, run(seed, plan()).1, "ISLES_SEED={seed} gave two different runs");
+    }
+    assert!(noticed > 0, "no loss came at a time when it mattered");
+}

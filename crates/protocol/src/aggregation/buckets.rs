@@ -1,0 +1,209 @@
+//! What one place holds of items on their way.
+//!
+//! A bucket is filled for the next place of its items; full, it departs, if not too many departed before it that are
+//! not acknowledged. The items of a bucket belong together (`K`: the finish that counts them). Invariant: a bucket has
+//! at most `capacity` items, and at most [`IN_FLIGHT_MAX`] of a lane are on their way; who acknowledges has handed on
+//! all items of a bucket.
+
+use super::router::Router;
+use crate::PlaceId;
+
+/// Most buckets of a lane that have departed and are not acknowledged.
+const IN_FLIGHT_MAX: u32 = 1;
+
+/// A bucket that leaves: send it to `peer`, who acknowledges it when its items are handed on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Departure<T, K> {
+    /// To whom its items belong.
+    pub key: K,
+    /// The next place; this one itself if they have arrived, which then need not be acknowledged.
+    pub peer: PlaceId,
+    /// The items.
+    pub items: Vec<T>,
+    /// Where each goes; empty if all are for `peer`.
+    pub to: Vec<PlaceId>,
+}
+
+/// What storing an item came to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stored<T, K> {
+    /// Whether a bucket has begun with it.
+    pub has_begun: bool,
+    /// Buckets that leave before anything else happens: one of another key, one that is full.
+    pub departures: Vec<Departure<T, K>>,
+}
+
+/// The buckets of one place.
+#[derive(Debug)]
+pub struct Buckets<T, K> {
+    router: Router,
+    capacity: usize,
+    lanes: Vec<Lane<T, K>>,
+    /// How many lanes hold items.
+    held: usize,
+}
+
+#[derive(Debug)]
+struct Lane<T, K> {
+    /// Set as long as there are items.
+    key: Option<K>,
+    items: Vec<T>,
+    /// Where each item goes; empty where all go to one place.
+    to: Vec<PlaceId>,
+    in_flight: u32,
+    /// Is to leave as soon as it may, full or not.
+    is_due: bool,
+}
+
+impl<T, K> Default for Lane<T, K> {
+    fn default() -> Self {
+        Lane { key: None, items: Vec::new(), to: Vec::new(), in_flight: 0, is_due: false }
+    }
+}
+
+impl<T, K: Copy + Eq> Buckets<T, K> {
+    /// Empty buckets of up to `capacity` items.
+    pub fn new(router: Router, capacity: usize) -> Self {
+        let lanes = (0..router.lanes()).map(|_| Lane::default()).collect();
+        Buckets { router, capacity: capacity.max(1), lanes, held: 0 }
+    }
+
+    /// Returns how many items a bucket may have if a place holds at most `lookahead`, filling or on their way.
+    pub fn capacity_within(router: &Router, lookahead: usize) -> usize {
+        // The place's own bucket is applied at once.
+        let buckets = router.peers() * (1 + IN_FLIGHT_MAX as usize) + 1;
+        (lookahead / buckets).max(1)
+    }
+
+    /// The lanes of the place.
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// How many items a bucket may have.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether no bucket has an item.
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    /// Stores an item if its bucket has begun with this key and does not get full by it; else gives it back.
+    #[inline]
+    pub fn store_within(&mut self, key: K, to: PlaceId, item: T) -> Result<(), T> {
+        let Some(hop) = self.router.hop(to) else { return Err(item) };
+        let lane = &mut self.lanes[hop.lane];
+        if lane.key != Some(key) || lane.items.len() + 1 >= self.capacity {
+            return Err(item);
+        }
+        lane.items.push(item);
+        if !self.router.is_last(hop.lane) {
+            lane.to.push(to);
+        }
+        Ok(())
+    }
+
+    /// Stores an item for `to`, to which there must be a way; gives it back if there is no room before something is
+    /// acknowledged.
+    pub fn store(&mut self, key: K, to: PlaceId, item: T) -> Result<Stored<T, K>, T> {
+        let Some(hop) = self.router.hop(to) else { return Err(item) };
+        let lane = &mut self.lanes[hop.lane];
+        let is_other = lane.key.is_some_and(|other| other != key);
+        let is_blocked = lane.in_flight >= IN_FLIGHT_MAX;
+        if is_blocked && (is_other || lane.items.len() >= self.capacity) {
+            lane.is_due = true;
+            return Err(item);
+        }
+        let mut departures = Vec::new();
+        if is_other || lane.items.len() >= self.capacity {
+            departures.extend(self.depart(hop.lane));
+        }
+        let (is_last, lane) = (self.router.is_last(hop.lane), &mut self.lanes[hop.lane]);
+        let has_begun = lane.key.is_none();
+        if has_begun {
+            lane.key = Some(key);
+            self.held += 1;
+            lane.items.reserve(self.capacity);
+        }
+        lane.items.push(item);
+        if !is_last {
+            lane.to.push(to);
+        }
+        if lane.items.len() >= self.capacity {
+            departures.extend(self.depart(hop.lane));
+        }
+        Ok(Stored { has_begun, departures })
+    }
+
+    /// Lets all buckets leave whose key is `due`: now, or when what departed before them is acknowledged.
+    pub fn flush(&mut self, due: impl Fn(K) -> bool) -> Vec<Departure<T, K>> {
+        let mut departures = Vec::new();
+        if self.held == 0 {
+            return departures;
+        }
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].key.is_some_and(&due) {
+                self.lanes[index].is_due = true;
+                departures.extend(self.depart(index));
+            }
+        }
+        departures
+    }
+
+    /// A bucket that departed to `peer` is handed on. None if nothing is to leave now.
+    ///
+    /// # Errors
+    /// [`NeverSent`]: nothing that departed there is unacknowledged; the peer is wrong.
+    pub fn acknowledged(&mut self, peer: PlaceId) -> Result<Option<Departure<T, K>>, NeverSent> {
+        let index = self.router.lane_to(peer).ok_or(NeverSent)?;
+        let lane = &mut self.lanes[index];
+        lane.in_flight = lane.in_flight.checked_sub(1).ok_or(NeverSent)?;
+        let is_due = lane.is_due || lane.items.len() >= self.capacity;
+        Ok(if is_due { self.depart(index) } else { None })
+    }
+
+    /// `peer` is dead: what is for it need wait for nothing any more, and fails when it is sent.
+    pub fn died(&mut self, peer: PlaceId) -> Option<Departure<T, K>> {
+        let index = self.router.lane_to(peer)?;
+        self.lanes[index].in_flight = 0;
+        self.depart(index)
+    }
+
+    /// Takes back the memory of a bucket that was sent.
+    pub fn recycle(&mut self, peer: PlaceId, mut items: Vec<T>) {
+        items.clear();
+        if let Some(index) = self.router.lane_to(peer)
+            && self.lanes[index].items.capacity() == 0
+        {
+            self.lanes[index].items = items;
+        }
+    }
+
+    /// Takes the bucket of a lane, if it has items and may leave.
+    fn depart(&mut self, index: usize) -> Option<Departure<T, K>> {
+        let peer = self.peer(index)?;
+        let lane = &mut self.lanes[index];
+        if lane.in_flight >= IN_FLIGHT_MAX {
+            return None;
+        }
+        lane.is_due = false;
+        let key = lane.key.take()?;
+        self.held -= 1;
+        if peer != self.router.here() {
+            lane.in_flight += 1;
+        }
+        let (items, to) = (std::mem::take(&mut lane.items), std::mem::take(&mut lane.to));
+        Some(Departure { key, peer, items, to })
+    }
+
+    /// Where a lane leads; none if it was never used.
+    fn peer(&self, index: usize) -> Option<PlaceId> {
+        self.router.peer_of(index)
+    }
+}
+
+/// What a place acknowledges that got nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeverSent;

@@ -1,0 +1,179 @@
+//! Places that only aggregate, with batches and acknowledgements in any order.
+
+use super::{Buckets, Departure, ItemRoute, Router, Torus};
+use crate::PlaceId;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+/// An item: its number, and where it goes.
+type Item = (usize, PlaceId);
+
+/// A bucket that has arrived: from whom, and what is not handed on yet.
+struct Batch {
+    source: PlaceId,
+    key: u8,
+    items: VecDeque<Item>,
+}
+
+/// All places of a run, and what is between them.
+struct World {
+    places: Vec<Buckets<Item, u8>>,
+    batches: Vec<(PlaceId, Batch)>,
+    acknowledgements: Vec<(PlaceId, PlaceId)>,
+    applied: Vec<Item>,
+}
+
+impl World {
+    fn new(route: &ItemRoute, places: u32, capacity: usize) -> World {
+        let place = |here| Buckets::new(Router::new(route.clone(), PlaceId(here), places).unwrap(), capacity);
+        World {
+            places: (0..places).map(place).collect(),
+            batches: Vec::new(),
+            acknowledgements: Vec::new(),
+            applied: Vec::new(),
+        }
+    }
+
+    fn leave(&mut self, from: PlaceId, departure: Departure<Item, u8>) {
+        assert!(departure.items.len() <= self.places[from.index()].capacity());
+        if departure.to.is_empty() {
+            assert!(departure.items.iter().all(|(_, to)| *to == departure.peer), "all of it is for the peer");
+        }
+        let (key, items) = (departure.key, departure.items.into());
+        self.batches.push((departure.peer, Batch { source: from, key, items }));
+    }
+
+    /// Stores an item at `at`; false if it has to wait.
+    fn store(&mut self, at: PlaceId, key: u8, item: Item) -> bool {
+        let place = &mut self.places[at.index()];
+        if place.store_within(key, item.1, item).is_ok() {
+            return true;
+        }
+        let Ok(stored) = place.store(key, item.1, item) else { return false };
+        stored.departures.into_iter().for_each(|departure| self.leave(at, departure));
+        true
+    }
+
+    /// Hands on one batch as far as there is room; says whether anything moved.
+    fn hand_on(&mut self, index: usize) -> bool {
+        let (at, mut batch) = self.batches.swap_remove(index);
+        let mut moved = batch.items.is_empty();
+        while let Some(item) = batch.items.front().copied() {
+            if item.1 == at {
+                self.applied.push(item);
+            } else if !self.store(at, batch.key, item) {
+                break;
+            }
+            batch.items.pop_front();
+            moved = true;
+        }
+        if !batch.items.is_empty() {
+            // Where it stood: who goes through the batches misses none.
+            self.batches.push((at, batch));
+            let last = self.batches.len() - 1;
+            self.batches.swap(index, last);
+        } else if batch.source != at {
+            self.acknowledgements.push((batch.source, at));
+        }
+        moved
+    }
+
+    /// Does something that `choice` picks; false if there is nothing to do but to flush.
+    fn step(&mut self, choice: usize) -> bool {
+        let total = self.batches.len() + self.acknowledgements.len();
+        if total == 0 {
+            return false;
+        }
+        for offset in 0..total {
+            let index = (choice + offset) % total;
+            if index < self.batches.len() {
+                if self.hand_on(index) {
+                    return true;
+                }
+                continue;
+            }
+            let (at, peer) = self.acknowledgements.swap_remove(index - self.batches.len());
+            if let Some(departure) = self.places[at.index()].acknowledged(peer).expect("it departed") {
+                self.leave(at, departure);
+            }
+            return true;
+        }
+        panic!("batches wait for each other");
+    }
+}
+
+/// A route with its number of places, and the places where items may begin and end.
+fn routes() -> impl Strategy<Value = (ItemRoute, u32)> {
+    let shape = prop::collection::vec(1_u32..4, 1..4).prop_map(|extents| Torus::new(&extents).unwrap());
+    prop_oneof![
+        (1_u32..9).prop_map(|places| (ItemRoute::Direct, places)),
+        shape.clone().prop_map(|shape| (ItemRoute::Torus(shape.clone()), shape.nodes())),
+        shape.prop_map(|shape| {
+            let places = shape.nodes() * (shape.extents().len() as u32 + 1);
+            (ItemRoute::Roles(shape), places)
+        }),
+    ]
+}
+
+proptest! {
+    /// Whatever arrives when, each item is applied once, at its place, and no bucket waits for ever.
+    #[test]
+    fn each_item_is_applied_once_at_its_place(
+        (route, places) in routes(),
+        capacity in 1_usize..5,
+        items in prop::collection::vec((any::<u32>(), any::<u32>(), 0_u8..3, any::<usize>()), 0..120),
+    ) {
+        let group = match &route { ItemRoute::Roles(shape) => shape.extents().len() as u32 + 1, _ => 1 };
+        let mut world = World::new(&route, places, capacity);
+        let mut sent = Vec::new();
+        for (number, (from, to, key, choice)) in items.into_iter().enumerate() {
+            let from = PlaceId(from % places / group * group);
+            let item = (number, PlaceId(to % places / group * group + group - 1));
+            while !world.store(from, key, item) {
+                prop_assert!(world.step(choice), "what has no room waits for something under way");
+            }
+            sent.push(item);
+        }
+        let mut choice = 7;
+        loop {
+            while world.step(choice) {
+                choice = choice.wrapping_mul(31).wrapping_add(11);
+            }
+            let flushed: Vec<_> = (0..places)
+                .flat_map(|at| world.places[at as usize].flush(|_| true).into_iter().map(move |left| (at, left)))
+                .collect();
+            if flushed.is_empty() {
+                break;
+            }
+            flushed.into_iter().for_each(|(at, departure)| world.leave(PlaceId(at), departure));
+        }
+        prop_assert!(world.places.iter().all(Buckets::is_empty));
+        world.applied.sort_unstable();
+        prop_assert_eq!(world.applied, sent);
+    }
+}
+
+#[test]
+fn a_place_holds_no_more_than_its_lookahead() {
+    for (route, places) in [(ItemRoute::Direct, 48), (ItemRoute::Torus(Torus::of_nodes(512, 3)), 512)] {
+        let router = Router::new(route, PlaceId(5), places).unwrap();
+        let capacity = Buckets::<Item, u8>::capacity_within(&router, 1024);
+        assert!(capacity * (2 * router.peers() + 1) <= 1024, "{capacity}");
+    }
+}
+
+#[test]
+fn shapes_are_as_even_as_the_number_of_nodes_allows() {
+    for (nodes, shape) in [(64, "4x4x4"), (512, "8x8x8"), (768, "12x8x8"), (7, "7x1x1"), (1, "1x1x1")] {
+        assert_eq!(Torus::of_nodes(nodes, 3).to_string(), shape);
+    }
+}
+
+#[test]
+fn a_wrong_shape_is_refused_with_what_is_allowed() {
+    let fault = Router::new(ItemRoute::Torus(Torus::new(&[4, 2]).unwrap()), PlaceId(0), 7).unwrap_err();
+    assert_eq!(fault.to_string(), "the shape 4x2 is for 8 places, and the run has 7");
+    assert!("4x0".parse::<Torus>().unwrap_err().to_string().contains("[4, 0] is no shape"));
+    assert!("4xy".parse::<Torus>().unwrap_err().to_string().contains("\"4xy\" is no shape"));
+    assert!(Torus::new(&[65_536, 65_536]).is_err());
+}

@@ -1,0 +1,108 @@
+//! A bucket on its way: a task of its finish at the next place, which hands its items on and then says so.
+
+use super::aggregator::Aggregator;
+use crate::call;
+use crate::capture::Travel;
+use crate::capture::form::OwnedCapture;
+use crate::local::Local;
+use crate::message::Handler;
+use crate::part::{InternalSite, PartId, PartRef};
+use crate::place::Place;
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use isles_transport::Class;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A bucket as it is written.
+pub(super) struct Batch<'a, T> {
+    pub(super) share: &'a PartRef,
+    pub(super) items: &'a [T],
+    /// Where each goes; empty if all are for the place that gets them.
+    pub(super) to: &'a [PlaceId],
+}
+
+/// A bucket that has arrived.
+pub(super) struct Arrived<T: 'static> {
+    // Goes before the handle: the source need not wait for what else a handle does.
+    _acknowledgement: BatchReceipt,
+    aggregator: Aggregator<T>,
+    items: Vec<T>,
+    to: Vec<PlaceId>,
+}
+
+/// Tells the place from which a bucket came that it is handed on, or dropped.
+struct BatchReceipt {
+    id: PartId,
+    source: PlaceId,
+}
+
+impl Drop for BatchReceipt {
+    fn drop(&mut self) {
+        // Outside of any place, the run is over. A place that has died waits for nothing.
+        let _ = Local::try_with(|local| {
+            local.send(self.source, Class::Control, Handler::ItemsDone.id(), |writer| {
+                writer.put_serde(&self.id)
+            })
+        });
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Travel for &Batch<'_, T> {
+    type Landed = OwnedCapture<Arrived<T>>;
+
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let source = Local::with(Local::here);
+        to.put_serde(&source)?;
+        to.put_value(self.share)?;
+        let places: Vec<u32> = self.to.iter().map(|place| place.0).collect();
+        to.put_values(&places)?;
+        to.put_values(self.items)
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
+        let source: PlaceId = from.take_serde()?;
+        let aggregator: Aggregator<T> = from.take_value()?;
+        let acknowledgement = BatchReceipt { id: aggregator.id(), source };
+        let to: Vec<u32> = from.take_value()?;
+        let to = to.into_iter().map(PlaceId).collect();
+        let items = from.take_value()?;
+        Ok(OwnedCapture::from(Arrived { _acknowledgement: acknowledgement, aggregator, items, to }))
+    }
+}
+
+/// Sends a bucket to `peer`, in the scope of the place; false if it could not be sent.
+pub(super) fn send<T>(local: &Local, peer: PlaceId, batch: &Batch<'_, T>) -> bool
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
+    let captures = (batch, ());
+    call::spawn_there(local, InternalSite, peer, &captures, move |mut landed| async move {
+        let (arrived, ()): (Arrived<T>, ()) = crate::capture::Land::bind(&mut landed);
+        arrived.hand_on().await
+    })
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
+    /// Applies what is for this place, and stores the rest for the next one.
+    async fn hand_on(self) -> crate::Result<()> {
+        let Arrived { _acknowledgement, aggregator, items, to } = self;
+        if to.is_empty() {
+            aggregator.apply_here(items);
+            return Ok(());
+        }
+        let here = Local::with(Local::here);
+        let mut arrived = Vec::new();
+        for (item, to) in items.into_iter().zip(to) {
+            if to == here {
+                arrived.push(item);
+            } else {
+                aggregator.push(Place::of(to), item).await?;
+            }
+        }
+        if !arrived.is_empty() {
+            aggregator.apply_here(arrived);
+        }
+        Ok(())
+    }
+}

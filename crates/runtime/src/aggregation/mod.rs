@@ -1,0 +1,173 @@
+//! Aggregation: many small items for unpredictable places travel together.
+//!
+//! What a place holds of them, and which way they go, is `isles_protocol::aggregation`; here are the handles that a
+//! program has ([`Aggregator`], [`Gatherer`]), the tasks by which buckets travel, and the service that lets buckets
+//! leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends neither
+//! too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has the
+//! protocol. Invariant: an item is counted by its finish from its push until it is applied.
+
+mod aggregator;
+mod batch;
+mod gatherer;
+mod options;
+mod station;
+
+pub use aggregator::Aggregator;
+pub use gatherer::Gatherer;
+pub use options::AggregatorOptions;
+
+use crate::finish::Scope;
+use crate::limits::REST;
+use crate::local::{Inquiry, Local, Service};
+use crate::message::Refused;
+use crate::part::PartId;
+use crate::wire::Reader;
+use isles_protocol::PlaceId;
+use isles_protocol::finish::Key;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+/// What the service asks of the buckets of one aggregator at its place, whatever their items are.
+trait Held {
+    /// Lets the buckets leave whose scope is `due`.
+    fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool);
+
+    /// A bucket that left for `peer` is handed on. False if there was none.
+    fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool;
+
+    /// `place` has died.
+    fn place_died(&self, local: &Local, place: PlaceId);
+
+    /// How many tasks wait for room here.
+    fn waiting(&self) -> usize;
+}
+
+/// What the part of an aggregator is at each place.
+struct AggregatorPart {
+    held: Rc<dyn Held>,
+    /// The same, of its type.
+    station: Rc<dyn Any>,
+}
+
+/// The aggregators of one place.
+pub(crate) struct Aggregations {
+    all: RefCell<Vec<Weak<dyn Held>>>,
+    /// How many buckets with items each finish has here.
+    buckets: RefCell<BTreeMap<Key, u64>>,
+    /// How many buckets have items.
+    held: Cell<usize>,
+    /// Whether an item was stored since the service was asked last.
+    is_active: Cell<bool>,
+    /// Since when none was.
+    quiet_since: Cell<Option<Duration>>,
+}
+
+impl Aggregations {
+    fn register(&self, held: &Rc<dyn Held>) {
+        let mut all = self.all.borrow_mut();
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Rc::downgrade(held));
+    }
+
+    /// A bucket has begun that belongs to `scope`, which counts it.
+    fn begin(&self, scope: Scope) {
+        self.held.set(self.held.get() + 1);
+        if let Scope::Counted(key) = scope {
+            *self.buckets.borrow_mut().entry(key).or_insert(0) += 1;
+        }
+    }
+
+    /// It has left.
+    fn end(&self, scope: Scope) {
+        self.held.set(self.held.get() - 1);
+        if let Scope::Counted(key) = scope {
+            let mut buckets = self.buckets.borrow_mut();
+            if let Some(count) = buckets.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    buckets.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// The aggregators that are still in use.
+    fn in_use(&self) -> Vec<Rc<dyn Held>> {
+        self.all.borrow().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Whether all that lives here of the finish of `scope` are buckets; of what is detached nobody knows.
+    fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
+        let Scope::Counted(key) = scope else { return true };
+        self.buckets.borrow().get(&key).is_some_and(|count| local.finishes.live(key) == *count)
+    }
+}
+
+impl Service for Aggregations {
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        Aggregations {
+            all: RefCell::default(),
+            buckets: RefCell::default(),
+            held: Cell::new(0),
+            is_active: Cell::new(false),
+            quiet_since: Cell::new(None),
+        }
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        self.in_use().iter().for_each(|held| held.place_died(local, place));
+    }
+
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        let waiting: usize = self.in_use().iter().map(|held| held.waiting()).sum();
+        if waiting == 0 {
+            return Vec::new();
+        }
+        vec![format!("{waiting} tasks wait for room in an aggregator")]
+    }
+
+    /// Buckets leave without their finish when nothing was stored for a while: its tasks may wait for what is in them.
+    fn next_due(&self) -> Option<Duration> {
+        self.quiet_since.get().map(|since| since + REST)
+    }
+
+    #[inline]
+    fn run_due(&self, local: &Local) -> bool {
+        self.held.get() > 0 && self.flush_quiet(local)
+    }
+}
+
+impl Aggregations {
+    /// Lets buckets leave if nothing was stored since the last time; returns whether one left.
+    fn flush_quiet(&self, local: &Local) -> bool {
+        if self.is_active.replace(false) {
+            self.quiet_since.set(None);
+            return false;
+        }
+        let now = local.clock().now();
+        let since = self.quiet_since.get().unwrap_or(now);
+        let is_resting = now.saturating_sub(since) >= REST;
+        self.quiet_since.set((!is_resting).then_some(since));
+        let before = self.held.get();
+        let due = |scope| is_resting || self.is_all_in_buckets(local, scope);
+        self.in_use().iter().for_each(|held| held.flush(local, &due));
+        if self.held.get() == 0 {
+            self.quiet_since.set(None);
+        }
+        self.held.get() < before
+    }
+}
+
+/// Receives word that a bucket is handed on.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let id: PartId = reader.take_serde()?;
+    let part = local.services.parts.borrow().value(id);
+    // Who has no handle any more has nothing that waits.
+    let Some(part) = part else { return Ok(()) };
+    let known =
+        part.downcast_ref::<AggregatorPart>().is_some_and(|part| part.held.acknowledged(local, source));
+    if known { Ok(()) } else { Err(Refused::of_service("it acknowledges items that it did not get")) }
+}
