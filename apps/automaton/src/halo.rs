@@ -81,6 +81,8 @@ impl Links {
             Some(window) => self.put(window, (above, below), step, strip, compute).await?,
             None => self.send((above, below), strip, compute).await?,
         }
+        // A neighbour that lacks a part of an edge would wait for the whole of the next step.
+        isles::sent().await;
         strip.finish();
         Ok(())
     }

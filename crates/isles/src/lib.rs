@@ -61,8 +61,8 @@ pub use isles_runtime::{
     PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated,
     Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table,
     Tagged, TaskMessages, Team, Torus, Values, Window, WindowNumber, WindowOptions, Work, cancel, channel,
-    channel_at, finish, here, hold_memory, now, place_count, places, plain, progress, show, sleep, spawn,
-    spawn_detached, spawn_with, timeout, work, yield_now,
+    channel_at, finish, here, hold_memory, now, place_count, places, plain, progress, sent, show, sleep,
+    spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};

@@ -11,6 +11,7 @@ mod imsuite;
 mod mpi;
 pub mod twin;
 mod ui;
+mod windows;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
@@ -33,13 +34,15 @@ pub enum Suite {
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
+    /// Memory that other places read and write.
+    Windows,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 8] = [
+    pub const ALL: [Suite; 9] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -47,6 +50,7 @@ impl Suite {
         Suite::Glb,
         Suite::ImSuite,
         Suite::Mpi,
+        Suite::Windows,
         Suite::Ui,
     ];
 
@@ -60,6 +64,7 @@ impl Suite {
             Suite::Glb => "glb",
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
+            Suite::Windows => "windows",
             Suite::Ui => "ui",
         }
     }
@@ -74,6 +79,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
+            Suite::Windows => windows::GROUPS,
             Suite::Ui => ui::GROUPS,
         }
     }

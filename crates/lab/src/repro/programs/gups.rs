@@ -1,12 +1,12 @@
-//! RandomAccess on Blue Gene/P: how many updates a nanosecond, aggregated, routed along the torus, and by roles of cores.
+//! RandomAccess on Blue Gene/P: how many updates a nanosecond, aggregated, routed along the torus, by roles of cores.
 //!
 //! Two kinds of rows. Those of *formulas* compute what the paper prints from what it says (sizes of buckets,
-//! bottlenecks, crossovers), and need no model. The others are runs of `isles run gups` on `chip:bluegene-p`, one virtual
-//! node a node of the chip, in the shape of the partition. A row is the updates over the time between a run and one of
-//! three times as many updates, because the paper's runs are so long that their beginning and end do not count. The
-//! messages cost what the chip file says, an update what the paper says (90 cycles), and handing on one nothing but its
-//! messages, but in rows that are called calibrated. Buckets on their way are not counted, as in the paper: a place may
-//! have 32 of each lane.
+//! bottlenecks, crossovers), and need no model. The others are runs of `isles run gups` on `chip:bluegene-p`, one
+//! virtual node a node of the chip, in the shape of the partition. A row is the updates over the time between a run and
+//! one of three times as many updates, because the paper's runs are so long that their beginning and end do not count.
+//! The messages cost what the chip file says, an update what the paper says (90 cycles), and handing on one nothing but
+//! its messages, but in rows that are called calibrated and those that follow from them. Buckets on their way are not
+//! counted, as in the paper: a place may have 32 of each lane.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
