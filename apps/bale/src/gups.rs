@@ -14,6 +14,7 @@ use isles_app::Failure;
 use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Updates of an entry, by the rules.
 const UPDATES_PER_ENTRY: u64 = 4;
@@ -95,6 +96,9 @@ pub struct UpdateCosts {
     route_cycles: u64,
 }
 
+/// Which tenths of its updates a part is in the middle of the run.
+const STEADY: [u64; 2] = [3, 7];
+
 /// Updates that are charged to a modelled core at once.
 const CHARGED: u64 = 8;
 
@@ -139,6 +143,8 @@ pub struct GupsFound {
     errors: u64,
     /// Updates a nanosecond.
     gups: f64,
+    /// The same in the middle of the run, by the clocks of those that apply them: without begin and end.
+    steady_gups: f64,
     /// Updates in a full bucket, at the first place.
     bucket: u64,
     /// Updates that left their place, at each hop, and the buckets in which they did.
@@ -255,6 +261,7 @@ impl Application for Gups {
         plan.update_all(&table, &updates, mode).await?;
         let seconds = (now() - begun).as_secs_f64();
         let buckets = everywhere!(updates.sent()).await?;
+        let steady = everywhere!(table.lock().steady_rate()).await?;
         everywhere!(table.lock().end_charging()).await?;
         plan.update_all(&table, &updates, Mode::Direct).await?;
         let errors = everywhere!(table.lock().errors()).await?.iter().sum();
@@ -262,6 +269,7 @@ impl Application for Gups {
             updates: plan.updates,
             errors,
             gups: plan.updates as f64 / seconds / 1e9,
+            steady_gups: steady.iter().sum(),
             bucket: updates.bucket() as u64,
             hops: buckets.iter().map(|(items, _)| items).sum(),
             buckets: buckets.iter().map(|(_, buckets)| buckets).sum(),
@@ -273,8 +281,8 @@ impl Application for Gups {
     fn text(&self, found: &GupsFound) -> String {
         let filled = found.hops as f64 / found.buckets.max(1) as f64;
         format!(
-            "GUPS    {:.4}\nerrors  {} of {}\nbuckets {} of up to {} updates, {filled:.1} on average",
-            found.gups, found.errors, found.entries, found.buckets, found.bucket
+            "GUPS    {:.4}, in the middle of the run {:.4}\nerrors  {} of {}\nbuckets {} of up to {} updates, {filled:.1} on average",
+            found.gups, found.steady_gups, found.errors, found.entries, found.buckets, found.bucket
         )
     }
 
@@ -300,10 +308,12 @@ impl GupsPlan {
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
         let is_owner = index % self.group == self.group - 1;
+        let own = self.updates / (place_count() as u64 / self.group);
         PartPlan {
             blocks: self.blocks,
             owner: is_owner.then_some(index / self.group),
             cost: self.costs.apply_cycles,
+            marks: STEADY.map(|tenths| own * tenths / 10),
         }
     }
 
@@ -381,6 +391,9 @@ struct TablePart {
     cost: u64,
     /// Updates so far.
     updates: u64,
+    /// Between which of them the steady rate is taken, and the times of those two.
+    marks: [u64; 2],
+    times: [Duration; 2],
 }
 
 /// What a part is made of.
@@ -392,13 +405,23 @@ struct PartPlan {
     owner: Option<u64>,
     /// What an update costs on a modelled core, in cycles.
     cost: u64,
+    /// Between which of its updates the steady rate is taken.
+    marks: [u64; 2],
 }
 
 impl TablePart {
     /// The part of an owner, as it is before the first update.
-    fn new(PartPlan { blocks, owner, cost }: PartPlan) -> TablePart {
+    fn new(PartPlan { blocks, owner, cost, marks }: PartPlan) -> TablePart {
         let range = owner.map_or(0..0, |owner| blocks.range(owner));
-        TablePart { first: range.start, mask: blocks.size() - 1, entries: range.collect(), cost, updates: 0 }
+        TablePart {
+            first: range.start,
+            mask: blocks.size() - 1,
+            entries: range.collect(),
+            cost,
+            updates: 0,
+            marks,
+            times: [Duration::ZERO; 2],
+        }
     }
 
     /// Applies an update.
@@ -410,6 +433,9 @@ impl TablePart {
         let index = (number & self.mask) - self.first;
         self.entries[index as usize] ^= number;
         self.updates += 1;
+        if self.marks.contains(&self.updates) {
+            self.times[usize::from(self.updates == self.marks[1])] = now();
+        }
         if self.updates.is_multiple_of(CHARGED) && self.cost > 0 {
             work(Cycles(self.cost * CHARGED));
         }
@@ -418,6 +444,12 @@ impl TablePart {
     /// How many entries are not what they were before the first update.
     fn errors(&self) -> u64 {
         self.entries.iter().zip(self.first..).filter(|(entry, index)| **entry != *index).count() as u64
+    }
+
+    /// Updates a nanosecond of this part in the middle of the run; none if it had too few.
+    fn steady_rate(&self) -> f64 {
+        let ([first, last], [begin, end]) = (self.marks, self.times);
+        if end > begin { (last - first) as f64 / (end - begin).as_secs_f64() / 1e9 } else { 0.0 }
     }
 
     /// Makes updates cost nothing from now on, for the pass that verifies.
