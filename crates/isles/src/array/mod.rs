@@ -212,7 +212,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         if let (Some(axis), 1..) = (dealt, halo.width) {
             return Err(misused(ArrayError::HaloOfDealt { axis }));
         }
-        check_memory::<T>(&layout).map_err(misused)?;
+        check_memory::<T>(&extents).map_err(misused)?;
         let seed = (team.clone(), layout, halo);
         let parts =
             PlaceLocal::with_on(team, seed, |(team, layout, halo)| ArrayPart::new(layout, team.rank(), halo));
@@ -301,10 +301,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 }
 
-/// Checks that an array may fit into the memory of this host.
-fn check_memory<T>(layout: &ArrayLayout) -> std::result::Result<(), ArrayError> {
+/// Checks that an array of so many elements of type `T` in each axis may fit into the memory of this host, as
+/// [`DistArray::new`] does: for who wants to know it before a run.
+///
+/// # Errors
+/// [`ArrayError::TooLarge`].
+pub fn check_memory<T>(extents: &[usize]) -> std::result::Result<(), ArrayError> {
     let Some(memory) = memory_of_host() else { return Ok(()) };
-    let sizes = layout.extents().into_iter().chain([size_of::<T>()]);
+    let sizes = extents.iter().copied().chain([size_of::<T>()]);
     let bytes = sizes.map(|size| size as u64).try_fold(1, u64::checked_mul);
     match bytes {
         Some(bytes) if bytes <= memory => Ok(()),

@@ -5,6 +5,7 @@
 //! the order of the target. Invariant: each element of the target is written once.
 
 use super::layout::{ArrayLayout, Run};
+use super::part::Region;
 use super::{DistArray, Distribution, Element, Halo};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
@@ -108,7 +109,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         if self.extents() != target.extents() || !self.is_beside(target) {
             return Err(self.unlike(target));
         }
-        self.move_into(target, [0, 1, 2]).await
+        self.move_into(target, [0, 1, 2], |old, new| *old = new).await
     }
 
     /// The same array with another distribution, and no halo; called by one member.
@@ -148,7 +149,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     /// Moves all elements; `axes` says which axis of this array each axis of the target is.
-    async fn move_into(&self, target: &DistArray<T, N>, axes: [usize; 3]) -> Result<()> {
+    async fn move_into(
+        &self,
+        target: &DistArray<T, N>,
+        axes: [usize; 3],
+        merge: impl Fn(&mut T, T),
+    ) -> Result<()> {
         let (me, size) = (self.team.rank(), self.team.size());
         let overlap = |from, to| Overlap::new((&self.layout, from), (&target.layout, to), axes);
         for round in 0..size {
@@ -156,14 +162,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let sent = self.packed(&overlap(me, to));
             let coming = overlap(from, me);
             if round == 0 {
-                target.take(&coming, &sent);
+                target.take(&coming, &sent, &merge);
                 continue;
             }
             let mut received: Vec<T> = bytemuck::zeroed_vec(coming.size());
             let sends = (!sent.is_empty()).then_some((to, sent.as_slice()));
             let receives = (!received.is_empty()).then_some((from, received.as_mut_slice()));
             self.team.exchange_slices(sends, receives).await?;
-            target.take(&coming, &received);
+            target.take(&coming, &received, &merge);
         }
         Ok(())
     }
@@ -182,12 +188,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     /// Writes what came into the part of this member.
-    fn take(&self, overlap: &Overlap, packed: &[T]) {
+    fn take(&self, overlap: &Overlap, packed: &[T], merge: &impl Fn(&mut T, T)) {
         let (mut part, mut rest) = (self.lock(), packed);
         overlap.boxes(|_, to, len| {
             let pad = part.pad();
             let start = [0, 1, 2].map(|axis| to[axis] + pad[axis]);
-            rest = part.unpack(&super::part::Region { start, len }, rest);
+            rest = part.unpack_with(&Region { start, len }, rest, merge);
         });
     }
 }
@@ -198,11 +204,20 @@ impl<T: Element> DistArray<T, 2> {
     /// # Errors
     /// As [`DistArray`] says; the extents of the target are not those of this array, the other way round.
     pub async fn transpose_into(&self, target: &DistArray<T, 2>) -> Result<()> {
+        self.transpose_with(target, |old, new| *old = new).await
+    }
+
+    /// As [`DistArray::transpose_into`], where `merge` makes of each element of the target what it is to be: it gets
+    /// that and the one that comes.
+    ///
+    /// # Errors
+    /// As for [`DistArray::transpose_into`].
+    pub async fn transpose_with(&self, target: &DistArray<T, 2>, merge: impl Fn(&mut T, T)) -> Result<()> {
         let [rows, columns] = self.extents();
         if [columns, rows] != target.extents() || !self.is_beside(target) {
             return Err(self.unlike(target));
         }
-        self.move_into(target, [0, 2, 1]).await
+        self.move_into(target, [0, 2, 1], merge).await
     }
 }
 

@@ -199,10 +199,21 @@ impl<T: Copy, const N: usize> ArrayPart<T, N> {
     }
 
     /// Takes the elements of a region from the front of `from`; returns what is left.
-    pub(super) fn unpack<'a>(&mut self, region: &Region, mut from: &'a [T]) -> &'a [T] {
+    pub(super) fn unpack<'a>(&mut self, region: &Region, from: &'a [T]) -> &'a [T] {
+        self.unpack_with(region, from, &|old, new| *old = new)
+    }
+
+    /// As `unpack`, where `merge` gets each element and the one that comes.
+    pub(super) fn unpack_with<'a>(
+        &mut self,
+        region: &Region,
+        mut from: &'a [T],
+        merge: &impl Fn(&mut T, T),
+    ) -> &'a [T] {
         for start in self.lines_of(region) {
             let (line, rest) = from.split_at(region.len[2]);
-            self.values[start..start + region.len[2]].copy_from_slice(line);
+            let own = &mut self.values[start..start + region.len[2]];
+            own.iter_mut().zip(line).for_each(|(old, new)| merge(old, *new));
             from = rest;
         }
         from
