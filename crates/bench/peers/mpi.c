@@ -5,8 +5,8 @@
 //     mpirun -n RANKS mpi SECTION BATCH_MILLISECONDS REPETITIONS
 //
 // with SECTION one of `message`, `rounds`, `collective`, `large`, `channels`, `windows` (2 ranks), `wavefront`,
-// `automaton`, `aggregation` and `crowd` (any number). Prints one line `measured NAME VALUE` for each figure: the median over the
-// repetitions, each of which is one batch long enough for the clock. It does not judge and knows no target.
+// `automaton`, `aggregation` and `crowd` (any number). Prints one line `measured NAME VALUE` for each figure: the median
+// over the repetitions, each of which is one batch long enough for the clock. It does not judge and knows no target.
 //
 // To keep in mind: each figure is defined so that the last step of a batch has ended at both sides before
 // the clock is read; nothing is counted that is still on its way.
@@ -377,10 +377,11 @@ static void fetch_and_add(long count, int bytes) {
     }
 }
 
-// With both neighbours, which of two ranks are the other one.
+// With both neighbours, which of two ranks are the other one; the edges are made anew each time, as a stencil does.
 static void halos(long count, int bytes) {
     int up = (rank + ranks - 1) % ranks, down = (rank + 1) % ranks;
     for (long i = 0; i < count; i++) {
+        memset(near_end, (char)i, 2 * bytes);
         MPI_Sendrecv(near_end, bytes, MPI_BYTE, up, 0, far_end, bytes, MPI_BYTE, down, 0, MPI_COMM_WORLD, &ignored);
         MPI_Sendrecv(near_end + bytes, bytes, MPI_BYTE, down, 1, far_end + bytes, bytes, MPI_BYTE, up, 1,
                      MPI_COMM_WORLD, &ignored);
@@ -492,8 +493,8 @@ static void automaton(void) {
     }
 }
 
-// Updates of random entries of a table in blocks, `AHEAD` a rank at a time, as the rules of RandomAccess allow: those of
-// each rank are put into its part of a buffer, exchanged by Alltoallv, and applied. One rank applies them at once.
+// Updates of random entries of a table in blocks, `AHEAD` a rank at a time, as the rules of RandomAccess allow: those
+// of each rank are put into its part of a buffer, exchanged by Alltoallv, and applied. One rank applies them at once.
 enum { AHEAD = 1024, RANKS_MAX = 64 };
 
 static uint64_t next_update(uint64_t number) {

@@ -1,7 +1,7 @@
 //! The suite `aggregation`: very many tiny messages to places that nobody can foretell.
 //!
-//! Its own file because its programs are the kernels of `apps/bale`. It holds no code but the table. The invariant: what
-//! is counted is applied, and no contender of RandomAccess holds more than 1,024 updates a place that are not.
+//! Its own file because its programs are the kernels of `apps/bale`. It holds no code but the table. The invariant:
+//! what is counted is applied, and no contender of RandomAccess holds more than 1,024 updates a place that are not.
 
 use super::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
 use super::{app, figure, mpich, open_mpi};

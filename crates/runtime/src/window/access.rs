@@ -3,23 +3,25 @@
 //! Each is checked first, then done at once where the part is mapped, else by message (`transfer`). The code that
 //! depends on the type of elements is thin.
 
-use super::check::Claim;
+use super::check::{Claim, GET, PUT, UPDATE};
 use super::header::{MessageHead, MessageKind};
 use super::memory::{self, Pieces};
-use super::number::{Combine, WindowNumber};
+use super::number::{Combine, NumberKind, WindowNumber};
 use super::queue::NotedWhat;
 use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::call::span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::task::coop::{CALL, cooperate};
+use crate::task::coop::{CALL, poll_proceed, spend};
 use crate::wire::Writer;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
 use std::panic::Location;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll, ready};
 
 /// Pieces of equal length at equal distances, in elements.
 #[derive(Clone, Copy)]
@@ -49,7 +51,7 @@ impl Elements {
 #[derive(Clone, Copy)]
 struct AccessCall {
     name: &'static str,
-    /// As [`Claim::kind`] says.
+    /// [`GET`], [`PUT`] or [`UPDATE`].
     kind: u8,
     target: u32,
     elements: Elements,
@@ -79,9 +81,9 @@ impl WindowState {
             );
             return Err(Error::new(ErrorKind::Misused, text));
         }
-        let place = self.place(access.target);
-        if local.is_dead(place) {
-            return Err(Error::dead(place));
+        // What is put hears of a death at the next synchronization: the look takes a tenth of a put.
+        if access.kind != PUT && local.is_dead(self.place(access.target)) {
+            return Err(Error::dead(self.place(access.target)));
         }
         Ok(layout)
     }
@@ -170,7 +172,12 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
-    pub fn put(&self, target: usize, at: usize, data: &[T]) -> impl Future<Output = Result<()>> {
+    pub fn put<'a>(
+        &'a self,
+        target: usize,
+        at: usize,
+        data: &'a [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         self.put_elements("a put", target, Elements::contiguous(at, data.len()), data, false)
     }
 
@@ -196,36 +203,47 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
-    pub fn put_notify(&self, target: usize, at: usize, data: &[T]) -> impl Future<Output = Result<()>> {
+    pub fn put_notify<'a>(
+        &'a self,
+        target: usize,
+        at: usize,
+        data: &'a [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         self.put_elements("a put", target, Elements::contiguous(at, data.len()), data, true)
     }
 
     #[track_caller]
     #[inline]
-    fn put_elements(
-        &self,
+    fn put_elements<'a>(
+        &'a self,
         name: &'static str,
         target: usize,
         elements: Elements,
-        data: &[T],
+        data: &'a [T],
         notifies: bool,
-    ) -> impl Future<Output = Result<()>> {
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let line = Location::caller();
         self.put_now(name, target, elements, data, notifies, line)
     }
 
-    async fn put_now(
-        &self,
+    #[inline]
+    fn put_now<'a>(
+        &'a self,
         name: &'static str,
         target: usize,
         elements: Elements,
-        data: &[T],
+        data: &'a [T],
         notifies: bool,
         line: Line,
-    ) -> Result<()> {
-        let access = AccessCall { name, kind: 1, target: rank_of(target), elements, line };
-        let data: &[u8] = bytemuck::cast_slice(data);
-        named(line, cooperate(CALL, put_bytes(self.state(), access, data, notifies)).await)
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
+        let access = AccessCall { name, kind: PUT, target: rank_of(target), elements, line };
+        let (state, data): (_, &[u8]) = (self.state(), bytemuck::cast_slice(data));
+        AtOnce::new(line, move || {
+            let left = put_at_once(state, &access, data, notifies)?;
+            Ok(left.map_or(Attempt::Done(()), |layout| {
+                Attempt::Slow(Box::pin(put_bytes(state, access, layout, data, notifies)))
+            }))
+        })
     }
 
     /// Reads the elements from `at` on of the part of `target` into `into`.
@@ -233,7 +251,12 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window`] says. After an error, `into` may hold a part of what was asked for.
     #[track_caller]
-    pub fn get(&self, target: usize, at: usize, into: &mut [T]) -> impl Future<Output = Result<()>> {
+    pub fn get<'a>(
+        &'a self,
+        target: usize,
+        at: usize,
+        into: &'a mut [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let line = Location::caller();
         self.get_now("a get", target, Elements::contiguous(at, into.len()), into, line)
     }
@@ -255,17 +278,24 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
         async move { self.get_now("a strided get", target, named(line, elements)?, into, line).await }
     }
 
-    async fn get_now(
-        &self,
+    #[inline]
+    fn get_now<'a>(
+        &'a self,
         name: &'static str,
         target: usize,
         elements: Elements,
-        into: &mut [T],
+        into: &'a mut [T],
         line: Line,
-    ) -> Result<()> {
-        let access = AccessCall { name, kind: 0, target: rank_of(target), elements, line };
-        let into: &mut [u8] = bytemuck::cast_slice_mut(into);
-        named(line, cooperate(CALL, get_bytes(self.state(), access, into)).await)
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
+        let access = AccessCall { name, kind: GET, target: rank_of(target), elements, line };
+        let (state, mut into) = (self.state(), Some(bytemuck::cast_slice_mut(into)));
+        AtOnce::new(line, move || {
+            let into: &mut [u8] = into.take().unwrap_or_default();
+            let left = get_at_once(state, &access, into)?;
+            Ok(left.map_or(Attempt::Done(()), |layout| {
+                Attempt::Slow(Box::pin(get_bytes(state, access, layout, into)))
+            }))
+        })
     }
 }
 
@@ -275,19 +305,25 @@ impl<T: WindowNumber> Window<T> {
     /// # Errors
     /// As [`Window`] says.
     #[track_caller]
-    pub fn accumulate(
-        &self,
+    pub fn accumulate<'a>(
+        &'a self,
         target: usize,
         at: usize,
-        operands: &[T],
+        operands: &'a [T],
         how: Combine,
-    ) -> impl Future<Output = Result<()>> {
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let line = Location::caller();
         let elements = Elements::contiguous(at, operands.len());
-        let access = AccessCall { name: "an accumulate", kind: 2, target: rank_of(target), elements, line };
-        let operands: &[u8] = bytemuck::cast_slice(operands);
-        let done = cooperate(CALL, accumulate_bytes(self.state(), access, (T::KIND, how), operands));
-        async move { named(line, done.await) }
+        let access =
+            AccessCall { name: "an accumulate", kind: UPDATE, target: rank_of(target), elements, line };
+        let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
+        let kinds = (T::KIND, how);
+        AtOnce::new(line, move || {
+            let left = accumulate_at_once(state, &access, kinds, operands)?;
+            Ok(left.map_or(Attempt::Done(()), |layout| {
+                Attempt::Slow(Box::pin(accumulate_bytes(state, access, layout, kinds, operands)))
+            }))
+        })
     }
 
     /// Adds `value` to element `at` of the part of `target`, as one step; returns what it was.
@@ -296,11 +332,8 @@ impl<T: WindowNumber> Window<T> {
     /// As [`Window`] says.
     #[track_caller]
     pub fn fetch_add(&self, target: usize, at: usize, value: T) -> impl Future<Output = Result<T>> {
-        let line = Location::caller();
-        async move {
-            let name = "a fetch_add";
-            self.fetch((name, line), target, at, MessageKind::FetchAdd, [value.bits(), 0]).await
-        }
+        let called = ("a fetch_add", Location::caller());
+        self.fetch(called, target, at, MessageKind::FetchAdd, [value.bits(), 0])
     }
 
     /// Replaces element `at` of the part of `target` by `new` if it has the bits of `expected`, as one step; returns
@@ -316,25 +349,74 @@ impl<T: WindowNumber> Window<T> {
         expected: T,
         new: T,
     ) -> impl Future<Output = Result<T>> {
-        let line = Location::caller();
-        async move {
-            let (name, operands) = ("a compare_exchange", [expected.bits(), new.bits()]);
-            self.fetch((name, line), target, at, MessageKind::CompareExchange, operands).await
-        }
+        let called = ("a compare_exchange", Location::caller());
+        self.fetch(called, target, at, MessageKind::CompareExchange, [expected.bits(), new.bits()])
     }
 
-    async fn fetch(
+    #[inline]
+    fn fetch(
         &self,
         (name, line): (&'static str, Line),
         target: usize,
         at: usize,
         how: MessageKind,
         operands: [u64; 2],
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> {
         let elements = Elements::contiguous(at, 1);
-        let access = AccessCall { name, kind: 2, target: rank_of(target), elements, line };
-        let fetched = cooperate(CALL, fetch_bits(self.state(), access, T::KIND, how, operands)).await;
-        named(line, fetched.map(T::of_bits))
+        let access = AccessCall { name, kind: UPDATE, target: rank_of(target), elements, line };
+        let state = self.state();
+        AtOnce::new(line, move || {
+            Ok(match fetch_at_once(state, &access, T::KIND, how, operands)? {
+                (_, Some(before)) => Attempt::Done(T::of_bits(before)),
+                (layout, None) => Attempt::Slow(Box::pin(async move {
+                    fetch_bits(state, access, layout, T::KIND, how, operands).await.map(T::of_bits)
+                })),
+            })
+        })
+    }
+}
+
+/// A future that goes on.
+type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
+
+/// What the first attempt of an operation came to.
+pub(super) enum Attempt<'a, R> {
+    Done(R),
+    /// It has to wait.
+    Slow(Slow<'a, R>),
+}
+
+/// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
+pub(super) struct AtOnce<'a, R, F> {
+    line: Line,
+    /// Called once.
+    attempt: F,
+    slow: Option<Slow<'a, R>>,
+}
+
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> AtOnce<'a, R, F> {
+    #[inline]
+    pub(super) fn new(line: Line, attempt: F) -> Self {
+        AtOnce { line, attempt, slow: None }
+    }
+}
+
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>> + Unpin> Future for AtOnce<'a, R, F> {
+    type Output = Result<R>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R>> {
+        let line = self.line;
+        if self.slow.is_none() {
+            ready!(poll_proceed(context));
+            match (self.attempt)() {
+                Ok(Attempt::Done(result)) => return Poll::Ready(Ok(result)),
+                Ok(Attempt::Slow(slow)) => self.slow = Some(slow),
+                Err(error) => return Poll::Ready(named(line, Err(error))),
+            }
+        }
+        let slow = self.slow.as_mut().expect("an attempt that is not over goes on");
+        slow.as_mut().poll(context).map(|result| named(line, result))
     }
 }
 
@@ -360,17 +442,31 @@ fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements
     Ok(Elements { at, block, stride, count: len / block })
 }
 
-async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], notifies: bool) -> Result<()> {
+/// Does a put if the part is mapped; else returns its bytes.
+#[inline]
+fn put_at_once(
+    state: &WindowState,
+    access: &AccessCall,
+    data: &[u8],
+    notifies: bool,
+) -> Result<Option<Pieces>> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        memory::store(words, layout, data);
+        if notifies { state.notify(local, access.target).map(|()| None) } else { Ok(None) }
+    })?
+}
+
+async fn put_bytes(
+    state: &Rc<WindowState>,
+    access: AccessCall,
+    layout: Pieces,
+    data: &[u8],
+    notifies: bool,
+) -> Result<()> {
     let target = access.target;
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        if let Some(words) = state.at_once(local, &access) {
-            memory::store(words, layout, data);
-            return if notifies { state.notify(local, target).map(|()| None) } else { Ok(None) };
-        }
-        Ok(Some(layout))
-    })?;
-    let Some(layout) = done? else { return Ok(()) };
     let _span = Local::with(|local| local.span(span::PUT, Some(state.place(target)), || None));
     state.prepare(&access).await?;
     let stored = Local::with(|local| {
@@ -389,16 +485,24 @@ async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], not
     }
 }
 
-async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8]) -> Result<()> {
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        match state.at_once(local, &access) {
-            Some(words) => memory::load(words, layout, into),
-            None => return Ok(Some(layout)),
-        }
+/// Does a get if the part is mapped; else returns its bytes.
+#[inline]
+fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<Option<Pieces>> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        memory::load(words, layout, into);
         Ok(None)
-    })?;
-    let Some(layout) = done? else { return Ok(()) };
+    })?
+}
+
+async fn get_bytes(
+    state: &Rc<WindowState>,
+    access: AccessCall,
+    layout: Pieces,
+    into: &mut [u8],
+) -> Result<()> {
     let _span = Local::with(|local| local.span(span::GET, Some(state.place(access.target)), || None));
     state.prepare(&access).await?;
     let loaded = Local::with(|local| {
@@ -411,27 +515,34 @@ async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8])
     transfer::ask_for(state, access.target, layout, into).await
 }
 
+/// Does an accumulate if the part is mapped; else returns its bytes.
+fn accumulate_at_once(
+    state: &WindowState,
+    access: &AccessCall,
+    kinds: (NumberKind, Combine),
+    operands: &[u8],
+) -> Result<Option<Pieces>> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        table::accumulate_bytes(words, layout.offset, kinds, operands);
+        Ok(None)
+    })?
+}
+
 async fn accumulate_bytes(
     state: &Rc<WindowState>,
     access: AccessCall,
-    (kind, how): (super::number::NumberKind, Combine),
+    layout: Pieces,
+    (kind, how): (NumberKind, Combine),
     operands: &[u8],
 ) -> Result<()> {
-    let apply = |words: &[AtomicU64], layout: Pieces| {
-        table::accumulate_bytes(words, layout.offset, (kind, how), operands);
-    };
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        match state.at_once(local, &access) {
-            Some(words) => apply(words, layout),
-            None => return Ok(Some(layout)),
-        }
-        Ok(None)
-    })?;
-    let Some(layout) = done? else { return Ok(()) };
     state.prepare(&access).await?;
-    let applied =
-        Local::with(|local| state.mapped(local, access.target).map(|words| apply(words, layout)).is_some());
+    let applied = Local::with(|local| {
+        let words = state.mapped(local, access.target);
+        words.map(|words| table::accumulate_bytes(words, layout.offset, (kind, how), operands)).is_some()
+    });
     if applied {
         return Ok(());
     }
@@ -444,27 +555,51 @@ async fn accumulate_bytes(
     transfer::send_accumulate(state, access.target, layout.offset, kinds, operands)
 }
 
+/// Adds to a number of mapped words, or compares and exchanges it; returns what it was.
+#[inline]
+fn fetch_from(
+    words: &[AtomicU64],
+    layout: Pieces,
+    kind: NumberKind,
+    how: MessageKind,
+    [one, other]: [u64; 2],
+) -> u64 {
+    match how {
+        MessageKind::FetchAdd => memory::accumulate(words, layout.offset, kind, Combine::Sum, one),
+        _ => memory::compare_exchange(words, layout.offset, kind, one, other),
+    }
+}
+
+/// Returns the bytes of a fetch, and what was there if the part is mapped and it is done.
+#[inline]
+fn fetch_at_once(
+    state: &WindowState,
+    access: &AccessCall,
+    kind: NumberKind,
+    how: MessageKind,
+    operands: [u64; 2],
+) -> Result<(Pieces, Option<u64>)> {
+    state.attachment.with(|local| {
+        spend(CALL);
+        let layout = state.admit(local, access)?;
+        let words = state.at_once(local, access);
+        Ok((layout, words.map(|words| fetch_from(words, layout, kind, how, operands))))
+    })?
+}
+
 async fn fetch_bits(
     state: &Rc<WindowState>,
     access: AccessCall,
-    kind: super::number::NumberKind,
+    layout: Pieces,
+    kind: NumberKind,
     how: MessageKind,
-    [one, other]: [u64; 2],
+    operands: [u64; 2],
 ) -> Result<u64> {
-    let apply = |words: &[AtomicU64], layout: Pieces| match how {
-        MessageKind::FetchAdd => memory::accumulate(words, layout.offset, kind, Combine::Sum, one),
-        _ => memory::compare_exchange(words, layout.offset, kind, one, other),
-    };
-    let done = state.attachment.with(|local| -> Result<_> {
-        let layout = state.admit(local, &access)?;
-        Ok((layout, state.at_once(local, &access).map(|words| apply(words, layout))))
-    })?;
-    let (layout, before) = done?;
-    if let Some(before) = before {
-        return Ok(before);
-    }
     state.prepare(&access).await?;
-    let before = Local::with(|local| state.mapped(local, access.target).map(|words| apply(words, layout)));
+    let before = Local::with(|local| {
+        let words = state.mapped(local, access.target);
+        words.map(|words| fetch_from(words, layout, kind, how, operands))
+    });
     if let Some(before) = before {
         return Ok(before);
     }
@@ -473,9 +608,9 @@ async fn fetch_bits(
     let kinds = kinds(kind as u8, Combine::Sum);
     let put = |writer: &mut Writer<'_>| {
         writer.put_bytes(&kinds);
-        writer.put_u64(one);
+        writer.put_u64(operands[0]);
         if how == MessageKind::CompareExchange {
-            writer.put_u64(other);
+            writer.put_u64(operands[1]);
         }
         Ok(())
     };

@@ -5,10 +5,15 @@ use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessKind, Conflict, EpochTag, WindowAccess};
 use serde::{Deserialize, Serialize};
 
+/// What an access does, as it travels.
+pub(super) const GET: u8 = 0;
+pub(super) const PUT: u8 = 1;
+pub(super) const UPDATE: u8 = 2;
+
 /// An access, as its owner is told of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Claim {
-    /// 0 reads, 1 writes, 2 updates.
+    /// [`GET`], [`PUT`] or [`UPDATE`].
     pub(super) kind: u8,
     /// 0 started, 1 locked, 2 and more a fence.
     pub(super) epoch: u64,
@@ -26,8 +31,8 @@ const PIECES_MAX: u64 = 1 << 16;
 /// Notes an access of `origin` to the part here; returns the conflict with an earlier one, in words.
 pub(super) fn note(state: &WindowState, origin: PlaceId, claim: Claim) -> Option<String> {
     let kind = match claim.kind {
-        0 => AccessKind::Get,
-        1 => AccessKind::Put,
+        GET => AccessKind::Get,
+        PUT => AccessKind::Put,
         _ => AccessKind::Update,
     };
     let epoch = match claim.epoch {

@@ -2,7 +2,7 @@
 //!
 //! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
 
-use super::access::named;
+use super::access::{AtOnce, Attempt, named};
 use super::header::{MessageHead, MessageKind};
 use super::queue::NotedWhat;
 use super::state::{Line, Whereabouts, WindowState};
@@ -48,7 +48,15 @@ impl<T: 'static> Window<T> {
     #[inline]
     pub fn flush(&self, target: usize) -> impl Future<Output = Result<()>> {
         let line = Location::caller();
-        async move { named(line, flush(self.state(), self.state().check_rank(target)?).await) }
+        let state = self.state();
+        AtOnce::new(line, move || {
+            let rank = state.check_rank(target)?;
+            if state.is_noted(rank) || state.peers[target].is_touched.get() {
+                return Ok(Attempt::Slow(Box::pin(flush_messages(state, rank))));
+            }
+            order_memory();
+            state.death(rank).unwrap_or(Ok(())).map(Attempt::Done)
+        })
     }
 
     /// Lets the members of `group`, by rank, access the part here, from their `start` to their `complete`.
@@ -154,6 +162,7 @@ impl WindowState {
     }
 
     /// Returns the error of a member that has died, if it has.
+    #[inline]
     fn death<R>(&self, rank: u32) -> Option<Result<R>> {
         let place = self.place(rank);
         Local::with(|local| local.is_dead(place)).then(|| Err(Error::dead(place)))
@@ -186,16 +195,14 @@ fn ask_to_flush(state: &Rc<WindowState>, target: u32) -> impl Future<Output = Re
     transfer::request(state, target, "the flush of", head, &|_| Ok(()))
 }
 
-#[inline]
-async fn flush(state: &Rc<WindowState>, target: u32) -> Result<()> {
-    if state.is_noted(target) {
-        state.send_noted(target).await?;
-    }
+/// Ends what is not done at `target` yet.
+async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
+    state.send_noted(target).await?;
     if state.peers[target as usize].is_touched.take() {
         ask_to_flush(state, target).await?;
     }
     order_memory();
-    state.death(target).unwrap_or(Ok(()))
+    Ok(())
 }
 
 fn post(state: &Rc<WindowState>, group: &[usize]) -> Result<()> {

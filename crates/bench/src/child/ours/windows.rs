@@ -56,14 +56,16 @@ async fn halos(effort: Effort) -> isles::Result<f64> {
         finish(async {
             for place in places() {
                 spawn_at!(place, {
-                    let (other, data) = (1 - window.rank(), vec![1; HALO]);
-                    let mut halo = vec![0; HALO];
+                    let other = 1 - window.rank();
+                    let (mut edges, mut halo) = (vec![0; 2 * HALO], vec![0; HALO]);
                     for _ in 0..count {
                         let round = *rounds.read();
                         *rounds.lock() += 1;
                         let first = 2 * (round % 2) as usize * HALO;
-                        window.put_notify(other, first, &data).await?;
-                        window.put_notify(other, first + HALO, &data).await?;
+                        // Made anew, as a stencil does.
+                        edges.fill(round);
+                        window.put_notify(other, first, &edges[..HALO]).await?;
+                        window.put_notify(other, first + HALO, &edges[HALO..]).await?;
                         window.notified(other, 2 * (round + 1)).await?;
                         // As a receive does, into memory that one has.
                         window.read(first, &mut halo)?;
