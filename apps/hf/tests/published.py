@@ -1,12 +1,14 @@
 """Reads published basis sets and molecules as they are, and compares energies with PySCF; part of `./test --long`.
 
-Usage: python3 apps/hf/tests/published.py PROGRAM     (needs pyscf 2.14, basis_set_exchange 0.12 and ase 3.29)
+Usage: python3 apps/hf/tests/published.py PROGRAM     (needs the packages that `stage_integrals` of ./test installs)
 
-PROGRAM is `isles-hf`. Basis sets are whole files of the Basis Set Exchange with all elements, in three forms; XYZ files
-are whole collections of ASE in one file each, as ASE writes them, plain and extended. Each energy must be PySCF's to
+PROGRAM is `isles-hf`. Basis sets are whole files of the Basis Set Exchange with all elements, in three forms. XYZ files
+are whole collections of ASE in one file each, as ASE writes them, plain and extended; and five collections of files as
+four other packages ship them. Each energy must be PySCF's to
 1e-8 hartree, and what must be refused is refused in one line. Exit code 0: all right; 1: a difference.
 """
 
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -28,6 +30,13 @@ FORMS = {"nwchem": "nw", "gaussian94": "gbs", "psi4": "psi4.gbs"}
 MOLECULES = ["H2O", "H2", "HCl"]
 # What a file asks for that is not computed: f functions of the molecule's elements, and core potentials.
 REFUSED = {("cc-pVTZ", "H2O"), ("cc-pVTZ", "HCl"), ("def2-TZVP", "H2O"), ("def2-TZVP", "HCl"), ("LANL2DZ", "HCl")}
+
+
+# Packages with the folders of their XYZ files.
+SHIPPED = [
+    ("berny", "benchmarks"), ("geometric", "data"), ("pysisyphus", "."), ("molSimplify", "Ligands"),
+    ("molSimplify", "Substrates"),
+]
 
 
 def run(program, path, basis, *more):
@@ -96,16 +105,37 @@ def collections(folder):
                     yield path, index + 1, atoms
 
 
+def shipped():
+    """The smaller molecules of XYZ files as other packages have them: the first frame and the last of each file."""
+    for package, folder in SHIPPED:
+        root = pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0]) / folder
+        paths = sorted(root.rglob("*.xyz"))
+        assert paths, f"{package} has no XYZ files in {folder}"
+        seen = set()
+        for path in paths:
+            text = path.read_bytes()
+            if text in seen:
+                continue
+            seen.add(text)
+            try:
+                every = io.read(path, index=":", format="xyz")
+            except (ValueError, IndexError, KeyError):
+                continue  # ASE does not read it either
+            for frame in sorted({1, len(every)}):
+                atoms = every[frame - 1]
+                if max(atoms.numbers) <= 18 and sum(atoms.numbers) % 2 == 0 and 1 < len(atoms) <= 10:
+                    yield path, frame, atoms
+
+
 def check_molecules(program, folder):
     """Compares energies of all molecules in STO-3G; the number of differences."""
     wrong = count = 0
-    for path, frame, atoms in collections(folder):
-        found = run(program, path, "sto-3g", "--frame", str(frame))
+    for path, frame, atoms in [*collections(folder), *shipped()]:
         expected = reference(atoms, "sto-3g")
-        if isinstance(found, str) or expected is None:
-            right = False
-        else:
-            right = abs(found["energy"] - expected) < TOLERANCE
+        if expected is None:
+            continue  # PySCF does not converge
+        found = run(program, path, "sto-3g", "--frame", str(frame))
+        right = not isinstance(found, str) and abs(found["energy"] - expected) < TOLERANCE
         count += 1
         if not right:
             wrong += 1

@@ -5,8 +5,8 @@
 //     mpirun -n RANKS mpi SECTION BATCH_MILLISECONDS REPETITIONS
 //
 // with SECTION one of `message`, `rounds`, `collective`, `large`, `channels`, `windows` (2 ranks), `wavefront`,
-// `automaton` and `crowd` (any number). Prints one line `measured NAME VALUE` for each figure: the median over the
-// repetitions, each of which is one batch long enough for the clock. It does not judge and knows no target.
+// `automaton`, `aggregation` and `crowd` (any number). Prints one line `measured NAME VALUE` for each figure: the median
+// over the repetitions, each of which is one batch long enough for the clock. It does not judge and knows no target.
 //
 // To keep in mind: each figure is defined so that the last step of a batch has ended at both sides before
 // the clock is read; nothing is counted that is still on its way.
@@ -493,6 +493,67 @@ static void automaton(void) {
     }
 }
 
+// Updates of random entries of a table in blocks, `AHEAD` a rank at a time, as the rules of RandomAccess allow: those
+// of each rank are put into its part of a buffer, exchanged by Alltoallv, and applied. One rank applies them at once.
+enum { AHEAD = 1024, RANKS_MAX = 64 };
+
+static uint64_t next_update(uint64_t number) {
+    return (number << 1) ^ ((int64_t)number < 0 ? 7 : 0);
+}
+
+// Millions of updates a second: `entries` of each rank, a power of two; counts instead of exclusive ors if `counts`.
+static double updates_million(uint64_t entries, uint64_t updates, int ahead, int counts) {
+    uint64_t *table = malloc(entries * sizeof *table), first = entries * rank, mask = entries * ranks - 1;
+    uint64_t *made = malloc(ahead * sizeof *made), *got = malloc(ranks * ahead * sizeof *got);
+    for (uint64_t i = 0; i < entries; i++) table[i] = counts ? 0 : first + i;
+    uint64_t number = 0x123456789abcdef ^ (uint64_t)rank << 40;
+    for (int i = 0; i < 1000; i++) number = next_update(number);
+    int bits = 0;
+    while (entries >> bits > 1) bits++;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    if (ranks == 1) {
+        for (uint64_t i = 0; i < updates; i++) {
+            number = next_update(number);
+            if (counts) table[number & mask]++; else table[number & mask] ^= number;
+        }
+    }
+    for (uint64_t done = 0; ranks > 1 && done < updates; done += ahead) {
+        int to[RANKS_MAX] = {0}, at[RANKS_MAX], from[RANKS_MAX], gotten[RANKS_MAX];
+        uint64_t again = number;
+        for (int i = 0; i < ahead; i++) {
+            again = next_update(again);
+            to[(again & mask) >> bits]++;
+        }
+        for (int r = 0, sum = 0; r < ranks; r++) { at[r] = sum; sum += to[r]; }
+        int place[RANKS_MAX];
+        memcpy(place, at, sizeof place);
+        for (int i = 0; i < ahead; i++) {
+            number = next_update(number);
+            made[place[(number & mask) >> bits]++] = number;
+        }
+        MPI_Alltoall(to, 1, MPI_INT, from, 1, MPI_INT, MPI_COMM_WORLD);
+        int all = 0;
+        for (int r = 0; r < ranks; r++) { gotten[r] = all; all += from[r]; }
+        MPI_Alltoallv(made, to, at, MPI_UINT64_T, got, from, gotten, MPI_UINT64_T, MPI_COMM_WORLD);
+        for (int i = 0; i < all; i++) {
+            uint64_t index = (got[i] & mask) - first;
+            if (counts) table[index]++; else table[index] ^= got[i];
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds = MPI_Wtime() - start;
+    near_end[0] = (char)table[number & (entries - 1)];
+    free(table); free(made); free(got);
+    return updates * ranks / seconds / 1e6;
+}
+
+static void aggregation(void) {
+    double gups = updates_million((1ull << 26) / ranks, (1ull << 26) / ranks, AHEAD, 0);
+    double counts = updates_million(1024, 20000000, 4 * AHEAD, 1);
+    if (rank == 0) printf("measured updates_million %.9g\nmeasured counts_million %.9g\n", gups, counts);
+}
+
 int main(int count, char **words) {
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -551,6 +612,8 @@ int main(int count, char **words) {
         windows();
     } else if (strcmp(section, "automaton") == 0) {
         automaton();
+    } else if (strcmp(section, "aggregation") == 0) {
+        aggregation();
     } else if (strcmp(section, "crowd") == 0) {
         settle(SETTLING_SECONDS);
         measure("hop_us", token, 8, 1e6 / ranks, 0);

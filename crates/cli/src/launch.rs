@@ -65,8 +65,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     command
         .env(FLAGS_VARIABLE, flags.join(","))
         .env(setting("places").variable, launch.chosen_places().to_string())
-        .env(setting("machine").variable, launch.chosen_machine().name())
-        .env(setting("protocol").variable, launch.chosen_protocol().name());
+        .env(setting("machine").variable, launch.chosen_machine().name());
     if found(program).is_some_and(|file| !isles::may_be_a_program(&file).unwrap_or(true)) {
         let program = program.display();
         console::notice(format_args!(

@@ -27,6 +27,7 @@
 // What the macros expand to says `::isles`, here as in programs.
 extern crate self as isles;
 
+pub mod array;
 #[cfg(feature = "chip")]
 mod chip;
 #[cfg(not(feature = "chip"))]

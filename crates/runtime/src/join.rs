@@ -18,7 +18,7 @@ pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 ///
 /// # Errors
 /// That of a future; the others are dropped.
-pub(crate) async fn try_join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
+pub async fn try_join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
     join_until(futures, Result::is_err).await.into_iter().collect()
 }
 

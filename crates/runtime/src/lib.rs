@@ -48,6 +48,7 @@ pub use handle::{
 };
 pub use isles_protocol::aggregation::{ItemRoute, RouteFault, Torus};
 pub use isles_transport::{Table, Work};
+pub use join::try_join_all;
 pub use local::told::{eprint, print, progress, show};
 pub use local::{Clock, CoreReading, Local, Step};
 pub use monitor::Monitor;

@@ -3,6 +3,7 @@
 //! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
 //! compared with like; where a peer has two forms of a thing, the row says which one.
 
+mod aggregation;
 mod balance;
 mod channels;
 mod hartree_fock;
@@ -36,13 +37,15 @@ pub enum Suite {
     Mpi,
     /// Memory that other places read and write.
     Windows,
+    /// Very many tiny messages.
+    Aggregation,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 9] = [
+    pub const ALL: [Suite; 10] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -51,6 +54,7 @@ impl Suite {
         Suite::ImSuite,
         Suite::Mpi,
         Suite::Windows,
+        Suite::Aggregation,
         Suite::Ui,
     ];
 
@@ -65,6 +69,7 @@ impl Suite {
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
             Suite::Windows => "windows",
+            Suite::Aggregation => "aggregation",
             Suite::Ui => "ui",
         }
     }
@@ -80,6 +85,7 @@ impl Suite {
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
             Suite::Windows => windows::GROUPS,
+            Suite::Aggregation => aggregation::GROUPS,
             Suite::Ui => ui::GROUPS,
         }
     }

@@ -84,7 +84,7 @@ const STEPS_TWO_SIDED: AppTask = AppTask {
 };
 
 const AUTOMATON: Group = Group {
-    name: "automaton",
+    name: "steps",
     setting: "1,024 rows of 8,192 cells in strips over 2 places on 2 cores, machine processes, 400 steps",
     slow: false,
     contenders: &[

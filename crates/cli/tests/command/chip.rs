@@ -134,6 +134,14 @@ fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_ta
     let scene = Scene::new("chip");
     let file = scene.file("larger.toml", larger);
     let run = format!("run pi --machine chip:{} --json /dev/null --csv /dev/null", file.display());
+    let launch = format!(
+        "launch --machine chip:{} --places 96 -- {} run pi --json /dev/null --csv /dev/null",
+        file.display(),
+        crate::PROGRAM
+    );
+    let launched = scene.run(&words(&launch));
+    let told = launched.stderr.lines().filter(|line| line.contains(": the protocol is ")).count();
+    assert_eq!((launched.code, told), (Some(0), 1), "{launched:?}");
     let chosen = |more: &str| {
         let ended = scene.run(&words(&format!("{run}{more}")));
         assert_eq!(ended.code, Some(0), "{ended:?}");

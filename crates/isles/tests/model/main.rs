@@ -4,6 +4,7 @@
 
 mod aggregation;
 mod anywhere;
+mod array;
 mod balance;
 mod cancel;
 mod capture;

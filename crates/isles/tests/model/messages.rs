@@ -478,3 +478,24 @@ fn a_handle_in_a_long_message_is_not_lost_whoever_gives_up() {
         }
     }
 }
+
+#[isles::test]
+async fn two_edges_of_one_neighbor_are_never_mistaken_for_each_other() -> isles::Result<()> {
+    let pair: Vec<Place> = places().take(2).collect();
+    let team = Team::from_places(&pair)?;
+    at_all!(team, exchange_twice(&team, team.size() - 1 - team.rank())).await
+}
+
+/// Exchanges two values, and two slices, with a neighbour. In so many rounds a place gives way in the middle of an
+/// exchange sooner or later.
+async fn exchange_twice(team: &Team, next: usize) -> isles::Result<()> {
+    for round in 0..2_000_u64 {
+        let values = [round << 1, round << 1 | 1];
+        assert_eq!(team.neighbor_exchange(&[next, next], &values).await?, values);
+        let (mut left, mut right) = ([0; 3], [0; 3]);
+        let sent: [&[u64]; 2] = [&[values[0]; 3], &[values[1]; 3]];
+        team.neighbor_exchange_slices(&[next, next], &sent, &mut [&mut left, &mut right]).await?;
+        assert_eq!([left, right], values.map(|value| [value; 3]));
+    }
+    Ok(())
+}

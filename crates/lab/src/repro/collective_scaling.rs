@@ -2,14 +2,17 @@
 //!
 //! The slides switch the second cache off and do not time the copy from memory into a buffer (002:171-175), so here
 //! data begins and ends in message buffers, and nothing but single accesses is charged: the times of lines were
-//! measured with the source's own copy. Messages above half a buffer go in pieces. Whether the form that 22 and 6.4
-//! times are against is the naive one that the slides draw, they do not say. Flags are left out: no core looks for one.
+//! measured with the source's own copy. Whether the form that 22 and 6.4 times are against is the naive one that the
+//! slides draw, they do not say. Up to half a buffer no core looks for a flag. Longer messages are pipelined
+//! (002:175): the next piece goes into one half of a buffer while the other half is fetched, and flags say which piece
+//! is there and which was fetched. How large the slides' pieces are they do not say.
 
 use super::access::STANDARD;
 use super::bare::{bare, run};
 use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use isles_chip::Chip;
+use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bare::{BareCore, LINE_BYTES};
 use isles_chip::topology::CoreId;
 
@@ -20,7 +23,22 @@ const CORES: u32 = 48;
 const SCALE: [u32; 7] = [2, 4, 8, 16, 24, 32, CORES];
 
 /// Lines of a message: short, and the most that half a buffer holds.
-const LENGTHS: [u32; 3] = [1, 8, 64];
+const LENGTHS: [u32; 3] = [1, 8, PIECE];
+
+/// Lines of messages that are pipelined, twice and four times a buffer.
+const PIPELINED: [u32; 2] = [512, 1024];
+
+/// Lines of a piece, of which a buffer holds two beside what its core has made.
+const PIECE: u32 = 64;
+
+/// The line for a flag of the core of number 0; those of the others follow.
+const FLAGS: u32 = 192;
+
+/// The line for flags of the one core that a core fetches from.
+const FLAG_OF_SOURCE: u32 = FLAGS + CORES;
+
+/// Cycles of a look for a flag.
+const LOOK_CYCLES: u64 = LibraryCosts::BARE.look;
 
 /// The length of the rows over the number of cores.
 const SCALED: u32 = 64;
@@ -94,6 +112,120 @@ impl Collective {
     }
 }
 
+/// The same forms for messages that do not fit: in pieces, with flags between who has one and who fetches it.
+impl Collective {
+    /// Numbers of the pieces, from 1, as flags say them.
+    fn pieces(self) -> impl Iterator<Item = u8> {
+        1..=(self.lines / PIECE) as u8
+    }
+
+    /// Where a piece lies in a buffer.
+    fn half(piece: u8) -> u32 {
+        u32::from(piece % 2) * PIECE
+    }
+
+    /// Says `piece` in the line `flag` of another core.
+    async fn say(core: &BareCore, to: CoreId, flag: u32, piece: u8) {
+        core.write_line(to, flag, [piece; LINE_BYTES]).await;
+    }
+
+    /// Waits until `piece` or a later one was said; 0 needs no word.
+    async fn heard(core: &BareCore, flag: u32, piece: u8) {
+        if piece > 0 {
+            core.wait_line(flag, LOOK_CYCLES, |said| said[0] >= piece).await;
+        }
+    }
+
+    async fn naive_put_of_pieces(self, core: BareCore) {
+        let me = core.id();
+        if me.0 > 0 {
+            for piece in self.pieces() {
+                Self::heard(&core, FLAG_OF_SOURCE, piece).await;
+                Self::say(&core, CoreId(0), FLAGS + me.0, piece).await;
+            }
+            return;
+        }
+        for other in self.others() {
+            for piece in self.pieces() {
+                Self::heard(&core, FLAGS + other.0, piece.saturating_sub(2)).await;
+                for line in 0..PIECE {
+                    core.write_line(other, Self::half(piece) + line, [1; LINE_BYTES]).await;
+                }
+                Self::say(&core, other, FLAG_OF_SOURCE, piece).await;
+            }
+        }
+    }
+
+    async fn parallel_get_of_pieces(self, core: BareCore) {
+        let me = core.id();
+        for piece in self.pieces() {
+            if me.0 == 0 {
+                for other in self.others() {
+                    Self::heard(&core, FLAGS + other.0, piece.saturating_sub(2)).await;
+                }
+                for other in self.others() {
+                    Self::say(&core, other, FLAG_OF_SOURCE, piece).await;
+                }
+            } else {
+                Self::heard(&core, FLAG_OF_SOURCE, piece).await;
+                for line in 0..PIECE {
+                    let content = core.read_line(CoreId(0), Self::half(piece) + line).await;
+                    core.write_line(me, OWN + line, content).await;
+                }
+                Self::say(&core, CoreId(0), FLAGS + me.0, piece).await;
+            }
+        }
+    }
+
+    async fn naive_reduce_of_pieces(self, core: BareCore) {
+        let me = core.id();
+        if me.0 > 0 {
+            for piece in self.pieces() {
+                Self::offer_piece(&core, CoreId(0), piece).await;
+            }
+            return;
+        }
+        for other in self.others() {
+            for piece in self.pieces() {
+                Self::add_piece(&core, other, piece).await;
+            }
+        }
+    }
+
+    /// As `logarithmic`, where each piece goes up the tree behind the one before it.
+    async fn logarithmic_of_pieces(self, core: BareCore) {
+        let me = core.id().0;
+        for piece in self.pieces() {
+            for bit in 0..self.cores.next_power_of_two().trailing_zeros() {
+                if !me.is_multiple_of(2 << bit) {
+                    Self::offer_piece(&core, CoreId(me - (1 << bit)), piece).await;
+                    break;
+                }
+                let other = me + (1 << bit);
+                if other < self.cores {
+                    Self::add_piece(&core, CoreId(other), piece).await;
+                }
+            }
+        }
+    }
+
+    /// Says to `to` that a piece is there, which takes the place of the one before the last.
+    async fn offer_piece(core: &BareCore, to: CoreId, piece: u8) {
+        Self::heard(core, FLAG_OF_SOURCE, piece.saturating_sub(2)).await;
+        Self::say(core, to, FLAGS + core.id().0, piece).await;
+    }
+
+    async fn add_piece(core: &BareCore, other: CoreId, piece: u8) {
+        Self::heard(core, FLAGS + other.0, piece).await;
+        for line in 0..PIECE {
+            let content = core.read_line(other, Self::half(piece) + line).await;
+            core.compute(ADD_CYCLES).await;
+            core.write_line(core.id(), OWN + line, content).await;
+        }
+        Self::say(core, other, FLAG_OF_SOURCE, piece).await;
+    }
+}
+
 /// One of the forms.
 #[derive(Clone, Copy)]
 enum Form {
@@ -107,6 +239,14 @@ enum Form {
 fn took(chip: &Chip, form: Form, collective: Collective) -> f64 {
     let bare = bare(chip, STANDARD);
     let took = run(&bare, 0..collective.cores, |core| async move {
+        if collective.lines > PIECE {
+            return match form {
+                Form::NaivePut => collective.naive_put_of_pieces(core).await,
+                Form::ParallelGet => collective.parallel_get_of_pieces(core).await,
+                Form::NaiveReduce => collective.naive_reduce_of_pieces(core).await,
+                Form::Logarithmic => collective.logarithmic_of_pieces(core).await,
+            };
+        }
         match form {
             Form::NaivePut => collective.naive_put(core).await,
             Form::ParallelGet => collective.parallel_get(core).await,
@@ -126,10 +266,11 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
         ("broadcast", 22.0, "002:45", [Form::NaivePut, Form::ParallelGet]),
         ("reduction", 6.4, "002:46", [Form::NaiveReduce, Form::Logarithmic]),
     ] {
-        for lines in LENGTHS {
+        for lines in LENGTHS.into_iter().chain(PIPELINED) {
             let all = Collective { cores: CORES, lines };
+            let how = if lines > PIECE { "as the slides, pipelined" } else { "as the slides" };
             let title =
-                Title::from(name).over(Quantity::lines(lines)).and("as the slides, against the naive one");
+                Title::from(name).over(Quantity::lines(lines)).and(format!("{how}, against the naive one"));
             rows.push(factor.at(source).row(title, published, took(chip, old, all) / took(chip, new, all)));
         }
     }

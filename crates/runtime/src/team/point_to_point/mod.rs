@@ -148,10 +148,25 @@ impl Team {
         let caller = Location::caller();
         async move {
             check_len(neighbors, values.len())?;
-            let pairs = neighbors.iter().zip(values);
-            let send = pairs.map(|(to, value)| tagged.send_from(*to, value, caller)).collect();
-            let receive = neighbors.iter().map(|from| tagged.recv_to(*from, caller)).collect();
-            try_join(try_join_all(send), try_join_all(receive)).await
+            let to = by_member(neighbors.iter().copied().zip(values));
+            let from = by_member(neighbors.iter().copied().zip(0..));
+            let send = to.into_iter().map(async |(to, values)| {
+                for value in values {
+                    tagged.send_from(to, value, caller).await?;
+                }
+                Ok(())
+            });
+            let receive = from.into_iter().map(async |(from, positions)| {
+                let mut received = Vec::with_capacity(positions.len());
+                for position in positions {
+                    received.push((position, tagged.recv_to(from, caller).await?));
+                }
+                Ok(received)
+            });
+            let received = try_join(try_join_all(send.collect()), try_join_all(receive.collect())).await?;
+            let mut received: Vec<(usize, T)> = received.into_iter().flatten().collect();
+            received.sort_unstable_by_key(|(position, _)| *position);
+            Ok(received.into_iter().map(|(_, value)| value).collect())
         }
     }
 
@@ -167,18 +182,68 @@ impl Team {
         sent: &[&[T]],
         received: &mut [&mut [T]],
     ) -> impl Future<Output = Result<()>> {
-        let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
         let caller = Location::caller();
         async move {
             check_len(neighbors, sent.len())?;
             check_len(neighbors, received.len())?;
-            let pairs = neighbors.iter().zip(sent);
-            let send = pairs.map(|(to, slice)| tagged.send_slice_from(*to, slice, caller)).collect();
-            let pairs = neighbors.iter().zip(received);
-            let receive = pairs.map(|(from, into)| tagged.recv_slice_to(*from, into, caller)).collect();
-            try_join(try_join_all(send), try_join_all(receive)).await.map(drop)
+            let sent = neighbors.iter().copied().zip(sent.iter().copied());
+            let received = neighbors.iter().copied().zip(received.iter_mut().map(|into| &mut **into));
+            self.trade_slices(sent, received, caller).await
         }
     }
+
+    /// Sends slices of plain elements to members and receives others into slices, all at once.
+    ///
+    /// As [`Team::neighbor_exchange_slices`], where a member may send to others than it receives of. What a member
+    /// sends to another is received there by the other's exchanges, in the same order.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn exchange_slices<'a, T: NoUninit + AnyBitPattern>(
+        &'a self,
+        sent: impl IntoIterator<Item = (usize, &'a [T])> + 'a,
+        received: impl IntoIterator<Item = (usize, &'a mut [T])> + 'a,
+    ) -> impl Future<Output = Result<()>> + 'a {
+        self.trade_slices(sent, received, Location::caller())
+    }
+
+    async fn trade_slices<'a, T: NoUninit + AnyBitPattern>(
+        &self,
+        sent: impl IntoIterator<Item = (usize, &'a [T])>,
+        received: impl IntoIterator<Item = (usize, &'a mut [T])>,
+        caller: &'static Location<'static>,
+    ) -> Result<()> {
+        let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
+        let sent = by_member(sent).into_iter().map(async |(to, slices)| {
+            for slice in slices {
+                tagged.send_slice_from(to, slice, caller).await?;
+            }
+            Ok(())
+        });
+        let received = by_member(received).into_iter().map(async |(from, slices)| {
+            for into in slices {
+                tagged.recv_slice_to(from, into, caller).await?;
+            }
+            Ok(())
+        });
+        try_join(try_join_all(sent.collect()), try_join_all(received.collect())).await.map(drop)
+    }
+}
+
+/// What is for each member, in the order given. It goes one after the other: of messages to one member that begin
+/// together, the first may give way to others of its place, and then the second would be before it.
+fn by_member<V>(all: impl IntoIterator<Item = (usize, V)>) -> Vec<(usize, Vec<V>)> {
+    let mut grouped: Vec<(usize, Vec<V>)> = Vec::new();
+    let mut all: Vec<(usize, V)> = all.into_iter().collect();
+    all.sort_by_key(|(member, _)| *member);
+    for (member, value) in all {
+        match grouped.last_mut() {
+            Some((last, values)) if *last == member => values.push(value),
+            _ => grouped.push((member, vec![value])),
+        }
+    }
+    grouped
 }
 
 fn check_len(neighbors: &[usize], len: usize) -> Result<()> {

@@ -1,0 +1,7 @@
+//! The program `prk`.
+
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    isles_prk::main()
+}

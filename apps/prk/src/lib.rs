@@ -1,0 +1,262 @@
+//! The application `prk`: the Parallel Research Kernels over arrays that lie on the places.
+//!
+//! The kernels, their sizes, checks and lines of output are those of R. F. Van der Wijngaart and T. G. Mattson, "The
+//! Parallel Research Kernels", HPEC 2014, in the form for MPI; the code is our own. Each kernel is a module. The first
+//! iteration is a warm-up and not timed, as there. Invariant: every kernel checks its whole result in each run.
+
+#![forbid(unsafe_code)]
+
+mod nstream;
+mod p2p;
+mod random;
+mod stencil;
+mod transpose;
+
+use clap::{Args, ValueEnum, value_parser};
+use isles::array::check_memory;
+use isles::prelude::*;
+use isles_app::Failure;
+use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Iterations beside the warm-up, unless something else is said.
+const ITERATIONS: u64 = 10;
+
+/// Greatest error that counts as none, as the kernels have it.
+const EPSILON: f64 = 1e-8;
+
+/// A kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kernel {
+    /// A star-shaped stencil over a square grid in blocks; halos
+    Stencil,
+    /// A square matrix is transposed and added; all to all
+    Transpose,
+    /// A wave over a grid whose columns are split; one number at a time
+    P2p,
+    /// Adds two vectors to a third; no message
+    Nstream,
+    /// Updates of random entries of a table; many small messages, gathered
+    Random,
+}
+
+/// The arguments of `isles run prk`.
+#[derive(Args, Clone, Debug)]
+pub struct Prk {
+    /// Which kernel
+    #[arg(long, value_enum)]
+    kernel: Kernel,
+
+    /// Iterations beside the warm-up, 1 to 10^9 [default: 10]; not for random
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000_000))]
+    iterations: Option<u64>,
+
+    /// Rows and columns of stencil and transpose [default: 1000]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
+    order: Option<u64>,
+
+    /// Radius of stencil, 1 to 4 [default: 2]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=4))]
+    radius: Option<u64>,
+
+    /// Columns of p2p, which are split [default: 1024]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(2..=1 << 30))]
+    columns: Option<u64>,
+
+    /// Rows of p2p [default: 1024]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(2..=1 << 30))]
+    rows: Option<u64>,
+
+    /// Elements of each vector of nstream [default: 10000000]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 40))]
+    length: Option<u64>,
+
+    /// The table of random has 2^N entries [default: 20]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=40))]
+    bits: Option<u64>,
+
+    /// Updates of random for each entry, a power of two [default: 16]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
+    ratio: Option<u64>,
+}
+
+/// What a run computes: the arguments with their defaults.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Sizes {
+    kernel: Kernel,
+    iterations: u64,
+    order: usize,
+    radius: usize,
+    columns: usize,
+    rows: usize,
+    length: usize,
+    bits: u32,
+    ratio: u64,
+}
+
+impl Sizes {
+    /// Checks what a kernel asks for, and that its arrays fit into memory; the error is the text of a line.
+    fn check(&self, places: u32) -> Result<(), String> {
+        let Sizes { order, columns, rows, length, bits, .. } = *self;
+        let (of, extents) = match self.kernel {
+            Kernel::Stencil => (stencil::check(self, places), [2, order, order]),
+            Kernel::Transpose => (Ok(()), [2, order, order]),
+            Kernel::P2p => (p2p::check(self, places), [1, columns, rows]),
+            Kernel::Nstream => (Ok(()), [3, length, 1]),
+            Kernel::Random => (random::check(self, places), [1, 1 << bits, 1]),
+        };
+        of?;
+        check_memory::<f64>(&extents).map_err(|error| format!("--kernel {}: {error}", Prk::name(self.kernel)))
+    }
+}
+
+/// What was found.
+#[derive(Serialize)]
+pub struct PrkFound {
+    /// How much a second, in the unit of the kernel.
+    rate: f64,
+    /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
+    unit: &'static str,
+    /// Seconds of an iteration; of random, of all.
+    seconds_each: f64,
+    /// By how much the result is off, as the kernel counts that.
+    error: f64,
+    #[serde(skip)]
+    is_average: bool,
+}
+
+/// What a kernel came to, for its module.
+struct KernelOutcome {
+    /// The longest time of a place, of all iterations that are timed.
+    seconds: f64,
+    /// Operations, bytes or updates in that time, in millions; of updates in thousands of millions.
+    amount: f64,
+    unit: &'static str,
+    error: f64,
+}
+
+impl Prk {
+    /// The arguments that are of some kernels only, with their names, whether they were said, and of which.
+    fn own(&self) -> [(&'static str, bool, &'static [Kernel]); 8] {
+        use Kernel::{Nstream, P2p, Random, Stencil, Transpose};
+        [
+            ("--iterations", self.iterations.is_some(), &[Stencil, Transpose, P2p, Nstream]),
+            ("--order", self.order.is_some(), &[Stencil, Transpose]),
+            ("--radius", self.radius.is_some(), &[Stencil]),
+            ("--columns", self.columns.is_some(), &[P2p]),
+            ("--rows", self.rows.is_some(), &[P2p]),
+            ("--length", self.length.is_some(), &[Nstream]),
+            ("--bits", self.bits.is_some(), &[Random]),
+            ("--ratio", self.ratio.is_some(), &[Random]),
+        ]
+    }
+
+    fn name(kernel: Kernel) -> String {
+        kernel.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+impl Application for Prk {
+    const NAME: &'static str = "prk";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const UNITS: &'static str = "iterations";
+    type Input = Sizes;
+    type Found = PrkFound;
+
+    fn run_name(&self) -> String {
+        format!("prk-{}", Prk::name(self.kernel))
+    }
+
+    fn open(&self, places: u32) -> Result<Sizes, Failure> {
+        let foreign = self.own().into_iter().find(|(_, is_said, of)| *is_said && !of.contains(&self.kernel));
+        if let Some((flag, _, of)) = foreign {
+            let of: Vec<String> = of.iter().map(|kernel| Prk::name(*kernel)).collect();
+            let (own, others) = (Prk::name(self.kernel), of.join(", "));
+            return Err(Failure::Usage(format!("{flag} is not for --kernel {own}; allowed with: {others}")));
+        }
+        let size = |said: Option<u64>, otherwise: u64| said.unwrap_or(otherwise) as usize;
+        let sizes = Sizes {
+            kernel: self.kernel,
+            iterations: self.iterations.unwrap_or(ITERATIONS),
+            order: size(self.order, 1_000),
+            radius: size(self.radius, 2),
+            columns: size(self.columns, 1_024),
+            rows: size(self.rows, 1_024),
+            length: size(self.length, 10_000_000),
+            bits: self.bits.unwrap_or(20) as u32,
+            ratio: self.ratio.unwrap_or(16),
+        };
+        sizes.check(places).map(|()| sizes).map_err(Failure::Usage)
+    }
+
+    fn heading(&self, sizes: &Sizes) -> String {
+        let name = Prk::name(self.kernel);
+        let Sizes { iterations, order, radius, columns, rows, length, bits, ratio, .. } = sizes;
+        match self.kernel {
+            Kernel::Stencil => {
+                format!("{name} of radius {radius} on {order} x {order}, {iterations} iterations")
+            }
+            Kernel::Transpose => format!("{name} of order {order}, {iterations} iterations"),
+            Kernel::P2p => format!("{name} on {columns} x {rows}, {iterations} iterations"),
+            Kernel::Nstream => format!("{name} of {length} elements, {iterations} iterations"),
+            Kernel::Random => format!("{name} on 2^{bits} entries, {ratio} updates each"),
+        }
+    }
+
+    async fn compute(sizes: Sizes, _: Dealer) -> isles::Result<(PrkFound, WorkDone)> {
+        let KernelOutcome { seconds, amount, unit, error } = match sizes.kernel {
+            Kernel::Stencil => stencil::run(sizes).await,
+            Kernel::Transpose => transpose::run(sizes).await,
+            Kernel::P2p => p2p::run(sizes).await,
+            Kernel::Nstream => nstream::run(sizes).await,
+            Kernel::Random => random::run(sizes).await,
+        }?;
+        let is_average = sizes.kernel != Kernel::Random;
+        let each = if is_average { seconds / sizes.iterations as f64 } else { seconds };
+        let found = PrkFound { rate: amount / seconds, unit, seconds_each: each, error, is_average };
+        Ok((found, WorkDone { seconds, ..WorkDone::default() }))
+    }
+
+    fn text(&self, found: &PrkFound) -> String {
+        let PrkFound { rate, unit, seconds_each, .. } = found;
+        let validates = if found.error < EPSILON { "Solution validates\n" } else { "" };
+        let time = if found.is_average { "Avg time (s)" } else { "Time (s)" };
+        format!("{validates}Rate ({unit}): {rate:.6} {time}: {seconds_each:.6}")
+    }
+
+    fn speed(&self, found: &PrkFound, _: f64) -> String {
+        format!("{:.4} {}", found.rate, found.unit)
+    }
+
+    fn verify(&self, found: &PrkFound, _: bool) -> Result<Option<Verification>, Failure> {
+        let text =
+            format!("the kernel's own check is off by {:.1e}; allowed: below {EPSILON:.0e}", found.error);
+        Ok(Some(Verification { holds: found.error < EPSILON, text }))
+    }
+
+    fn write_csv(&self, found: &PrkFound, out: &mut dyn Write) -> io::Result<()> {
+        let PrkFound { rate, unit, seconds_each, error, .. } = found;
+        let name = Prk::name(self.kernel);
+        writeln!(out, "kernel,rate,unit,seconds_each,error\n{name},{rate},{unit},{seconds_each},{error}")
+    }
+}
+
+/// Times what follows at this place, when all places are there.
+async fn begin(team: &Team) -> isles::Result<Duration> {
+    team.barrier().await?;
+    Ok(now())
+}
+
+/// The longest of the times that the places took, and what they found, merged.
+fn together(found: Vec<(f64, f64)>, merge: fn(f64, f64) -> f64) -> (f64, f64) {
+    let seconds = found.iter().map(|(seconds, _)| *seconds).fold(0.0, f64::max);
+    (seconds, found.into_iter().map(|(_, value)| value).fold(0.0, merge))
+}
+
+/// The `main` of the program.
+pub fn main() -> std::process::ExitCode {
+    isles_app::main::<Prk>()
+}

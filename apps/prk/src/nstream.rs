@@ -1,0 +1,48 @@
+//! The kernel nstream: A += B + 3 C over vectors that are split. It measures memory; no message is sent.
+
+use super::{KernelOutcome, Sizes, begin, together};
+use isles::array::{DistArray, Distribution};
+use isles::prelude::*;
+
+const SCALAR: f64 = 3.0;
+const B: f64 = 2.0;
+const C: f64 = 2.0;
+
+/// Runs it over all places.
+pub(super) async fn run(Sizes { length, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
+    let team = Team::world();
+    let new = async || DistArray::<f64, 1>::new(&team, [length], [Distribution::Block]).await;
+    let vectors = (new().await?, new().await?, new().await?);
+    let found = everywhere!(stream(&team, &vectors, iterations).await?).await?;
+    let (seconds, sum) = together(found, |one, other| one + other);
+    let expected = (iterations + 1) as f64 * (B + SCALAR * C) * length as f64;
+    let bytes = (iterations * 4 * 8) as f64 * length as f64;
+    Ok(KernelOutcome {
+        seconds,
+        amount: 1e-6 * bytes,
+        unit: "MB/s",
+        error: (sum - expected).abs() / expected,
+    })
+}
+
+type Vectors = (DistArray<f64, 1>, DistArray<f64, 1>, DistArray<f64, 1>);
+
+/// The part of this place: the seconds that it took, and the sum of its part of A.
+async fn stream(team: &Team, (a, b, c): &Vectors, iterations: u64) -> isles::Result<(f64, f64)> {
+    b.lock().values_mut().fill(B);
+    c.lock().values_mut().fill(C);
+    let mut started = now();
+    for iteration in 0..=iterations {
+        if iteration == 1 {
+            started = begin(team).await?;
+        }
+        let (mut a, b, c) = (a.lock(), b.read(), c.read());
+        let (b, c) = (b.values(), c.values());
+        work(Work::new().floats(3 * b.len() as u64).streamed(24 * b.len() as u64));
+        for ((a, b), c) in a.values_mut().iter_mut().zip(b).zip(c) {
+            *a += *b + SCALAR * *c;
+        }
+    }
+    let seconds = (now() - started).as_secs_f64();
+    Ok((seconds, a.read().values().iter().sum()))
+}

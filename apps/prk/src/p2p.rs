@@ -1,0 +1,103 @@
+//! The kernel p2p (Synch_p2p): a wave over a grid whose columns are split, one number for each row to the right.
+
+use super::{KernelOutcome, Sizes, begin, together};
+use isles::array::{DistArray, Distribution, Halo};
+use isles::prelude::*;
+
+/// Checks that each place has a column.
+pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
+    match sizes.columns > places as usize {
+        true => Ok(()),
+        false => {
+            Err(format!("--columns is {}; allowed with {places} places: more than these", sizes.columns))
+        }
+    }
+}
+
+/// Runs it over all places.
+pub(super) async fn run(Sizes { columns, rows, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
+    let team = Team::world();
+    let cut = [Distribution::Whole, Distribution::Block];
+    let grid = DistArray::<f64, 2>::with_halo(&team, [rows, columns], cut, Halo::new(1)).await?;
+    let found = everywhere!(wave(&team, &grid, iterations).await?).await?;
+    // The last cell is known; only the last place has it.
+    let (seconds, corner) = together(found, |one, other| one + other);
+    let expected = ((iterations + 1) * (columns + rows - 2) as u64) as f64;
+    let operations = (iterations * 2) as f64 * (columns - 1) as f64 * (rows - 1) as f64;
+    let error = (corner - expected).abs() / expected;
+    Ok(KernelOutcome { seconds, amount: 1e-6 * operations, unit: "MFlops/s", error })
+}
+
+/// The part of this place: the seconds that it took, and the last cell of all if it lies here.
+async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::Result<(f64, f64)> {
+    let (rank, last) = (team.rank(), team.size() - 1);
+    let [rows, _] = grid.extents();
+    // The given row and column; the one before the first column of a place too.
+    let first_column = {
+        let mut part = grid.lock();
+        let first_column = part.global([0, 0])[1];
+        for (number, cell) in part.line_mut([0, -1]).iter_mut().enumerate() {
+            *cell = (first_column + number) as f64 - 1.0;
+        }
+        if rank == 0 {
+            (0..rows).for_each(|row| part[[row as isize, 0]] = row as f64);
+        }
+        first_column
+    };
+    let skipped = usize::from(first_column == 0);
+    let mut started = now();
+    for iteration in 0..=iterations {
+        if iteration == 1 {
+            started = begin(team).await?;
+        }
+        for row in 1..rows {
+            let mut left = [0.0];
+            if rank > 0 {
+                team.recv_slice(rank - 1, &mut left).await?;
+            }
+            let edge = next_row(grid, row, left[0], skipped);
+            if rank < last {
+                team.send_slice(rank + 1, &[edge]).await?;
+            }
+        }
+        let mut corner = [-corner_of(grid, rows)];
+        if rank == last && last > 0 {
+            team.send_slice(0, &corner).await?;
+        }
+        if rank == 0 {
+            if last > 0 {
+                team.recv_slice(last, &mut corner).await?;
+            }
+            grid.lock()[[0, 0]] = corner[0];
+        }
+    }
+    let seconds = (now() - started).as_secs_f64();
+    Ok((seconds, if rank == last { corner_of(grid, rows) } else { 0.0 }))
+}
+
+/// Computes a row: each cell is the one above plus the one to the left minus the one between. Returns its last cell.
+fn next_row(grid: &DistArray<f64, 2>, row: usize, left: f64, skipped: usize) -> f64 {
+    let mut part = grid.lock();
+    let [_, width] = part.extents();
+    let [stride, _] = part.strides();
+    work(Work::new().floats(2 * width as u64).streamed(16 * width as u64));
+    let start = part.offset([row as isize - 1, -1]) + skipped;
+    let (above, this) = part.values_mut()[start..start + 2 * stride].split_at_mut(stride);
+    let width = width - skipped;
+    if skipped == 0 {
+        this[0] = left;
+    }
+    let mut before = this[0];
+    for (cell, above) in this[1..=width].iter_mut().zip(above[..=width].windows(2)) {
+        before = above[1] + before - above[0];
+        *cell = before;
+    }
+    before
+}
+
+/// The last cell of the part of this place.
+fn corner_of(grid: &DistArray<f64, 2>, rows: usize) -> f64 {
+    let part = grid.read();
+    let [_, width] = part.extents();
+    part[[rows as isize - 1, width as isize - 1]]
+}

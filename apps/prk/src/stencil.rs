@@ -1,0 +1,124 @@
+//! The kernel stencil: a star over a square grid in blocks, whose halos come from the places around it.
+
+use super::{KernelOutcome, Sizes, begin, together};
+use isles::array::{ArrayPart, DistArray, Distribution, Halo};
+use isles::prelude::*;
+
+/// Checks that the star fits into the grid, and that each place has a row of it.
+pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
+    let Sizes { order, radius, .. } = sizes;
+    if *order <= 2 * radius {
+        return Err(format!(
+            "--order is {order}; allowed with a radius of {radius}: from {}",
+            2 * radius + 1
+        ));
+    }
+    match order * order >= places as usize {
+        true => Ok(()),
+        false => Err(format!("--order is {order}; allowed with {places} places: a point for each")),
+    }
+}
+
+/// Runs it over all places.
+pub(super) async fn run(Sizes { order, radius, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
+    let team = Team::world();
+    let blocks = [Distribution::Block; 2];
+    let halo = Halo::new(radius);
+    let input = DistArray::<f64, 2>::with_halo(&team, [order; 2], blocks, halo).await?;
+    let output = DistArray::<f64, 2>::with_halo(&team, [order; 2], blocks, halo).await?;
+    let found = everywhere!({
+        let both = (&input, &output);
+        match radius {
+            1 => sweeps::<1>(&team, both, iterations).await?,
+            2 => sweeps::<2>(&team, both, iterations).await?,
+            3 => sweeps::<3>(&team, both, iterations).await?,
+            _ => sweeps::<4>(&team, both, iterations).await?,
+        }
+    })
+    .await?;
+    let (seconds, sum) = together(found, |one, other| one + other);
+    let points = ((order - 2 * radius) * (order - 2 * radius)) as f64;
+    // The weights give the slope of the grid in both directions, which is 1 each.
+    let error = (sum / points - 2.0 * (iterations + 1) as f64).abs();
+    let operations = iterations as f64 * (2 * (4 * radius + 1) + 1) as f64 * points;
+    Ok(KernelOutcome { seconds, amount: 1e-6 * operations, unit: "MFlops/s", error })
+}
+
+/// The part of this place: the seconds that it took, and the sum of what it has of the output.
+async fn sweeps<const R: usize>(
+    team: &Team,
+    (input, output): (&DistArray<f64, 2>, &DistArray<f64, 2>),
+    iterations: u64,
+) -> isles::Result<(f64, f64)> {
+    let [order, _] = input.extents();
+    input.lock().for_each(|[row, column], element| *element = (row + column) as f64);
+    let inner = Inner::of(&input.read(), order, R);
+    let mut started = now();
+    for iteration in 0..=iterations {
+        if iteration == 1 {
+            started = begin(team).await?;
+        }
+        input.exchange().await?;
+        work(inner.work(R));
+        add_star::<R>(&input.read(), &mut output.lock(), &inner);
+        let mut part = input.lock();
+        let [rows, columns] = part.extents();
+        for row in 0..rows {
+            part.line_mut([row as isize, 0])[..columns].iter_mut().for_each(|element| *element += 1.0);
+        }
+    }
+    let seconds = (now() - started).as_secs_f64();
+    Ok((seconds, output.read().owned().map(|element| element.abs()).sum()))
+}
+
+/// Rows and columns of a part around which the star lies within the grid.
+struct Inner {
+    rows: std::ops::Range<usize>,
+    columns: std::ops::Range<usize>,
+}
+
+impl Inner {
+    fn of(part: &ArrayPart<f64, 2>, order: usize, radius: usize) -> Inner {
+        let extents = part.extents();
+        let first = if extents.contains(&0) { [0; 2] } else { part.global([0, 0]) };
+        let [rows, columns] = [0, 1].map(|axis| {
+            let start = radius.saturating_sub(first[axis]).min(extents[axis]);
+            let end = (order - radius).saturating_sub(first[axis]).min(extents[axis]);
+            start..end.max(start)
+        });
+        Inner { rows, columns }
+    }
+
+    fn work(&self, radius: usize) -> Work {
+        let points = (self.rows.len() * self.columns.len()) as u64;
+        Work::new().floats(points * (2 * (4 * radius as u64 + 1) + 2)).streamed(32 * points)
+    }
+}
+
+/// Adds the star around each inner point of `input` to `output`, row by row.
+fn add_star<const R: usize>(input: &ArrayPart<f64, 2>, output: &mut ArrayPart<f64, 2>, inner: &Inner) {
+    let width = inner.columns.len();
+    if width == 0 {
+        return;
+    }
+    let weights: [f64; R] = std::array::from_fn(|index| 1.0 / (2.0 * (index + 1) as f64 * R as f64));
+    let (left, from) = (inner.columns.start as isize, inner.columns.start as isize - R as isize);
+    for row in inner.rows.clone() {
+        let row = row as isize;
+        let line = &input.line([row, from])[..width + 2 * R];
+        let above: [&[f64]; R] =
+            std::array::from_fn(|index| &input.line([row - 1 - index as isize, left])[..width]);
+        let below: [&[f64]; R] =
+            std::array::from_fn(|index| &input.line([row + 1 + index as isize, left])[..width]);
+        let sums = &mut output.line_mut([row, left])[..width];
+        for (column, sum) in sums.iter_mut().enumerate() {
+            let mut star = 0.0;
+            for index in 0..R {
+                let far = index + 1;
+                let beside = line[column + R + far] - line[column + R - far];
+                star += weights[index] * (beside + (below[index][column] - above[index][column]));
+            }
+            *sum += star;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The kernel transpose: B += Aᵀ, then A += 1, with both matrices split into rows.
+
+use super::{KernelOutcome, Sizes, begin, together};
+use isles::array::{DistArray, Distribution};
+use isles::prelude::*;
+
+/// Runs it over all places.
+pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
+    let team = Team::world();
+    let rows = [Distribution::Block, Distribution::Whole];
+    let a = DistArray::<f64, 2>::new(&team, [order, order], rows).await?;
+    let b = DistArray::<f64, 2>::new(&team, [order, order], rows).await?;
+    let found = everywhere!(transpose(&team, (&a, &b), iterations).await?).await?;
+    let (seconds, error) = together(found, |one, other| one + other);
+    let bytes = (iterations * 2 * 8) as f64 * order as f64 * order as f64;
+    Ok(KernelOutcome { seconds, amount: 1e-6 * bytes, unit: "MB/s", error })
+}
+
+/// What stands at a row and a column of A at first.
+fn at_first(order: usize, row: usize, column: usize) -> f64 {
+    (order * row + column) as f64
+}
+
+/// The part of this place: the seconds that it took, and the sum of the errors in its part of B.
+async fn transpose(
+    team: &Team,
+    (a, b): (&DistArray<f64, 2>, &DistArray<f64, 2>),
+    iterations: u64,
+) -> isles::Result<(f64, f64)> {
+    let [order, _] = a.extents();
+    a.lock().for_each(|[row, column], element| *element = at_first(order, row, column));
+    let mut started = now();
+    for iteration in 0..=iterations {
+        if iteration == 1 {
+            started = begin(team).await?;
+        }
+        a.transpose_with(b, |sum, element| *sum += element).await?;
+        let mut part = a.lock();
+        work(Work::new().floats(2 * part.values().len() as u64).streamed(32 * part.values().len() as u64));
+        part.values_mut().iter_mut().for_each(|element| *element += 1.0);
+    }
+    let seconds = (now() - started).as_secs_f64();
+    // Each iteration adds the matrix of the first one, and as much again as iterations came before it.
+    let times = (iterations + 1) as f64;
+    let added = times * iterations as f64 / 2.0;
+    let mut error = 0.0;
+    b.lock().for_each(|[row, column], element| {
+        error += (*element - (times * at_first(order, column, row) + added)).abs();
+    });
+    Ok((seconds, error))
+}

@@ -1,0 +1,87 @@
+//! `isles run prk`: each kernel checks itself on each machine, also where parts are uneven; refusals in a line.
+
+#[path = "../../../crates/cli/tests/command/scene/mod.rs"]
+mod scene;
+
+use scene::{Ended, Scene, ended, words};
+use serde_json::Value;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-prk");
+
+fn run(line: &str) -> Ended {
+    let scene = Scene::new("prk");
+    let mut command = scene.program(PROGRAM);
+    command.args(words(line));
+    ended(command)
+}
+
+/// What a run of a kernel writes as JSON, which must be right.
+fn document(line: &str) -> Value {
+    let ended = run(&format!("--json - --csv /dev/null {line}"));
+    assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["verification"]["holds"], true, "{line}: {document}");
+    document
+}
+
+#[test]
+fn each_kernel_is_right_on_each_machine() {
+    for machine in ["threads", "processes", "loopback", "chip:scc"] {
+        for (kernel, unit) in [
+            ("stencil --places 6 --order 29", "MFlops/s"),
+            ("stencil --places 5 --order 9 --radius 4", "MFlops/s"),
+            ("stencil --places 3 --order 14 --radius 1", "MFlops/s"),
+            ("transpose --places 3 --order 37", "MB/s"),
+            ("transpose --places 5 --order 4", "MB/s"),
+            ("p2p --places 4 --columns 30 --rows 11", "MFlops/s"),
+            ("p2p --places 1 --columns 5 --rows 7", "MFlops/s"),
+            ("nstream --places 3 --length 1001", "MB/s"),
+        ] {
+            let found = document(&format!("--machine {machine} --iterations 3 --kernel {kernel}"));
+            assert_eq!(found["unit"], unit);
+            // On the loopback time stands still.
+            assert!(machine == "loopback" || found["rate"].as_f64().unwrap() > 0.0, "{found}");
+        }
+        let random = document(&format!("--machine {machine} --kernel random --places 2 --bits 9 --ratio 16"));
+        assert_eq!(random["unit"], "GUPS/s");
+    }
+}
+
+#[test]
+fn the_lines_are_those_of_the_kernels() {
+    let said = run("--kernel nstream --length 100 --places 1 --json /dev/null --csv /dev/null").stdout;
+    let mut lines = said.lines().skip_while(|line| *line != "Solution validates").skip(1);
+    let rate: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+    let ["Rate", "(MB/s):", rate, "Avg", "time", "(s):", time] = rate[..] else { panic!("{said}") };
+    let moved = rate.parse::<f64>().unwrap() * time.parse::<f64>().unwrap() * 1e6;
+    // Four vectors of a hundred doubles, as far as six digits say.
+    assert!((moved / 3200.0 - 1.0).abs() < 0.6, "{said}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line() {
+    for (line, says) in [
+        ("--kernel heat", "--kernel is \"heat\"; allowed: stencil, transpose, p2p, nstream, random"),
+        (
+            "--kernel nstream --order 3",
+            "--order is not for --kernel nstream; allowed with: stencil, transpose",
+        ),
+        ("--kernel random --iterations 3", "--iterations is not for --kernel random; allowed with: stencil"),
+        ("--kernel stencil --order 4", "--order is 4; allowed with a radius of 2: from 5"),
+        ("--kernel p2p --columns 3 --places 3", "--columns is 3; allowed with 3 places: more than these"),
+        ("--kernel random --places 3", "--places is 3; allowed with --kernel random: a power of two"),
+        ("--kernel random --ratio 3", "--ratio is 3; allowed: a power of two"),
+        (
+            "--kernel random --bits 3 --places 1",
+            "--bits 3 and --ratio 16 are 128 updates a place; allowed with 1 places: from 2048",
+        ),
+        ("--kernel nstream --length 1000000000000", "the array has 24000000000000 bytes, and this host has "),
+        ("--kernel transpose --order 1048576", "the array has 17592186044416 bytes, and this host has "),
+        ("--kernel p2p --iterations 0", "0 is not in 1..=1000000000"),
+    ] {
+        let ended = run(line);
+        assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(says), "{line}: {}", ended.stderr);
+    }
+}

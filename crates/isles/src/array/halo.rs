@@ -1,0 +1,159 @@
+//! The exchange of halos: each member gets the elements around its part from those who own them.
+//!
+//! Axis after axis: what comes along an axis goes on along the next, so corners come without messages of their own. A
+//! halo may be wider than the parts beside it; then it comes from several members. Both sides derive from the layout
+//! alone what is sent and in which order. Invariant: the pieces that a member sends to another are, in this order,
+//! those that the other expects of it.
+
+use super::part::{ArrayPart, Region};
+use super::{DistArray, Element};
+use crate::Result;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+/// Elements of a halo that lie side by side at one owner, along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct HaloPiece {
+    /// Where they go, from the first element of the halo.
+    to: usize,
+    /// Which part of the axis has them.
+    owner: usize,
+    /// Where in it, from its first own element.
+    from: usize,
+    len: usize,
+}
+
+impl<T: Copy, const N: usize> ArrayPart<T, N> {
+    /// What the part `of` of an axis has around it, from the lower end on.
+    fn halo_pieces(&self, axis: usize, of: usize) -> Vec<HaloPiece> {
+        let (cut, width) = (&self.layout.axes[axis], self.pad()[axis]);
+        let (extent, len) = (cut.extent, cut.len(of));
+        let mut pieces: Vec<HaloPiece> = Vec::new();
+        if len == 0 {
+            return pieces;
+        }
+        let start = cut.global(of, 0) as isize;
+        for to in (0..width).chain(width + len..2 * width + len) {
+            let index = start + to as isize - width as isize;
+            if !self.is_periodic && !(0..extent as isize).contains(&index) {
+                continue;
+            }
+            let (owner, from) = cut.locate(index.rem_euclid(extent as isize) as usize);
+            match pieces.last_mut() {
+                Some(piece)
+                    if piece.owner == owner
+                        && piece.from + piece.len == from
+                        && piece.to + piece.len == to =>
+                {
+                    piece.len += 1;
+                }
+                _ => pieces.push(HaloPiece { to, owner, from, len: 1 }),
+            }
+        }
+        pieces
+    }
+
+    /// The elements from `start` on along `axis`: of axes that were exchanged before it with their halos.
+    fn slab(&self, axis: usize, start: usize, len: usize) -> Region {
+        let mut region = self.whole();
+        for before in 0..axis {
+            region.start[before] = 0;
+            region.len[before] += 2 * self.pad()[before];
+        }
+        (region.start[axis], region.len[axis]) = (start, len);
+        region
+    }
+
+    /// The member that has part `part` of an axis, and the parts of this member in the others.
+    fn beside(&self, axis: usize, part: usize) -> usize {
+        let mut parts = self.parts();
+        parts[axis] = part;
+        self.layout.rank_of(parts)
+    }
+
+    /// What this member sends along an axis, and to whom.
+    fn halo_sent(&self, axis: usize) -> Vec<(usize, Vec<T>)> {
+        let me = self.parts()[axis];
+        let mut sent = Vec::new();
+        for other in (0..self.layout.axes[axis].parts).filter(|other| *other != me) {
+            for piece in self.halo_pieces(axis, other).into_iter().filter(|piece| piece.owner == me) {
+                let region = self.slab(axis, self.pad()[axis] + piece.from, piece.len);
+                let mut packed = Vec::with_capacity(region.size());
+                self.pack(&region, &mut packed);
+                sent.push((self.beside(axis, other), packed));
+            }
+        }
+        sent
+    }
+
+    /// Copies what this member has of its own halo, and returns where the rest goes, and of whom it comes.
+    fn halo_expected(&mut self, axis: usize) -> Vec<(usize, Region)> {
+        let me = self.parts()[axis];
+        let mut expected = Vec::new();
+        for piece in self.halo_pieces(axis, me) {
+            let region = self.slab(axis, piece.to, piece.len);
+            if piece.owner == me {
+                let mut own = Vec::with_capacity(region.size());
+                self.pack(&self.slab(axis, self.pad()[axis] + piece.from, piece.len), &mut own);
+                self.unpack(&region, &own);
+            } else {
+                expected.push((self.beside(axis, piece.owner), region));
+            }
+        }
+        expected
+    }
+}
+
+impl<T: Element, const N: usize> DistArray<T, N> {
+    /// Gives each member the elements around its part; called by each member. A member waits for those beside it only.
+    ///
+    /// # Errors
+    /// As [`DistArray`] says.
+    pub async fn exchange(&self) -> Result<()> {
+        self.exchange_while(|_| ()).await
+    }
+
+    /// As [`DistArray::exchange`], and calls `compute` while the messages along the first axis that has a halo are on
+    /// their way: for all that needs no halo. What it changes of the edges is not sent.
+    ///
+    /// # Errors
+    /// As [`DistArray`] says.
+    pub async fn exchange_while(&self, compute: impl FnOnce(&mut ArrayPart<T, N>)) -> Result<()> {
+        let mut compute = Some(compute);
+        for axis in 3 - N..3 {
+            let (sent, expected) = {
+                let mut part = self.lock();
+                if part.pad()[axis] == 0 {
+                    continue;
+                }
+                (part.halo_sent(axis), part.halo_expected(axis))
+            };
+            let mut received: Vec<Vec<T>> =
+                expected.iter().map(|(_, region)| bytemuck::zeroed_vec(region.size())).collect();
+            {
+                let into = received.iter_mut().map(Vec::as_mut_slice);
+                let into = expected.iter().map(|(from, _)| *from).zip(into);
+                let sent = sent.iter().map(|(to, packed)| (*to, packed.as_slice()));
+                let mut moving = pin!(self.team.exchange_slices(sent, into));
+                // The first poll sends all that goes at once.
+                let begun = poll_fn(|context| Poll::Ready(moving.as_mut().poll(context))).await;
+                if let Some(compute) = compute.take() {
+                    compute(&mut self.lock());
+                }
+                match begun {
+                    Poll::Ready(result) => result?,
+                    Poll::Pending => moving.await?,
+                }
+            }
+            let mut part = self.lock();
+            for ((_, region), packed) in expected.iter().zip(&received) {
+                part.unpack(region, packed);
+            }
+        }
+        if let Some(compute) = compute {
+            compute(&mut self.lock());
+        }
+        Ok(())
+    }
+}

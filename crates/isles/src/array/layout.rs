@@ -1,0 +1,248 @@
+//! How an array lies on the members of a team: axis by axis, in whole numbers.
+//!
+//! An axis is cut into parts by a [`Distribution`], and the parts of all axes form a grid of members. Nothing here
+//! moves an element. An owner is found by multiplication and a correction instead of a division, because that is asked
+//! for each element that is read from afar. Inside, each array has three axes; those that it lacks come first and have
+//! one index. Invariants: each index has one owner and one place there; the parts of an axis differ in length by at
+//! most one block.
+
+use super::ArrayError;
+use serde::{Deserialize, Serialize};
+
+/// How one axis of an array is cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Distribution {
+    /// It is not cut.
+    Whole,
+    /// Each part is one range; the lengths differ by at most one.
+    Block,
+    /// Indices are dealt out one by one.
+    Cyclic,
+    /// Indices are dealt out in blocks of so many.
+    BlockCyclic(usize),
+}
+
+/// Extents beyond this are refused: a product with a number of places has to fit into 64 bits.
+const EXTENT_MAX: u64 = 1 << 44;
+
+/// A division by one number, carried out as a multiplication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Divisor {
+    by: u64,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// # Panics
+    /// If `by` is 0.
+    pub(super) fn new(by: u64) -> Divisor {
+        let reciprocal = if by == 1 { u64::MAX } else { ((1_u128 << 64) / u128::from(by)) as u64 };
+        Divisor { by, reciprocal }
+    }
+
+    /// Returns the quotient and the rest.
+    ///
+    /// The reciprocal is at most one too small, so the estimate is the quotient or one less.
+    #[inline]
+    pub(super) fn divide(self, number: u64) -> (u64, u64) {
+        let estimate = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = number - estimate * self.by;
+        if rest < self.by { (estimate, rest) } else { (estimate + 1, rest - self.by) }
+    }
+}
+
+/// One axis with its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Axis {
+    pub(super) extent: usize,
+    pub(super) parts: usize,
+    cut: Cut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Cut {
+    /// Part *k* begins at *k n / p*, rounded down.
+    Block { by_extent: Divisor, by_parts: Divisor },
+    /// Blocks are dealt out in turn.
+    Dealt { block: Divisor, by_parts: Divisor },
+}
+
+/// Indices that lie side by side both in the array and in their part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) global: usize,
+    pub(super) local: usize,
+    pub(super) len: usize,
+}
+
+impl Axis {
+    fn new(extent: usize, parts: usize, distribution: Distribution) -> Axis {
+        let by_parts = Divisor::new(parts as u64);
+        let dealt = |block: usize| Cut::Dealt { block: Divisor::new(block as u64), by_parts };
+        let cut = match distribution {
+            Distribution::Whole | Distribution::Block => {
+                Cut::Block { by_extent: Divisor::new(extent.max(1) as u64), by_parts }
+            }
+            Distribution::Cyclic => dealt(1),
+            Distribution::BlockCyclic(block) => dealt(block),
+        };
+        Axis { extent, parts, cut }
+    }
+
+    pub(super) fn is_block(&self) -> bool {
+        matches!(self.cut, Cut::Block { .. })
+    }
+
+    /// Returns the part that has an index, and where in it.
+    #[inline]
+    pub(super) fn locate(&self, index: usize) -> (usize, usize) {
+        let index = index as u64;
+        let (part, local) = match self.cut {
+            Cut::Block { by_extent, by_parts } => {
+                let (part, _) = by_extent.divide((index + 1) * self.parts as u64 - 1);
+                (part, index - by_parts.divide(part * self.extent as u64).0)
+            }
+            Cut::Dealt { block, by_parts } => {
+                let (number, within) = block.divide(index);
+                let (round, part) = by_parts.divide(number);
+                (part, round * block.by + within)
+            }
+        };
+        (part as usize, local as usize)
+    }
+
+    /// Returns the index at a place of a part.
+    #[inline]
+    pub(super) fn global(&self, part: usize, local: usize) -> usize {
+        match self.cut {
+            Cut::Block { .. } => self.start(part) + local,
+            Cut::Dealt { block, .. } => {
+                let (round, within) = block.divide(local as u64);
+                ((round * self.parts as u64 + part as u64) * block.by + within) as usize
+            }
+        }
+    }
+
+    /// Returns the first index of a part that is one range; of part `parts`, the end of the axis.
+    fn start(&self, part: usize) -> usize {
+        let Cut::Block { by_parts, .. } = self.cut else { unreachable!("only ranges have a start") };
+        by_parts.divide(part as u64 * self.extent as u64).0 as usize
+    }
+
+    /// Returns how many indices a part has.
+    pub(super) fn len(&self, part: usize) -> usize {
+        match self.cut {
+            Cut::Block { .. } => self.start(part + 1) - self.start(part),
+            Cut::Dealt { block, .. } => {
+                let block = block.by as usize;
+                let round = block * self.parts;
+                let rest = (self.extent % round).saturating_sub(part * block).min(block);
+                self.extent / round * block + rest
+            }
+        }
+    }
+
+    /// Returns the indices of a part as runs, in ascending order.
+    pub(super) fn runs(&self, part: usize) -> Vec<Run> {
+        let len = self.len(part);
+        let each = match self.cut {
+            Cut::Block { .. } => len,
+            Cut::Dealt { block, .. } => block.by as usize,
+        };
+        let starts = (0..len).step_by(each.max(1));
+        starts
+            .map(|local| Run { global: self.global(part, local), local, len: each.min(len - local) })
+            .collect()
+    }
+}
+
+/// An array of three axes on a grid of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ArrayLayout {
+    pub(super) axes: [Axis; 3],
+}
+
+impl ArrayLayout {
+    /// An array with these last axes on `members` members.
+    pub(super) fn new<const N: usize>(
+        extents: [usize; N],
+        distributions: [Distribution; N],
+        members: usize,
+    ) -> Result<ArrayLayout, ArrayError> {
+        const { assert!(N >= 1 && N <= 3, "an array has one to three axes") };
+        for (axis, (&extent, &distribution)) in extents.iter().zip(&distributions).enumerate() {
+            if extent == 0 || extent as u64 > EXTENT_MAX {
+                return Err(ArrayError::Extent { axis, extent });
+            }
+            if distribution == Distribution::BlockCyclic(0) {
+                return Err(ArrayError::EmptyBlock { axis });
+            }
+        }
+        let is_cut = distributions.map(|distribution| distribution != Distribution::Whole);
+        if members > 1 && !is_cut.contains(&true) {
+            return Err(ArrayError::NotCut { members });
+        }
+        let parts = grid(extents, is_cut, members);
+        let mut axes = [Axis::new(1, 1, Distribution::Whole); 3];
+        for axis in 0..N {
+            axes[3 - N + axis] = Axis::new(extents[axis], parts[axis], distributions[axis]);
+        }
+        Ok(ArrayLayout { axes })
+    }
+
+    /// Returns which part of each axis a member has.
+    pub(super) fn parts_of(&self, rank: usize) -> [usize; 3] {
+        let [_, middle, last] = self.axes.map(|axis| axis.parts);
+        [rank / (middle * last), rank / last % middle, rank % last]
+    }
+
+    /// Returns the member that has these parts.
+    pub(super) fn rank_of(&self, parts: [usize; 3]) -> usize {
+        (parts[0] * self.axes[1].parts + parts[1]) * self.axes[2].parts + parts[2]
+    }
+
+    /// Returns the member that has an element, and where in its part.
+    #[inline]
+    pub(super) fn locate(&self, index: [usize; 3]) -> (usize, [usize; 3]) {
+        let [first, middle, last] = [0, 1, 2].map(|axis| self.axes[axis].locate(index[axis]));
+        (self.rank_of([first.0, middle.0, last.0]), [first.1, middle.1, last.1])
+    }
+
+    /// Returns how long the part of a member is in each axis.
+    pub(super) fn lengths(&self, rank: usize) -> [usize; 3] {
+        let parts = self.parts_of(rank);
+        [0, 1, 2].map(|axis| self.axes[axis].len(parts[axis]))
+    }
+
+    /// Returns the runs of a member in each axis.
+    pub(super) fn runs(&self, rank: usize) -> [Vec<Run>; 3] {
+        let parts = self.parts_of(rank);
+        [0, 1, 2].map(|axis| self.axes[axis].runs(parts[axis]))
+    }
+
+    pub(super) fn extents(&self) -> [usize; 3] {
+        self.axes.map(|axis| axis.extent)
+    }
+}
+
+/// Returns into how many parts each axis is cut, so that there is one for each member: prime factors, the largest
+/// first, each to the axis whose parts are longest.
+fn grid<const N: usize>(extents: [usize; N], is_cut: [bool; N], members: usize) -> [usize; N] {
+    let mut factors = Vec::new();
+    let (mut rest, mut factor) = (members, 2);
+    while rest > 1 {
+        while rest.is_multiple_of(factor) {
+            factors.push(factor);
+            rest /= factor;
+        }
+        factor += 1;
+    }
+    let mut parts = [1; N];
+    for factor in factors.into_iter().rev() {
+        let cut = (0..N).filter(|axis| is_cut[*axis]);
+        // The first of several that are alike.
+        let longest = cut.rev().max_by_key(|axis| extents[*axis] / parts[*axis]);
+        parts[longest.expect("an axis is cut")] *= factor;
+    }
+    parts
+}

@@ -1,0 +1,334 @@
+//! Arrays that lie on the members of a team, each with a part.
+//!
+//! A [`DistArray`] says who has which element, moves edges, redistributes and transposes, so that no program writes its
+//! distribution by hand. Every member works on its own part as on a slice. It is a library: it uses teams, instances of
+//! places and `at!` as any program can. Why it cannot deadlock, and how it fails: `docs/design/arrays.md`.
+//!
+//! ```
+//! use isles::array::{DistArray, Distribution, Halo};
+//! use isles::prelude::*;
+//!
+//! /// One step of a mean of four neighbours; the sum of all cells.
+//! async fn smooth() -> isles::Result<f64> {
+//!     let team = Team::world();
+//!     let cut = [Distribution::Block, Distribution::Whole];
+//!     let cells = DistArray::<f64, 2>::with_halo(&team, [64, 32], cut, Halo::new(1)).await?;
+//!     let sums = everywhere!({
+//!         cells.lock().for_each(|[row, column], cell| *cell = (row * column) as f64);
+//!         cells.exchange().await?;
+//!         let part = cells.read();
+//!         let [rows, columns] = part.extents().map(|extent| extent as isize);
+//!         let mut sum = 0.0;
+//!         for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+//!             let ends = part[[row - 1, column]] + part[[row + 1, column]];
+//!             sum += (ends + part[[row, column - 1]] + part[[row, column + 1]]) / 4.0;
+//!         }
+//!         sum
+//!     })
+//!     .await?;
+//!     Ok(sums.iter().sum())
+//! }
+//! ```
+
+mod access;
+mod checkpoint;
+mod halo;
+mod layout;
+mod moves;
+mod part;
+#[cfg(test)]
+mod tests;
+
+pub use layout::Distribution;
+pub use part::ArrayPart;
+
+use crate::prelude::*;
+use crate::{Error, ErrorKind, PlaceGuard, PlaceRef, Result};
+use bytemuck::{AnyBitPattern, NoUninit};
+use layout::ArrayLayout;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What an array is made of: numbers, arrays of them, and structures that derive the traits of `bytemuck`.
+pub trait Element: NoUninit + AnyBitPattern {}
+
+impl<T: NoUninit + AnyBitPattern> Element for T {}
+
+/// How many elements of others each part has around its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halo {
+    width: usize,
+    is_periodic: bool,
+}
+
+impl Halo {
+    /// A halo of so many elements at each end of each axis. Beyond the ends of the array it stays as it is.
+    pub const fn new(width: usize) -> Halo {
+        Halo { width, is_periodic: false }
+    }
+
+    /// As [`Halo::new`], where the first index of each axis follows the last.
+    pub const fn periodic(width: usize) -> Halo {
+        Halo { width, is_periodic: true }
+    }
+}
+
+/// Why an array cannot be had, or an element of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayError {
+    /// An axis has no index, or too many to count.
+    Extent {
+        /// Which axis.
+        axis: usize,
+        /// Its extent.
+        extent: usize,
+    },
+    /// Blocks of no index are to be dealt out.
+    EmptyBlock {
+        /// Along which axis.
+        axis: usize,
+    },
+    /// No axis is cut, and there are several members.
+    NotCut {
+        /// How many members.
+        members: usize,
+    },
+    /// A halo is asked for along an axis that is dealt out.
+    HaloOfDealt {
+        /// Which axis.
+        axis: usize,
+    },
+    /// The array has more bytes than the memory of this host, if that can be counted at all.
+    TooLarge {
+        /// Bytes of the array; nothing if they are more than can be counted.
+        bytes: Option<u64>,
+        /// Bytes of memory.
+        memory: u64,
+    },
+    /// There is no such element.
+    OutOfBounds {
+        /// Its index.
+        index: Vec<usize>,
+        /// What each index must be below.
+        extents: Vec<usize>,
+    },
+    /// Two arrays are to have the same extents or the same distribution, and have not.
+    Unlike {
+        /// The extents of one.
+        one: Vec<usize>,
+        /// The extents of the other.
+        other: Vec<usize>,
+    },
+}
+
+impl fmt::Display for ArrayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArrayError::Extent { axis, extent } => {
+                write!(f, "axis {axis} has an extent of {extent}; allowed: 1 to 2^44")
+            }
+            ArrayError::EmptyBlock { axis } => {
+                write!(f, "axis {axis} is dealt out in blocks of 0; allowed: from 1")
+            }
+            ArrayError::NotCut { members } => {
+                write!(f, "no axis is cut, and the team has {members} members; allowed: one axis at least")
+            }
+            ArrayError::HaloOfDealt { axis } => {
+                write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole and Block")
+            }
+            ArrayError::TooLarge { bytes: Some(bytes), memory } => {
+                write!(f, "the array has {bytes} bytes, and this host has {memory} bytes of memory")
+            }
+            ArrayError::TooLarge { bytes: None, memory } => {
+                write!(f, "the array has more than 2^64 bytes, and this host has {memory} bytes of memory")
+            }
+            ArrayError::OutOfBounds { index, extents } => {
+                write!(f, "there is no element {index:?} in an array of {extents:?}")
+            }
+            ArrayError::Unlike { one, other } => {
+                write!(f, "an array of {one:?} and one of {other:?} do not lie alike")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ArrayError {}
+
+/// What a task is told of a misuse.
+fn misused(error: ArrayError) -> Error {
+    Error::new(ErrorKind::Misused, error.to_string())
+}
+
+/// An array of one to three axes, whose elements lie on the members of a team.
+///
+/// It is a handle: it can be copied and travels. Functions that are called *by each member* are collectives of the
+/// team, as those of [`Team`] are; the others can be called by any task of a member.
+///
+/// # Errors
+/// Of all functions that move elements: [`DeadPlace`](ErrorKind::DeadPlace) if a member is dead,
+/// [`Misused`](ErrorKind::Misused) with the text of an [`ArrayError`].
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct DistArray<T: 'static, const N: usize> {
+    parts: PlaceLocal<ArrayPart<T, N>>,
+    team: Team,
+    layout: ArrayLayout,
+}
+
+impl<T, const N: usize> Clone for DistArray<T, N> {
+    fn clone(&self) -> Self {
+        DistArray { parts: self.parts.clone(), team: self.team.clone(), layout: self.layout }
+    }
+}
+
+impl<T: Element, const N: usize> DistArray<T, N> {
+    /// An array of zeros on the members of `team`; called by one of them.
+    ///
+    /// If several axes are cut, the members form a grid whose parts are about as long as wide.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused) with the text of an [`ArrayError`], before anything is allocated; a member is
+    /// dead.
+    pub async fn new(
+        team: &Team,
+        extents: [usize; N],
+        distributions: [Distribution; N],
+    ) -> Result<DistArray<T, N>> {
+        DistArray::with_halo(team, extents, distributions, Halo::default()).await
+    }
+
+    /// As [`DistArray::new`], with a halo around each part. Axes that are dealt out have none.
+    ///
+    /// # Errors
+    /// As for [`DistArray::new`].
+    pub async fn with_halo(
+        team: &Team,
+        extents: [usize; N],
+        distributions: [Distribution; N],
+        halo: Halo,
+    ) -> Result<DistArray<T, N>> {
+        let layout = ArrayLayout::new(extents, distributions, team.size()).map_err(misused)?;
+        let dealt = (0..N).find(|axis| !layout.axes[3 - N + axis].is_block());
+        if let (Some(axis), 1..) = (dealt, halo.width) {
+            return Err(misused(ArrayError::HaloOfDealt { axis }));
+        }
+        check_memory::<T>(&extents).map_err(misused)?;
+        let seed = (team.clone(), layout, halo);
+        let parts =
+            PlaceLocal::with_on(team, seed, |(team, layout, halo)| ArrayPart::new(layout, team.rank(), halo));
+        Ok(DistArray { parts: parts.await?, team: team.clone(), layout })
+    }
+
+    /// Returns how many elements the array has in each axis.
+    pub fn extents(&self) -> [usize; N] {
+        last(self.layout.extents())
+    }
+
+    /// Returns the team whose members have the parts.
+    pub fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Returns the place that has an element.
+    ///
+    /// # Errors
+    /// [`ArrayError::OutOfBounds`].
+    pub fn owner(&self, index: [usize; N]) -> std::result::Result<Place, ArrayError> {
+        Ok(self.team.place_of(self.locate(index)?.0))
+    }
+
+    /// The part of this place, for changes. The guard must not be held across an `await`.
+    ///
+    /// # Panics
+    /// If it is in use, as [`PlaceLocal::lock`].
+    #[track_caller]
+    pub fn lock(&self) -> PlaceGuard<'_, ArrayPart<T, N>> {
+        self.parts.lock()
+    }
+
+    /// The part of this place, to look at; there may be several at a time.
+    ///
+    /// # Panics
+    /// If it is locked, as [`PlaceLocal::read`].
+    #[track_caller]
+    pub fn read(&self) -> PlaceRef<'_, ArrayPart<T, N>> {
+        self.parts.read()
+    }
+
+    /// Sets each element of `target` at this place to what `map` makes of the one of this array; called by each member.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): the arrays do not lie alike.
+    pub fn map_into<U: Element>(&self, target: &DistArray<U, N>, mut map: impl FnMut(T) -> U) -> Result<()> {
+        if self.layout != target.layout {
+            return Err(self.unlike(target));
+        }
+        let part = self.read();
+        let mut elements = part.owned();
+        target.lock().for_each(|_, element| {
+            *element = map(*elements.next().expect("both parts have as many elements"));
+        });
+        Ok(())
+    }
+
+    /// Merges all elements, for each member; called by each member. They are merged in the order of each part, then in
+    /// the order of ranks.
+    ///
+    /// # Errors
+    /// As [`DistArray`] says.
+    pub async fn reduce(&self, merge: impl Fn(T, T) -> T) -> Result<T> {
+        let own: Vec<T> = self.read().owned().copied().reduce(&merge).into_iter().collect();
+        let all = self.team.all_gatherv(&own).await?.concat();
+        Ok(all.into_iter().reduce(merge).expect("an array has an element"))
+    }
+
+    /// The member that has an element, and where in its part.
+    fn locate(&self, index: [usize; N]) -> std::result::Result<(usize, [usize; 3]), ArrayError> {
+        let extents = self.extents();
+        match (0..N).all(|axis| index[axis] < extents[axis]) {
+            true => Ok(self.layout.locate(three(index, 0))),
+            false => Err(ArrayError::OutOfBounds { index: index.to_vec(), extents: extents.to_vec() }),
+        }
+    }
+
+    /// Whether another array lies on the same places.
+    fn is_beside<U>(&self, other: &DistArray<U, N>) -> bool {
+        self.team.places().eq(other.team.places())
+    }
+
+    fn unlike<U: Element>(&self, other: &DistArray<U, N>) -> Error {
+        misused(ArrayError::Unlike { one: self.extents().to_vec(), other: other.extents().to_vec() })
+    }
+}
+
+/// Checks that an array of so many elements of type `T` in each axis may fit into the memory of this host, as
+/// [`DistArray::new`] does: for who wants to know it before a run.
+///
+/// # Errors
+/// [`ArrayError::TooLarge`].
+pub fn check_memory<T>(extents: &[usize]) -> std::result::Result<(), ArrayError> {
+    let Some(memory) = memory_of_host() else { return Ok(()) };
+    let sizes = extents.iter().copied().chain([size_of::<T>()]);
+    let bytes = sizes.map(|size| size as u64).try_fold(1, u64::checked_mul);
+    match bytes {
+        Some(bytes) if bytes <= memory => Ok(()),
+        bytes => Err(ArrayError::TooLarge { bytes, memory }),
+    }
+}
+
+/// How much memory this host has, if the system says so.
+fn memory_of_host() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The last axes of three.
+fn last<X: Copy, const N: usize>(all: [X; 3]) -> [X; N] {
+    std::array::from_fn(|axis| all[3 - N + axis])
+}
+
+/// Three axes of which these are the last.
+fn three<X: Copy, const N: usize>(own: [X; N], fill: X) -> [X; 3] {
+    std::array::from_fn(|axis| if axis + N < 3 { fill } else { own[axis + N - 3] })
+}

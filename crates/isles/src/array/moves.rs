@@ -1,0 +1,242 @@
+//! Whole arrays on the move: another distribution, the transposed array, all of it at one place.
+//!
+//! In each round every member sends to one other and receives from one other, so that no member is asked by all at
+//! once. What goes is derived from both layouts by both sides: the elements that one has and the other is to have, in
+//! the order of the target. Invariant: each element of the target is written once.
+
+use super::layout::{ArrayLayout, Run};
+use super::part::Region;
+use super::{DistArray, Distribution, Element, Halo};
+use crate::prelude::*;
+use crate::{Error, ErrorKind, Result};
+
+/// Lines and columns of a tile that is transposed at a time: two tiles of doubles fit into a first cache.
+const TILE: usize = 32;
+
+/// Indices that two members share along an axis, as places in the parts of both.
+type Shared = Vec<(usize, usize, usize)>;
+
+/// What `source` and `target` runs have in common: where each piece lies in the one, in the other, and how long it is.
+fn shared(source: &[Run], target: &[Run]) -> Shared {
+    let (mut one, mut other) = (source.iter().peekable(), target.iter().peekable());
+    let mut pieces = Vec::new();
+    while let (Some(from), Some(to)) = (one.peek(), other.peek()) {
+        let start = from.global.max(to.global);
+        let ends = (from.global + from.len, to.global + to.len);
+        let end = ends.0.min(ends.1);
+        if start < end {
+            pieces.push((from.local + start - from.global, to.local + start - to.global, end - start));
+        }
+        if ends.0 <= ends.1 {
+            one.next()
+        } else {
+            other.next()
+        };
+    }
+    pieces
+}
+
+/// What one member has and another is to have, by the axes of the target; with the axis of the source for each.
+struct Overlap {
+    along: [Shared; 3],
+    axes: [usize; 3],
+}
+
+impl Overlap {
+    fn new(
+        (source, from): (&ArrayLayout, usize),
+        (target, to): (&ArrayLayout, usize),
+        axes: [usize; 3],
+    ) -> Overlap {
+        let (has, wants) = (source.runs(from), target.runs(to));
+        Overlap { along: [0, 1, 2].map(|axis| shared(&has[axes[axis]], &wants[axis])), axes }
+    }
+
+    fn size(&self) -> usize {
+        self.along.iter().map(|pieces| pieces.iter().map(|piece| piece.2).sum::<usize>()).product()
+    }
+
+    /// Calls `visit` with the boxes: where each begins in the source, by its axes, in the target, and its lengths.
+    fn boxes(&self, mut visit: impl FnMut([usize; 3], [usize; 3], [usize; 3])) {
+        for first in &self.along[0] {
+            for middle in &self.along[1] {
+                for last in &self.along[2] {
+                    let mut from = [0; 3];
+                    for (axis, piece) in self.axes.into_iter().zip([first, middle, last]) {
+                        from[axis] = piece.0;
+                    }
+                    visit(from, [first.1, middle.1, last.1], [first.2, middle.2, last.2]);
+                }
+            }
+        }
+    }
+}
+
+/// Copies a box of lines to where it is packed, in the order of the target; `steps` are distances in the source along
+/// the axes of the target.
+fn pack<T: Copy>(values: &[T], start: usize, steps: [usize; 3], len: [usize; 3], into: &mut [T]) {
+    if steps[2] == 1 {
+        for (line, packed) in into.chunks_exact_mut(len[2]).enumerate() {
+            let from = start + line / len[1] * steps[0] + line % len[1] * steps[1];
+            packed.copy_from_slice(&values[from..from + len[2]]);
+        }
+        return;
+    }
+    for first in 0..len[0] {
+        let (start, into) = (start + first * steps[0], &mut into[first * len[1] * len[2]..]);
+        for row in (0..len[1]).step_by(TILE) {
+            for column in (0..len[2]).step_by(TILE) {
+                for row in row..len[1].min(row + TILE) {
+                    let from = start + row * steps[1];
+                    let end = len[2].min(column + TILE);
+                    let packed = &mut into[row * len[2] + column..row * len[2] + end];
+                    for (column, element) in (column..end).zip(packed) {
+                        *element = values[from + column * steps[2]];
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Element, const N: usize> DistArray<T, N> {
+    /// Copies all elements to an array of the same extents that lies otherwise, on the same team; called by each
+    /// member.
+    ///
+    /// # Errors
+    /// As [`DistArray`] says; the arrays have other extents or teams.
+    pub async fn copy_into(&self, target: &DistArray<T, N>) -> Result<()> {
+        if self.extents() != target.extents() || !self.is_beside(target) {
+            return Err(self.unlike(target));
+        }
+        self.move_into(target, [0, 1, 2], |old, new| *old = new).await
+    }
+
+    /// The same array with another distribution, and no halo; called by one member.
+    ///
+    /// # Errors
+    /// As for [`DistArray::new`].
+    pub async fn redistribute(&self, distributions: [Distribution; N]) -> Result<DistArray<T, N>> {
+        let target = DistArray::with_halo(&self.team, self.extents(), distributions, Halo::default()).await?;
+        let source = self;
+        finish(async {
+            for place in self.team.places() {
+                spawn_at!(place, source.copy_into(&target).await?);
+            }
+        })
+        .await?;
+        Ok(target)
+    }
+
+    /// All elements row by row at the member `root`, nothing at the others; called by each member.
+    ///
+    /// # Errors
+    /// As [`DistArray`] says.
+    pub async fn gather(&self, root: usize) -> Result<Option<Vec<T>>> {
+        let own: Vec<T> = self.read().owned().copied().collect();
+        let Some(rows) = self.team.gatherv(root, &own).await? else { return Ok(None) };
+        let extents = self.layout.extents();
+        let mut all: Vec<T> = bytemuck::zeroed_vec(extents.iter().product());
+        for (rank, row) in rows.iter().enumerate() {
+            let mut row = row.as_slice();
+            for_lines(&self.layout, rank, |start, len| {
+                let (line, rest) = row.split_at(len);
+                all[start..start + len].copy_from_slice(line);
+                row = rest;
+            });
+        }
+        Ok(Some(all))
+    }
+
+    /// Moves all elements; `axes` says which axis of this array each axis of the target is.
+    async fn move_into(
+        &self,
+        target: &DistArray<T, N>,
+        axes: [usize; 3],
+        merge: impl Fn(&mut T, T),
+    ) -> Result<()> {
+        let (me, size) = (self.team.rank(), self.team.size());
+        let overlap = |from, to| Overlap::new((&self.layout, from), (&target.layout, to), axes);
+        for round in 0..size {
+            let (to, from) = ((me + round) % size, (me + size - round) % size);
+            let sent = self.packed(&overlap(me, to));
+            let coming = overlap(from, me);
+            if round == 0 {
+                target.take(&coming, &sent, &merge);
+                continue;
+            }
+            let mut received: Vec<T> = bytemuck::zeroed_vec(coming.size());
+            let sends = (!sent.is_empty()).then_some((to, sent.as_slice()));
+            let receives = (!received.is_empty()).then_some((from, received.as_mut_slice()));
+            self.team.exchange_slices(sends, receives).await?;
+            target.take(&coming, &received, &merge);
+        }
+        Ok(())
+    }
+
+    /// What of this member's part goes to another, in the order of the target.
+    fn packed(&self, overlap: &Overlap) -> Vec<T> {
+        let mut packed: Vec<T> = bytemuck::zeroed_vec(overlap.size());
+        let (part, mut rest) = (self.read(), packed.as_mut_slice());
+        let steps = overlap.axes.map(|axis| part.steps()[axis]);
+        overlap.boxes(|from, _, len| {
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(len.iter().product());
+            pack(part.values(), part.place_of(from), steps, len, own);
+            rest = others;
+        });
+        packed
+    }
+
+    /// Writes what came into the part of this member.
+    fn take(&self, overlap: &Overlap, packed: &[T], merge: &impl Fn(&mut T, T)) {
+        let (mut part, mut rest) = (self.lock(), packed);
+        overlap.boxes(|_, to, len| {
+            let pad = part.pad();
+            let start = [0, 1, 2].map(|axis| to[axis] + pad[axis]);
+            rest = part.unpack_with(&Region { start, len }, rest, merge);
+        });
+    }
+}
+
+impl<T: Element> DistArray<T, 2> {
+    /// Sets `target` to the transposed array, whatever way it lies on the same team; called by each member.
+    ///
+    /// # Errors
+    /// As [`DistArray`] says; the extents of the target are not those of this array, the other way round.
+    pub async fn transpose_into(&self, target: &DistArray<T, 2>) -> Result<()> {
+        self.transpose_with(target, |old, new| *old = new).await
+    }
+
+    /// As [`DistArray::transpose_into`], where `merge` makes of each element of the target what it is to be: it gets
+    /// that and the one that comes.
+    ///
+    /// # Errors
+    /// As for [`DistArray::transpose_into`].
+    pub async fn transpose_with(&self, target: &DistArray<T, 2>, merge: impl Fn(&mut T, T)) -> Result<()> {
+        let [rows, columns] = self.extents();
+        if [columns, rows] != target.extents() || !self.is_beside(target) {
+            return Err(self.unlike(target));
+        }
+        self.move_into(target, [0, 2, 1], merge).await
+    }
+}
+
+/// Calls `visit` with each line that a member has: where it begins in the whole array, row by row, and its length; in
+/// the order of its part.
+pub(super) fn for_lines(layout: &ArrayLayout, rank: usize, mut visit: impl FnMut(usize, usize)) {
+    let ([first, middle, last], extents) = (layout.runs(rank), layout.extents());
+    let each =
+        |runs: &[Run]| runs.iter().flat_map(|run| run.global..run.global + run.len).collect::<Vec<_>>();
+    for row in each(&first) {
+        for column in each(&middle) {
+            for run in &last {
+                visit((row * extents[1] + column) * extents[2] + run.global, run.len);
+            }
+        }
+    }
+}
+
+/// An error of a program that names what it was about.
+pub(super) fn failed(text: String) -> Error {
+    Error::new(ErrorKind::Failed, text)
+}

@@ -1,0 +1,249 @@
+//! The part of an array at one place: its own elements, row by row, with a halo around them.
+//!
+//! It knows where its elements belong in the array, and nothing of messages. Invariant: elements and halo are one
+//! slice; the last axis is contiguous.
+
+use super::layout::ArrayLayout;
+use super::{Halo, last, three};
+use bytemuck::{AnyBitPattern, NoUninit};
+use std::ops::{Index, IndexMut};
+
+/// A box of elements, as start and length in each axis, counted from the first element of the halo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    pub(super) start: [usize; 3],
+    pub(super) len: [usize; 3],
+}
+
+impl Region {
+    pub(super) fn size(&self) -> usize {
+        self.len.iter().product()
+    }
+}
+
+/// The part of a [`DistArray`](super::DistArray) at one place.
+///
+/// An element has signed coordinates here: `[0, 0]` is the first one that this place owns, and the halo lies at
+/// negative ones and behind the last. `part[[i, j]]` is an element; [`ArrayPart::line`] gives many that lie side by
+/// side, for code that has to be fast.
+#[derive(Debug)]
+pub struct ArrayPart<T, const N: usize> {
+    values: Vec<T>,
+    pub(super) layout: ArrayLayout,
+    /// Which part of each axis this is.
+    parts: [usize; 3],
+    /// How many elements it owns in each axis.
+    owned: [usize; 3],
+    /// Width of the halo in each axis; 0 in axes that the array lacks.
+    pad: [usize; 3],
+    pub(super) is_periodic: bool,
+}
+
+impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
+    /// The part of member `rank`, of zeros.
+    pub(super) fn new(layout: ArrayLayout, rank: usize, halo: Halo) -> ArrayPart<T, N> {
+        let owned = layout.lengths(rank);
+        let pad = three([halo.width; N], 0);
+        let len = (0..3).map(|axis| owned[axis] + 2 * pad[axis]).product();
+        ArrayPart {
+            values: bytemuck::zeroed_vec(len),
+            layout,
+
+            parts: layout.parts_of(rank),
+            owned,
+            pad,
+            is_periodic: halo.is_periodic,
+        }
+    }
+}
+
+impl<T, const N: usize> ArrayPart<T, N> {
+    /// Returns how many elements this place owns in each axis.
+    pub fn extents(&self) -> [usize; N] {
+        last(self.owned)
+    }
+
+    /// Returns the index in the array of an element that this place owns.
+    pub fn global(&self, local: [usize; N]) -> [usize; N] {
+        let local = three(local, 0);
+        last([0, 1, 2].map(|axis| self.layout.axes[axis].global(self.parts[axis], local[axis])))
+    }
+
+    /// Returns all elements, those of the halo too, row by row.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Returns all elements, those of the halo too, for changes.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
+    /// Returns how far apart neighbours of each axis lie in [`ArrayPart::values`].
+    pub fn strides(&self) -> [usize; N] {
+        last(self.steps())
+    }
+
+    /// Returns where in [`ArrayPart::values`] an element lies.
+    ///
+    /// # Panics
+    /// If it is outside of part and halo.
+    #[inline]
+    #[track_caller]
+    pub fn offset(&self, at: [isize; N]) -> usize {
+        let (at, steps) = (three(at, 0), self.steps());
+        let mut offset = 0;
+        for axis in 0..3 {
+            let from_edge = at[axis] + self.pad[axis] as isize;
+            let end = self.owned[axis] + 2 * self.pad[axis];
+            assert!(
+                (0..end as isize).contains(&from_edge),
+                "coordinate {} in an axis with {} elements and a halo of {}",
+                at[axis],
+                self.owned[axis],
+                self.pad[axis]
+            );
+            offset += from_edge as usize * steps[axis];
+        }
+        offset
+    }
+
+    /// Returns the elements from `at` to the end of its line, those of the halo too.
+    ///
+    /// # Panics
+    /// As [`ArrayPart::offset`].
+    #[inline]
+    #[track_caller]
+    pub fn line(&self, at: [isize; N]) -> &[T] {
+        let offset = self.offset(at);
+        &self.values[offset..self.line_end(offset)]
+    }
+
+    /// As [`ArrayPart::line`], for changes.
+    ///
+    /// # Panics
+    /// As [`ArrayPart::offset`].
+    #[inline]
+    #[track_caller]
+    pub fn line_mut(&mut self, at: [isize; N]) -> &mut [T] {
+        let offset = self.offset(at);
+        let end = self.line_end(offset);
+        &mut self.values[offset..end]
+    }
+
+    /// Calls `change` with each element that this place owns and its index in the array.
+    pub fn for_each(&mut self, mut change: impl FnMut([usize; N], &mut T)) {
+        let (owned, steps) = (self.owned, self.steps());
+        for first in 0..owned[0] {
+            for middle in 0..owned[1] {
+                let start = self.start(&[first, middle, 0], &steps);
+                for last_of in 0..owned[2] {
+                    let index = self.global(last([first, middle, last_of]));
+                    change(index, &mut self.values[start + last_of]);
+                }
+            }
+        }
+    }
+
+    /// Returns the elements that this place owns, row by row.
+    pub fn owned(&self) -> impl Iterator<Item = &T> {
+        let (owned, steps) = (self.owned, self.steps());
+        let lines = (0..owned[0]).flat_map(move |first| (0..owned[1]).map(move |middle| [first, middle, 0]));
+        lines.flat_map(move |line| {
+            let start = self.start(&line, &steps);
+            &self.values[start..start + owned[2]]
+        })
+    }
+
+    /// Where an element that this place owns lies.
+    fn start(&self, local: &[usize; 3], steps: &[usize; 3]) -> usize {
+        (0..3).map(|axis| (local[axis] + self.pad[axis]) * steps[axis]).sum()
+    }
+
+    /// Distances of neighbours in each of three axes.
+    pub(super) fn steps(&self) -> [usize; 3] {
+        let line = self.owned[2] + 2 * self.pad[2];
+        [line * (self.owned[1] + 2 * self.pad[1]), line, 1]
+    }
+
+    fn line_end(&self, offset: usize) -> usize {
+        let line = self.owned[2] + 2 * self.pad[2];
+        (offset / line + 1) * line
+    }
+
+    /// What this place owns.
+    pub(super) fn whole(&self) -> Region {
+        Region { start: self.pad, len: self.owned }
+    }
+
+    /// Where an element that this place owns lies, by its coordinates in three axes.
+    pub(super) fn place_of(&self, local: [usize; 3]) -> usize {
+        self.start(&local, &self.steps())
+    }
+
+    pub(super) fn pad(&self) -> [usize; 3] {
+        self.pad
+    }
+
+    pub(super) fn parts(&self) -> [usize; 3] {
+        self.parts
+    }
+}
+
+impl<T: Copy, const N: usize> ArrayPart<T, N> {
+    /// Adds the elements of a region to `into`, row by row.
+    pub(super) fn pack(&self, region: &Region, into: &mut Vec<T>) {
+        for start in self.lines_of(region) {
+            into.extend_from_slice(&self.values[start..start + region.len[2]]);
+        }
+    }
+
+    /// Takes the elements of a region from the front of `from`; returns what is left.
+    pub(super) fn unpack<'a>(&mut self, region: &Region, from: &'a [T]) -> &'a [T] {
+        self.unpack_with(region, from, &|old, new| *old = new)
+    }
+
+    /// As `unpack`, where `merge` gets each element and the one that comes.
+    pub(super) fn unpack_with<'a>(
+        &mut self,
+        region: &Region,
+        mut from: &'a [T],
+        merge: &impl Fn(&mut T, T),
+    ) -> &'a [T] {
+        for start in self.lines_of(region) {
+            let (line, rest) = from.split_at(region.len[2]);
+            let own = &mut self.values[start..start + region.len[2]];
+            own.iter_mut().zip(line).for_each(|(old, new)| merge(old, *new));
+            from = rest;
+        }
+        from
+    }
+
+    /// Where the lines of a region begin.
+    fn lines_of(&self, region: &Region) -> impl Iterator<Item = usize> + use<T, N> {
+        let (Region { start, len }, steps) = (*region, self.steps());
+        (start[0]..start[0] + len[0]).flat_map(move |first| {
+            let middles = start[1]..start[1] + len[1];
+            middles.map(move |middle| first * steps[0] + middle * steps[1] + start[2])
+        })
+    }
+}
+
+impl<T, const N: usize> Index<[isize; N]> for ArrayPart<T, N> {
+    type Output = T;
+
+    #[inline]
+    #[track_caller]
+    fn index(&self, at: [isize; N]) -> &T {
+        &self.values[self.offset(at)]
+    }
+}
+
+impl<T, const N: usize> IndexMut<[isize; N]> for ArrayPart<T, N> {
+    #[inline]
+    #[track_caller]
+    fn index_mut(&mut self, at: [isize; N]) -> &mut T {
+        let offset = self.offset(at);
+        &mut self.values[offset]
+    }
+}
