@@ -78,18 +78,37 @@ impl FenceAlone for Window<u32> {
     }
 }
 
-#[isles::test(places = 2)]
+/// In the queued form it is the unlock that waits for the lock.
+#[isles::test(places = 3)]
 async fn a_lock_that_is_given_up_goes_to_the_next() -> Result<()> {
-    let window = Window::<u64>::new(1).await?;
-    window.lock(1).await?;
-    let there = at!(here().next(), {
-        let limit = Duration::from_millis(1);
-        isles::timeout(limit, window.lock(1)).await.map_err(|error| error.kind().clone()).err()
-    });
-    assert_eq!(there.await?, Some(ErrorKind::DeadlinePassed));
-    window.unlock(1).await?;
-    window.lock(1).await?;
-    window.unlock(1).await
+    for options in [WindowOptions::default(), WindowOptions::queued()] {
+        let window = Window::<u64>::with_lens(&Team::world(), &[0, 1, 0], options).await?;
+        let owner = here().next();
+        at!(owner, window.lock(1).await?).await?;
+        let there = at!(owner.next(), {
+            let limit = Duration::from_millis(1);
+            let locked = isles::timeout(limit, async {
+                window.lock(1).await?;
+                window.unlock(1).await
+            });
+            locked.await.map_err(|error| error.kind().clone()).err()
+        });
+        assert_eq!(there.await?, Some(ErrorKind::DeadlinePassed), "{options:?}");
+        at!(owner, window.unlock(1).await?).await?;
+        window.lock(1).await?;
+        window.put(1, 0, &[3]).await?;
+        window.unlock(1).await?;
+        assert_eq!(
+            at!(owner, {
+                let mut part = [0];
+                window.read(0, &mut part)?;
+                part[0]
+            })
+            .await?,
+            3
+        );
+    }
+    Ok(())
 }
 
 /// What an operation that must fail says.

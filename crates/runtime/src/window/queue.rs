@@ -6,6 +6,7 @@
 use super::header::{MessageHead, MessageKind};
 use super::memory::Pieces;
 use super::state::WindowState;
+use super::sync::LockRequest;
 use super::transfer;
 use crate::error::Result;
 use isles_protocol::window::LockMode;
@@ -57,7 +58,11 @@ impl WindowState {
         }
         for Noted { what, .. } in noted {
             match what {
-                NotedWhat::Lock(mode) => self.ask_for_lock(target, mode).await?,
+                NotedWhat::Lock(mode) => {
+                    let mut request = LockRequest { state: self, target, line: None, is_granted: false };
+                    self.ask_for_lock(target, mode).await?;
+                    request.is_granted = true;
+                }
                 NotedWhat::Put { layout, data, notifies } => {
                     transfer::send_put(self, target, layout, &data, notifies)?;
                 }

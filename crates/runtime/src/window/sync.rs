@@ -274,11 +274,12 @@ async fn wait(state: &Rc<WindowState>) -> Result<()> {
 }
 
 /// A lock that was asked for and not granted, until it is; dropped earlier, it is given back.
-struct LockRequest<'a> {
-    state: &'a Rc<WindowState>,
-    target: u32,
-    line: Line,
-    is_granted: bool,
+pub(super) struct LockRequest<'a> {
+    pub(super) state: &'a Rc<WindowState>,
+    pub(super) target: u32,
+    /// The line that began the epoch, which ends with the request; none if it has ended already.
+    pub(super) line: Option<Line>,
+    pub(super) is_granted: bool,
 }
 
 impl Drop for LockRequest<'_> {
@@ -287,7 +288,9 @@ impl Drop for LockRequest<'_> {
             return;
         }
         let (state, target) = (self.state, self.target);
-        let _ = state.epoch.borrow_mut().unlock(target, Some(self.line));
+        if self.line.is_some() {
+            let _ = state.epoch.borrow_mut().unlock(target, self.line);
+        }
         state.attachment.try_with(|local| {
             // The owner takes the request out of its queue, or the lock back; a dead one has neither.
             if target == state.rank {
@@ -314,7 +317,7 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
         return Err(error);
     }
     let _span = Local::with(|local| local.span(span::LOCK, Some(state.place(target)), || None));
-    let mut request = LockRequest { state, target, line, is_granted: false };
+    let mut request = LockRequest { state, target, line: Some(line), is_granted: false };
     if target == state.rank {
         let open = Local::with(|local| {
             let open = local.services.windows.open(local.here(), "the lock of");
