@@ -120,6 +120,8 @@ pub struct PrkFound {
     rate: f64,
     /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
+    /// Operations, bytes or updates in the time that is told.
+    operations: f64,
     /// Seconds of an iteration; of random, of all.
     seconds_each: f64,
     /// By how much the result is off, as the kernel counts that.
@@ -132,9 +134,10 @@ pub struct PrkFound {
 struct KernelOutcome {
     /// The longest time of a place, of all iterations that are timed.
     seconds: f64,
-    /// Operations, bytes or updates in that time, in millions; of updates in thousands of millions.
-    amount: f64,
-    unit: &'static str,
+    /// Operations, bytes or updates in that time.
+    operations: f64,
+    /// The unit of the rate, and how many operations a second that is.
+    unit: (&'static str, f64),
     error: f64,
 }
 
@@ -207,7 +210,7 @@ impl Application for Prk {
     }
 
     async fn compute(sizes: Sizes, _: Dealer) -> isles::Result<(PrkFound, WorkDone)> {
-        let KernelOutcome { seconds, amount, unit, error } = match sizes.kernel {
+        let KernelOutcome { seconds, operations, unit: (unit, size), error } = match sizes.kernel {
             Kernel::Stencil => stencil::run(sizes).await,
             Kernel::Transpose => transpose::run(sizes).await,
             Kernel::P2p => p2p::run(sizes).await,
@@ -216,7 +219,8 @@ impl Application for Prk {
         }?;
         let is_average = sizes.kernel != Kernel::Random;
         let each = if is_average { seconds / sizes.iterations as f64 } else { seconds };
-        let found = PrkFound { rate: amount / seconds, unit, seconds_each: each, error, is_average };
+        let rate = operations / seconds / size;
+        let found = PrkFound { rate, unit, operations, seconds_each: each, error, is_average };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
 

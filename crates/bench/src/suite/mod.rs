@@ -9,6 +9,7 @@ mod hartree_fock;
 mod host;
 mod imsuite;
 mod mpi;
+mod prk;
 pub mod twin;
 mod ui;
 
@@ -33,13 +34,15 @@ pub enum Suite {
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
+    /// The Parallel Research Kernels over distributed arrays.
+    Prk,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 8] = [
+    pub const ALL: [Suite; 9] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -47,6 +50,7 @@ impl Suite {
         Suite::Glb,
         Suite::ImSuite,
         Suite::Mpi,
+        Suite::Prk,
         Suite::Ui,
     ];
 
@@ -60,6 +64,7 @@ impl Suite {
             Suite::Glb => "glb",
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
+            Suite::Prk => "prk",
             Suite::Ui => "ui",
         }
     }
@@ -74,6 +79,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
+            Suite::Prk => prk::GROUPS,
             Suite::Ui => ui::GROUPS,
         }
     }
