@@ -117,7 +117,7 @@ impl Sizes {
 #[derive(Serialize)]
 pub struct PrkFound {
     /// How much a second, in the unit of the kernel.
-    rate: f64,
+    kernel_rate: f64,
     /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
     /// Operations, bytes or updates in the time that is told.
@@ -220,19 +220,19 @@ impl Application for Prk {
         let is_average = sizes.kernel != Kernel::Random;
         let each = if is_average { seconds / sizes.iterations as f64 } else { seconds };
         let rate = operations / seconds / size;
-        let found = PrkFound { rate, unit, operations, seconds_each: each, error, is_average };
+        let found = PrkFound { kernel_rate: rate, unit, operations, seconds_each: each, error, is_average };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
 
     fn text(&self, found: &PrkFound) -> String {
-        let PrkFound { rate, unit, seconds_each, .. } = found;
+        let PrkFound { kernel_rate: rate, unit, seconds_each, .. } = found;
         let validates = if found.error < EPSILON { "Solution validates\n" } else { "" };
         let time = if found.is_average { "Avg time (s)" } else { "Time (s)" };
         format!("{validates}Rate ({unit}): {rate:.6} {time}: {seconds_each:.6}")
     }
 
     fn speed(&self, found: &PrkFound, _: f64) -> String {
-        format!("{:.4} {}", found.rate, found.unit)
+        format!("{:.4} {}", found.kernel_rate, found.unit)
     }
 
     fn verify(&self, found: &PrkFound, _: bool) -> Result<Option<Verification>, Failure> {
@@ -242,7 +242,7 @@ impl Application for Prk {
     }
 
     fn write_csv(&self, found: &PrkFound, out: &mut dyn Write) -> io::Result<()> {
-        let PrkFound { rate, unit, seconds_each, error, .. } = found;
+        let PrkFound { kernel_rate: rate, unit, seconds_each, error, .. } = found;
         let name = Prk::name(self.kernel);
         writeln!(out, "kernel,rate,unit,seconds_each,error\n{name},{rate},{unit},{seconds_each},{error}")
     }
