@@ -14,9 +14,14 @@ use isles_app::Failure;
 use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Updates of an entry, by the rules.
 const UPDATES_PER_ENTRY: u64 = 4;
+
+/// Where the stream begins if another number of updates is asked for than by the rules. Its first million numbers have
+/// few bits set, so they go to few places; a table of the rules' size makes more of them.
+const MIXED: u64 = 1 << 40;
 
 /// The largest table: half of the memory of the largest machine that there was.
 const BITS_MAX: i64 = 48;
@@ -59,14 +64,43 @@ pub struct Gups {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
     bucket: Option<u64>,
 
+    /// Buckets for one place that may be on their way, 1 to 1024
+    #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=1024))]
+    in_flight: u32,
+
     /// Updates in all [default: four an entry, as the rules ask]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 50))]
     updates: Option<u64>,
+
+    #[command(flatten)]
+    costs: UpdateCosts,
 
     /// Find the owner of an entry by a division, as the rules' own program does
     #[arg(long)]
     division: bool,
 }
+
+/// What updates cost on a modelled core, in cycles; free elsewhere.
+#[derive(Args, Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct UpdateCosts {
+    /// Cycles of a modelled core to make an update
+    #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u64).range(0..=1 << 20))]
+    make_cycles: u64,
+
+    /// Cycles of a modelled core to apply an update
+    #[arg(long, value_name = "N", default_value = "90", value_parser = value_parser!(u64).range(0..=1 << 20))]
+    apply_cycles: u64,
+
+    /// Cycles of a modelled core to hand on an update that has arrived, beside the message
+    #[arg(long, value_name = "N", default_value = "0", value_parser = value_parser!(u64).range(0..=1 << 20))]
+    route_cycles: u64,
+}
+
+/// Which tenths of its updates a part is in the middle of the run.
+const STEADY: [u64; 2] = [3, 7];
+
+/// Updates that are charged to a modelled core at once.
+const CHARGED: u64 = 8;
 
 /// A run as it is set up.
 #[derive(Clone, Debug, Serialize)]
@@ -76,8 +110,11 @@ pub struct GupsInput {
     shape: Option<String>,
     lookahead: u64,
     bucket: Option<u64>,
+    in_flight: u32,
     updates: u64,
     division: bool,
+    #[serde(flatten)]
+    costs: UpdateCosts,
     #[serde(skip)]
     plan: GupsPlan,
     #[serde(skip)]
@@ -91,7 +128,10 @@ struct GupsPlan {
     /// Consecutive places of which the first makes updates and the last has a part of the table.
     group: u64,
     updates: u64,
+    /// Where in the stream the first update stands.
+    begin: u64,
     division: bool,
+    costs: UpdateCosts,
 }
 
 /// What was found.
@@ -103,6 +143,8 @@ pub struct GupsFound {
     errors: u64,
     /// Updates a nanosecond.
     gups: f64,
+    /// The same in the middle of the run, by the clocks of those that apply them: without begin and end.
+    steady_gups: f64,
     /// Updates in a full bucket, at the first place.
     bucket: u64,
     /// Updates that left their place, at each hop, and the buckets in which they did.
@@ -168,13 +210,34 @@ impl Application for Gups {
             ItemRoute::Direct => None,
         };
         let updates = self.updates.unwrap_or(UPDATES_PER_ENTRY * blocks.size());
+        let begin = if self.updates.is_some() { MIXED } else { 0 };
         let mut options = AggregatorOptions::default().route(route).lookahead(self.lookahead as usize);
+        options = options.in_flight(self.in_flight).arrival_work(Cycles(self.costs.route_cycles));
         if let Some(bucket) = self.bucket {
             options = options.bucket(bucket as usize);
         }
-        let plan = GupsPlan { blocks, group: u64::from(group), updates, division: self.division };
-        let &Gups { bits, mode, lookahead, bucket, division, .. } = self;
-        Ok(GupsInput { bits, mode, shape, lookahead, bucket, updates, division, plan, options })
+        let plan = GupsPlan {
+            blocks,
+            group: u64::from(group),
+            updates,
+            begin,
+            division: self.division,
+            costs: self.costs,
+        };
+        let &Gups { bits, mode, lookahead, bucket, in_flight, division, costs, .. } = self;
+        Ok(GupsInput {
+            bits,
+            mode,
+            shape,
+            lookahead,
+            bucket,
+            in_flight,
+            updates,
+            division,
+            costs,
+            plan,
+            options,
+        })
     }
 
     fn heading(&self, input: &GupsInput) -> String {
@@ -198,6 +261,7 @@ impl Application for Gups {
         plan.update_all(&table, &updates, mode).await?;
         let seconds = (now() - begun).as_secs_f64();
         let buckets = everywhere!(updates.sent()).await?;
+        let steady = everywhere!(table.lock().steady_rate()).await?;
         everywhere!(table.lock().end_charging()).await?;
         plan.update_all(&table, &updates, Mode::Direct).await?;
         let errors = everywhere!(table.lock().errors()).await?.iter().sum();
@@ -205,6 +269,7 @@ impl Application for Gups {
             updates: plan.updates,
             errors,
             gups: plan.updates as f64 / seconds / 1e9,
+            steady_gups: steady.iter().sum(),
             bucket: updates.bucket() as u64,
             hops: buckets.iter().map(|(items, _)| items).sum(),
             buckets: buckets.iter().map(|(_, buckets)| buckets).sum(),
@@ -216,8 +281,8 @@ impl Application for Gups {
     fn text(&self, found: &GupsFound) -> String {
         let filled = found.hops as f64 / found.buckets.max(1) as f64;
         format!(
-            "GUPS    {:.4}\nerrors  {} of {}\nbuckets {} of up to {} updates, {filled:.1} on average",
-            found.gups, found.errors, found.entries, found.buckets, found.bucket
+            "GUPS    {:.4}, in the middle of the run {:.4}\nerrors  {} of {}\nbuckets {} of up to {} updates, {filled:.1} on average",
+            found.gups, found.steady_gups, found.errors, found.entries, found.buckets, found.bucket
         )
     }
 
@@ -243,7 +308,13 @@ impl GupsPlan {
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
         let is_owner = index % self.group == self.group - 1;
-        PartPlan { blocks: self.blocks, owner: is_owner.then_some(index / self.group), cost: 0 }
+        let own = self.updates / (place_count() as u64 / self.group);
+        PartPlan {
+            blocks: self.blocks,
+            owner: is_owner.then_some(index / self.group),
+            cost: self.costs.apply_cycles,
+            marks: STEADY.map(|tenths| own * tenths / 10),
+        }
     }
 
     /// The place that applies the updates of entry `index`.
@@ -290,7 +361,7 @@ impl GupsPlan {
     ) -> isles::Result<()> {
         let own = self.own_updates(here().index() as u64 / self.group);
         let mask = self.blocks.size() - 1;
-        let mut number = generator::start(own.start as i64);
+        let mut number = generator::start((self.begin + own.start) as i64);
         for index in own {
             number = generator::next(number);
             let place = self.place(number & mask);
@@ -298,6 +369,9 @@ impl GupsPlan {
                 spawn_at!(place, [number, table] table.lock().update(number));
             } else {
                 updates.push(place, number).await?;
+            }
+            if index.is_multiple_of(CHARGED) && self.costs.make_cycles > 0 {
+                work(Cycles(self.costs.make_cycles * CHARGED));
             }
             if index % 4096 == 4095 {
                 add_done(4096);
@@ -315,6 +389,11 @@ struct TablePart {
     entries: Vec<u64>,
     /// What an update costs on a modelled core.
     cost: u64,
+    /// Updates so far.
+    updates: u64,
+    /// Between which of them the steady rate is taken, and the times of those two.
+    marks: [u64; 2],
+    times: [Duration; 2],
 }
 
 /// What a part is made of.
@@ -326,13 +405,23 @@ struct PartPlan {
     owner: Option<u64>,
     /// What an update costs on a modelled core, in cycles.
     cost: u64,
+    /// Between which of its updates the steady rate is taken.
+    marks: [u64; 2],
 }
 
 impl TablePart {
     /// The part of an owner, as it is before the first update.
-    fn new(PartPlan { blocks, owner, cost }: PartPlan) -> TablePart {
+    fn new(PartPlan { blocks, owner, cost, marks }: PartPlan) -> TablePart {
         let range = owner.map_or(0..0, |owner| blocks.range(owner));
-        TablePart { first: range.start, mask: blocks.size() - 1, entries: range.collect(), cost }
+        TablePart {
+            first: range.start,
+            mask: blocks.size() - 1,
+            entries: range.collect(),
+            cost,
+            updates: 0,
+            marks,
+            times: [Duration::ZERO; 2],
+        }
     }
 
     /// Applies an update.
@@ -343,14 +432,24 @@ impl TablePart {
     fn update(&mut self, number: u64) {
         let index = (number & self.mask) - self.first;
         self.entries[index as usize] ^= number;
-        if self.cost > 0 {
-            isles::work(Cycles(self.cost));
+        self.updates += 1;
+        if self.marks.contains(&self.updates) {
+            self.times[usize::from(self.updates == self.marks[1])] = now();
+        }
+        if self.updates.is_multiple_of(CHARGED) && self.cost > 0 {
+            work(Cycles(self.cost * CHARGED));
         }
     }
 
     /// How many entries are not what they were before the first update.
     fn errors(&self) -> u64 {
         self.entries.iter().zip(self.first..).filter(|(entry, index)| **entry != *index).count() as u64
+    }
+
+    /// Updates a nanosecond of this part in the middle of the run; none if it had too few.
+    fn steady_rate(&self) -> f64 {
+        let ([first, last], [begin, end]) = (self.marks, self.times);
+        if end > begin { (last - first) as f64 / (end - begin).as_secs_f64() / 1e9 } else { 0.0 }
     }
 
     /// Makes updates cost nothing from now on, for the pass that verifies.

@@ -70,6 +70,11 @@ impl Companion {
         Companion { program, package, folder: Cow::Owned(format!("apps/{folder}")), starts_places: true }
     }
 
+    /// The package that it is built of.
+    pub fn package(&self) -> &str {
+        &self.package
+    }
+
     /// A command that runs the program: the file beside this program, that on `PATH`, or what Cargo builds of it in
     /// the checkout in which this process is, or this program lies.
     ///

@@ -4,15 +4,16 @@
 //
 //     mpirun -n RANKS mpi SECTION BATCH_MILLISECONDS REPETITIONS
 //
-// with SECTION one of `message`, `rounds`, `collective`, `large`, `channels` (2 ranks), `wavefront` and `crowd` (any
-// number). Prints one line `measured NAME VALUE` for each figure: the median over the repetitions, each of which is one
-// batch long enough for the clock. It does not judge and knows no target.
+// with SECTION one of `message`, `rounds`, `collective`, `large`, `channels`, `windows` (2 ranks), `wavefront`,
+// `automaton`, `aggregation` and `crowd` (any number). Prints one line `measured NAME VALUE` for each figure: the median
+// over the repetitions, each of which is one batch long enough for the clock. It does not judge and knows no target.
 //
 // To keep in mind: each figure is defined so that the last step of a batch has ended at both sides before
 // the clock is read; nothing is counted that is still on its way.
 
 #define _GNU_SOURCE
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sched.h>
 #include <signal.h>
@@ -354,6 +355,205 @@ static void print_version(const char *attach) {
     printf(", reading the memory of other ranks %s\n", attach);
 }
 
+// One-sided calls, by rank 0 on the memory of rank 1. All of it lies within an epoch of all ranks.
+static MPI_Win win;
+static uint64_t *part;
+
+static void put_and_flush(long count, int bytes) {
+    if (rank > 0) return;
+    for (long i = 0; i < count; i++) {
+        MPI_Put(near_end, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void fetch_and_add(long count, int bytes) {
+    (void)bytes;
+    if (rank > 0) return;
+    uint64_t one = 1, before;
+    for (long i = 0; i < count; i++) {
+        MPI_Fetch_and_op(&one, &before, MPI_UINT64_T, 1, 8, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+// With both neighbours, which of two ranks are the other one; the edges are made anew each time, as a stencil does.
+static void halos(long count, int bytes) {
+    int up = (rank + ranks - 1) % ranks, down = (rank + 1) % ranks;
+    for (long i = 0; i < count; i++) {
+        memset(near_end, (char)i, 2 * bytes);
+        MPI_Sendrecv(near_end, bytes, MPI_BYTE, up, 0, far_end, bytes, MPI_BYTE, down, 0, MPI_COMM_WORLD, &ignored);
+        MPI_Sendrecv(near_end + bytes, bytes, MPI_BYTE, down, 1, far_end + bytes, bytes, MPI_BYTE, up, 1,
+                     MPI_COMM_WORLD, &ignored);
+    }
+}
+
+static void windows(void) {
+    MPI_Win_allocate(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    measure("put_us", put_and_flush, 8, 1e6, 0);
+    measure("fetch_add_us", fetch_and_add, 8, 1e6, 0);
+    measure("put_1m_gb", put_and_flush, 1 << 20, (1 << 20) / 1e9, 1);
+    MPI_Win_unlock_all(win);
+    measure("halo_us", halos, 8 << 10, 1e6, 0);
+    MPI_Win_free(&win);
+}
+
+// Life on a ring of rows and columns, rows split over the ranks: a byte a cell, above and below the row of a neighbour.
+enum { LIFE_ROWS = 1024, LIFE_COLUMNS = 8192, LIFE_STEPS = 400 };
+static uint8_t *life, *next_life;
+static long life_rows;
+
+static void life_row(long row) {
+    static uint8_t sums[LIFE_COLUMNS + 2];
+    const uint8_t *above = life + (row - 1) * LIFE_COLUMNS, *here = above + LIFE_COLUMNS, *below = here + LIFE_COLUMNS;
+    uint8_t *next = next_life + row * LIFE_COLUMNS;
+    for (int i = 0; i < LIFE_COLUMNS; i++) sums[i + 1] = above[i] + here[i] + below[i];
+    sums[0] = sums[LIFE_COLUMNS];
+    sums[LIFE_COLUMNS + 1] = sums[1];
+    for (int i = 0; i < LIFE_COLUMNS; i++) {
+        uint8_t nine = sums[i] + sums[i + 1] + sums[i + 2];
+        next[i] = (nine == 3) | ((nine == 4) & here[i]);
+    }
+}
+
+// The sums that each generation of ours comes to: how many cells live, and two hashes of each row.
+static uint64_t life_sums(void) {
+    uint64_t total = 0;
+    for (long row = 1; row <= life_rows; row++) {
+        const uint8_t *cells_of_row = life + row * LIFE_COLUMNS;
+        uint32_t one = 0, other = 0, living = 0;
+        for (int i = 0; i < LIFE_COLUMNS / 4; i++) {
+            uint32_t word;
+            memcpy(&word, cells_of_row + 4 * i, 4);
+            one += word * (2654435761u * i | 1);
+            other += (word ^ word >> 7) * (2246822519u * i | 1);
+        }
+        for (int i = 0; i < LIFE_COLUMNS; i++) living += cells_of_row[i];
+        total += ((uint64_t)one << 32 | other) ^ living;
+    }
+    return total;
+}
+
+// One run, edges by messages or by puts and fences.
+static double life_seconds(int is_one_sided) {
+    int up = (rank + ranks - 1) % ranks, down = (rank + 1) % ranks;
+    long bytes = (life_rows + 2) * LIFE_COLUMNS;
+    MPI_Win halo;
+    uint8_t *rows;
+    MPI_Win_allocate(2 * LIFE_COLUMNS, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &rows, &halo);
+    srand(1);
+    for (long i = 0; i < bytes; i++) life[i] = rand() % 8 < 3;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    uint64_t sums = life_sums();
+    MPI_Win_fence(0, halo);
+    for (int step = 0; step < LIFE_STEPS; step++) {
+        uint8_t *top = life + LIFE_COLUMNS, *bottom = life + life_rows * LIFE_COLUMNS;
+        MPI_Request requests[4];
+        if (is_one_sided) {
+            MPI_Put(top, LIFE_COLUMNS, MPI_BYTE, up, LIFE_COLUMNS, LIFE_COLUMNS, MPI_BYTE, halo);
+            MPI_Put(bottom, LIFE_COLUMNS, MPI_BYTE, down, 0, LIFE_COLUMNS, MPI_BYTE, halo);
+        } else {
+            MPI_Irecv(life, LIFE_COLUMNS, MPI_BYTE, up, 1, MPI_COMM_WORLD, &requests[0]);
+            MPI_Irecv(bottom + LIFE_COLUMNS, LIFE_COLUMNS, MPI_BYTE, down, 0, MPI_COMM_WORLD, &requests[1]);
+            MPI_Isend(top, LIFE_COLUMNS, MPI_BYTE, up, 0, MPI_COMM_WORLD, &requests[2]);
+            MPI_Isend(bottom, LIFE_COLUMNS, MPI_BYTE, down, 1, MPI_COMM_WORLD, &requests[3]);
+        }
+        for (long row = 2; row < life_rows; row++) life_row(row);
+        if (is_one_sided) {
+            MPI_Win_fence(0, halo);
+            memcpy(life, rows, LIFE_COLUMNS);
+            memcpy(bottom + LIFE_COLUMNS, rows + LIFE_COLUMNS, LIFE_COLUMNS);
+            MPI_Win_fence(0, halo);
+        } else {
+            MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        }
+        life_row(1);
+        life_row(life_rows);
+        uint8_t *before = life;
+        life = next_life;
+        next_life = before;
+        sums ^= life_sums();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds = MPI_Wtime() - start;
+    near_end[0] = (char)sums;
+    MPI_Win_free(&halo);
+    return seconds;
+}
+
+static void automaton(void) {
+    life_rows = LIFE_ROWS / ranks;
+    life = calloc(life_rows + 2, LIFE_COLUMNS);
+    next_life = calloc(life_rows + 2, LIFE_COLUMNS);
+    for (int is_one_sided = 0; is_one_sided < 2; is_one_sided++) {
+        double seconds = life_seconds(is_one_sided);
+        if (rank == 0) printf("measured %s %.9g\n", is_one_sided ? "one_sided_seconds" : "seconds", seconds);
+    }
+}
+
+// Updates of random entries of a table in blocks, `AHEAD` a rank at a time, as the rules of RandomAccess allow: those
+// of each rank are put into its part of a buffer, exchanged by Alltoallv, and applied. One rank applies them at once.
+enum { AHEAD = 1024, RANKS_MAX = 64 };
+
+static uint64_t next_update(uint64_t number) {
+    return (number << 1) ^ ((int64_t)number < 0 ? 7 : 0);
+}
+
+// Millions of updates a second: `entries` of each rank, a power of two; counts instead of exclusive ors if `counts`.
+static double updates_million(uint64_t entries, uint64_t updates, int ahead, int counts) {
+    uint64_t *table = malloc(entries * sizeof *table), first = entries * rank, mask = entries * ranks - 1;
+    uint64_t *made = malloc(ahead * sizeof *made), *got = malloc(ranks * ahead * sizeof *got);
+    for (uint64_t i = 0; i < entries; i++) table[i] = counts ? 0 : first + i;
+    uint64_t number = 0x123456789abcdef ^ (uint64_t)rank << 40;
+    for (int i = 0; i < 1000; i++) number = next_update(number);
+    int bits = 0;
+    while (entries >> bits > 1) bits++;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    if (ranks == 1) {
+        for (uint64_t i = 0; i < updates; i++) {
+            number = next_update(number);
+            if (counts) table[number & mask]++; else table[number & mask] ^= number;
+        }
+    }
+    for (uint64_t done = 0; ranks > 1 && done < updates; done += ahead) {
+        int to[RANKS_MAX] = {0}, at[RANKS_MAX], from[RANKS_MAX], gotten[RANKS_MAX];
+        uint64_t again = number;
+        for (int i = 0; i < ahead; i++) {
+            again = next_update(again);
+            to[(again & mask) >> bits]++;
+        }
+        for (int r = 0, sum = 0; r < ranks; r++) { at[r] = sum; sum += to[r]; }
+        int place[RANKS_MAX];
+        memcpy(place, at, sizeof place);
+        for (int i = 0; i < ahead; i++) {
+            number = next_update(number);
+            made[place[(number & mask) >> bits]++] = number;
+        }
+        MPI_Alltoall(to, 1, MPI_INT, from, 1, MPI_INT, MPI_COMM_WORLD);
+        int all = 0;
+        for (int r = 0; r < ranks; r++) { gotten[r] = all; all += from[r]; }
+        MPI_Alltoallv(made, to, at, MPI_UINT64_T, got, from, gotten, MPI_UINT64_T, MPI_COMM_WORLD);
+        for (int i = 0; i < all; i++) {
+            uint64_t index = (got[i] & mask) - first;
+            if (counts) table[index]++; else table[index] ^= got[i];
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds = MPI_Wtime() - start;
+    near_end[0] = (char)table[number & (entries - 1)];
+    free(table); free(made); free(got);
+    return updates * ranks / seconds / 1e6;
+}
+
+static void aggregation(void) {
+    double gups = updates_million((1ull << 26) / ranks, (1ull << 26) / ranks, AHEAD, 0);
+    double counts = updates_million(1024, 20000000, 4 * AHEAD, 1);
+    if (rank == 0) printf("measured updates_million %.9g\nmeasured counts_million %.9g\n", gups, counts);
+}
+
 int main(int count, char **words) {
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -408,6 +608,12 @@ int main(int count, char **words) {
     } else if (strcmp(section, "wavefront") == 0) {
         wavefront("square_mflops", 1024, 1024);
         wavefront("tall_mflops", 128, 8192);
+    } else if (strcmp(section, "windows") == 0) {
+        windows();
+    } else if (strcmp(section, "automaton") == 0) {
+        automaton();
+    } else if (strcmp(section, "aggregation") == 0) {
+        aggregation();
     } else if (strcmp(section, "crowd") == 0) {
         settle(SETTLING_SECONDS);
         measure("hop_us", token, 8, 1e6 / ranks, 0);

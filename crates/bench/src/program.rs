@@ -9,6 +9,7 @@ use crate::install::Package;
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::options::Effort;
 use crate::work_folder::WorkFolder;
+use isles_app::companion::Companion;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -134,8 +135,8 @@ pub struct AppTask {
 }
 
 impl AppTask {
-    /// The package and the program.
-    pub fn package(self) -> String {
+    /// The program.
+    pub fn program(self) -> String {
         format!("isles-{}", self.name)
     }
 
@@ -181,13 +182,13 @@ impl Program {
                 Ok(command)
             }
             Program::App { task, machine, places } => {
-                let mut command = Command::new(built(&task.package())?);
+                let mut command = Command::new(built(&task.program())?);
                 command.args(task.words());
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
                 Ok(command)
             }
             Program::AppMpi { task, library, ranks } => {
-                let mut command = library.own(folder, ranks, &task.package())?;
+                let mut command = library.own(folder, ranks, &task.program())?;
                 command.args(task.words());
                 Ok(command)
             }
@@ -278,11 +279,14 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
 ///
 /// # Errors
 /// It is not there, or cannot be built.
-pub fn built(package: &str) -> Result<PathBuf, Missing> {
+pub fn built(program: &str) -> Result<PathBuf, Missing> {
+    // Some programs share a package.
+    let companion = program.strip_prefix("isles-").map(Companion::application);
+    let package = companion.as_ref().map_or(program, |companion| companion.package());
     let how = format!("cargo build --release -p {package}");
     let own = std::env::current_exe()
         .map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))?;
-    let beside = own.with_file_name(package);
+    let beside = own.with_file_name(program);
     let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
     if let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) {
@@ -299,7 +303,7 @@ pub fn built(package: &str) -> Result<PathBuf, Missing> {
             known.insert(package.to_owned());
         }
     }
-    if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{package} not found"), how)) }
+    if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{program} not found"), how)) }
 }
 
 fn go(

@@ -56,13 +56,13 @@ pub use chip::{
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
-    Aggregator, AggregatorOptions, Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish,
-    Gatherer, Global, HeldMemory, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard,
-    PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated, Result,
-    RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table, Tagged,
-    TaskMessages, Team, Torus, Values, Work, cancel, channel, channel_at, finish, here, hold_memory, now,
-    place_count, places, plain, progress, show, sleep, spawn, spawn_detached, spawn_with, timeout, work,
-    yield_now,
+    Aggregator, AggregatorOptions, Canceller, Combine, Counter, CounterNumber, Cycles, Error, ErrorKind,
+    Finish, Gatherer, Global, HeldMemory, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place,
+    PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated,
+    Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table,
+    Tagged, TaskMessages, Team, Torus, Values, Window, WindowNumber, WindowOptions, Work, cancel, channel,
+    channel_at, finish, here, hold_memory, now, place_count, places, plain, progress, sent, show, sleep,
+    spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
@@ -86,8 +86,8 @@ pub use settings::{
 pub mod prelude {
     pub use crate::{
         Aggregator, Counter, Cycles, Gatherer, Global, Monitor, Phaser, Place, PlaceLocal, Receiver,
-        Replicated, Sender, Team, Work, at, channel, channel_at, everywhere, finish, here, now, place_count,
-        places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
+        Replicated, Sender, Team, Window, Work, at, channel, channel_at, everywhere, finish, here, now,
+        place_count, places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
     };
 }
 

@@ -16,5 +16,6 @@ mod place;
 pub mod sharing;
 #[cfg(test)]
 mod tests;
+pub mod window;
 
 pub use place::PlaceId;

@@ -27,6 +27,7 @@ pub mod run;
 mod task;
 mod team;
 mod time;
+mod window;
 pub mod wire;
 
 pub use aggregation::{Aggregator, AggregatorOptions, Gatherer};
@@ -56,7 +57,8 @@ pub use place::{Place, here, place_count, place_of, places};
 pub use run::process::watch_exits;
 pub use run::report::{HeldMemory, PlaceReport, RunReport, TaskMessages, hold_memory, together};
 pub use task::Priority;
-pub use task::coop::yield_now;
+pub use task::coop::{sent, yield_now};
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};
 pub use time::{Cycles, Sleep, now, sleep, timeout, work};
+pub use window::{Combine, NumberKind, Window, WindowNumber, WindowOptions};
 pub use wire::plain;

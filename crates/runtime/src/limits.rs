@@ -78,6 +78,13 @@ pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
 /// goes round some places takes to come back.
 pub(crate) const REST: Duration = Duration::from_micros(50);
 
+/// How many times as long as usual nothing must happen to the buckets of a place before those leave that are not full:
+/// what comes in bursts still fills them.
+pub(crate) const QUIET_GAPS: u32 = 4;
+
+/// What counts as usual at most, so that the last buckets of a finish leave soon.
+pub(crate) const GAP_MAX: Duration = Duration::from_micros(100);
+
 /// After so many steps in which something happened it asks all the same.
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
 
@@ -111,6 +118,9 @@ pub fn backlog_bytes_max(turn_messages: usize, turn_bytes: usize, task_bytes: us
     let queue = 3 * tasks * size_of::<usize>();
     (Pool::bytes_for(tasks, task_bytes) + queue + READY_BYTES_MAX + turn_bytes) as u64
 }
+
+/// Most bytes of data in one message of a window; longer accesses go in several.
+pub(crate) const PIECE_BYTES_MAX: usize = 64 << 10;
 
 const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 // Everything of an error but its texts takes less than 64 bytes.

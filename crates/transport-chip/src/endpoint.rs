@@ -183,6 +183,10 @@ impl Endpoint for ChipEndpoint {
         self.shared.unparked[self.here.index()].0.load(Ordering::Relaxed) || self.state().has_news(self.here)
     }
 
+    fn is_sending(&self) -> bool {
+        self.state().is_sending(self.here)
+    }
+
     /// Returns at once: the driver asks [`ChipWorld::next`](crate::ChipWorld::next) instead.
     fn wait_with(&self, _timeout: Option<Duration>, _also: &dyn Fn() -> bool) {
         self.reentry.check_wait();

@@ -242,6 +242,10 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         self.near.is_ready() || self.has_far && self.far.is_ready()
     }
 
+    fn is_sending(&self) -> bool {
+        self.near.is_sending() || self.has_far && self.far.is_sending()
+    }
+
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         if !self.has_far {
             return self.near.wait_with(timeout, also);

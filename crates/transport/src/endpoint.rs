@@ -264,6 +264,11 @@ pub trait Endpoint {
         self.is_dead(place).then_some(Death::Ended)
     }
 
+    /// Whether some of what was sent can go on its way only with further calls of this endpoint.
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     /// Says that this place sends nothing more and takes nothing more: its end is orderly from here on, not a death.
     /// Sends to it answer [`SendError::DeadPlace`].
     fn leave(&self) {}

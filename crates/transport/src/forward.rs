@@ -59,6 +59,11 @@ macro_rules! forward_method {
             self.$field.is_ready()
         }
     };
+    ($field:ident is_sending) => {
+        fn is_sending(&self) -> bool {
+            self.$field.is_sending()
+        }
+    };
     ($field:ident wait_with) => {
         fn wait_with(
             &self,

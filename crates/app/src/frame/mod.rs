@@ -130,6 +130,20 @@ pub trait Application: Args + 'static {
     /// # Errors
     /// What `out` returns.
     fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
+
+    /// The pictures of the result that are wanted: the flag of each, and where it goes.
+    fn pictures(&self) -> Vec<(&'static str, &str)> {
+        Vec::new()
+    }
+
+    /// Writes the picture that `flag` asks for, one of [`Application::pictures`].
+    ///
+    /// # Errors
+    /// What `out` returns.
+    fn write_picture(&self, flag: &str, found: &Self::Found, out: &mut dyn Write) -> io::Result<()> {
+        let _ = (flag, found, out);
+        Ok(())
+    }
 }
 
 /// What deals out the work of a run.
@@ -253,7 +267,7 @@ impl<A: Application> App for Framed<A> {
     fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure> {
         let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
         app.check_machine(launch.chosen_machine())?;
-        let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
+        let outputs = Outputs::check(&app.run_name(), &outputs, &app.pictures(), &launch)?;
         let mut facts = RunFacts::of(&launch);
         let input = app.open(facts.places)?;
         outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
@@ -287,7 +301,8 @@ impl<A: Application> App for Framed<A> {
         let json =
             serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
         let csv = |out: &mut dyn Write| app.write_csv(&found, out);
-        let written = outputs.write(&text, &json, csv, draw, verification.as_ref());
+        let picture = |flag: &str, out: &mut dyn Write| app.write_picture(flag, &found, out);
+        let written = outputs.write(&text, &json, csv, (draw, &picture), verification.as_ref());
         Failure::first_of([written].into_iter().chain(unwritten.into_iter().map(Err)))
     }
 }

@@ -29,6 +29,9 @@ pub(super) struct OutputArguments {
 /// Draws a run into a file: of its JSON document, and on a modelled chip of its summary, if there is one.
 pub type Draw<'a> = &'a dyn Fn(&str, Destination) -> Result<(), Failure>;
 
+/// Writes the picture that a flag asks for.
+type WritePicture<'a> = &'a dyn Fn(&str, &mut dyn Write) -> io::Result<()>;
+
 /// The arguments with which an application writes no files.
 pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
 
@@ -37,6 +40,8 @@ pub(super) struct Outputs {
     json: Destination,
     csv: Destination,
     svg: Option<Destination>,
+    /// Pictures of the application's own, with their flags.
+    pictures: Vec<(&'static str, Destination)>,
     /// Whether nothing else goes to standard output.
     is_free: bool,
 }
@@ -47,7 +52,12 @@ impl Outputs {
     ///
     /// # Errors
     /// [`Failure::Usage`]: one cannot.
-    pub fn check(name: &str, arguments: &OutputArguments, launch: &Launch) -> Result<Outputs, Failure> {
+    pub fn check(
+        name: &str,
+        arguments: &OutputArguments,
+        pictures: &[(&'static str, &str)],
+        launch: &Launch,
+    ) -> Result<Outputs, Failure> {
         let default = |ending| Path::new("out").join(format!("{}.{ending}", file_name(name)));
         let mut claims = launch.claims();
         let json = Destination::check("--json", arguments.json.as_deref(), &default("json"), &claims)?;
@@ -57,7 +67,15 @@ impl Outputs {
         let svg = arguments.svg.as_deref();
         let svg =
             svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
-        Ok(Outputs { json, csv, svg, is_free: launch.leaves_standard_output_free() })
+        claims.extend(svg.iter().map(|svg| Claim::written(svg, "--svg")));
+        let mut checked = Vec::new();
+        for (flag, path) in pictures {
+            let picture = Destination::check(flag, Some(path), Path::new(path), &claims)?;
+            claims.push(Claim::written(&picture, flag));
+            checked.push((*flag, picture));
+        }
+        let is_free = launch.leaves_standard_output_free();
+        Ok(Outputs { json, csv, svg, pictures: checked, is_free })
     }
 
     /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
@@ -72,8 +90,9 @@ impl Outputs {
     }
 
     fn leaves_standard_output_free(&self) -> bool {
-        let svg = self.svg.as_ref().is_some_and(Destination::is_standard);
-        self.is_free && !(self.json.is_standard() || self.csv.is_standard() || svg)
+        let pictures = self.svg.iter().chain(self.pictures.iter().map(|(_, picture)| picture));
+        let mut files = [&self.json, &self.csv].into_iter().chain(pictures);
+        self.is_free && !files.any(Destination::is_standard)
     }
 
     /// Tells the result, writes the files, and ends with the verification, if there is one. `json` is the document.
@@ -85,7 +104,7 @@ impl Outputs {
         text: &str,
         json: &str,
         csv: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-        draw: Draw<'_>,
+        (draw, picture): (Draw<'_>, WritePicture<'_>),
         verification: Option<&Verification>,
     ) -> Result<(), Failure> {
         let is_free = self.leaves_standard_output_free();
@@ -101,7 +120,10 @@ impl Outputs {
         let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
         let results = results.map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
         let drawn = self.svg.map_or(Ok(()), |svg| draw(json, svg));
-        Failure::first_of([told, checked].into_iter().chain(results).chain([drawn]))
+        let pictures = self.pictures.iter().map(|(flag, to)| to.write(|out| picture(flag, out)));
+        let pictures: Vec<_> =
+            pictures.map(|result| result.map_err(Failure::from).and_then(|path| name(&path))).collect();
+        Failure::first_of([told, checked].into_iter().chain(results).chain([drawn]).chain(pictures))
     }
 }
 

@@ -17,7 +17,7 @@ pub mod watched;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{betweenness, calls, channels, members, places, transfers, wavefront};
+use ours::{betweenness, calls, channels, members, places, transfers, wavefront, windows};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -44,6 +44,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-channels-local", channels::within_a_place),
     ("isles-wavefront", wavefront::of_members),
     ("isles-wavefront-channels", wavefront::of_channels),
+    ("isles-windows", windows::accesses),
     ("isles-members", members::short),
     ("isles-members-large", members::long),
     ("isles-members-sizes", members::sizes),

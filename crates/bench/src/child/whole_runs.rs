@@ -94,7 +94,7 @@ pub fn side_by_side(_effort: Effort) {
 fn betweenness() -> f64 {
     let task = BC_POWER;
     let mut command =
-        Command::new(built(&task.package()).unwrap_or_else(|missing| panic!("{}", missing.why)));
+        Command::new(built(&task.program()).unwrap_or_else(|missing| panic!("{}", missing.why)));
     command.args(task.words()).env("ISLES_MACHINE", "processes").env("ISLES_PLACES", "1");
     let output = Output::of(&mut command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
     output.figure(SECONDS).expect("the run says its seconds")

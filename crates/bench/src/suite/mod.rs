@@ -3,6 +3,7 @@
 //! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
 //! compared with like; where a peer has two forms of a thing, the row says which one.
 
+mod aggregation;
 mod balance;
 mod channels;
 mod hartree_fock;
@@ -12,6 +13,7 @@ mod mpi;
 mod prk;
 pub mod twin;
 mod ui;
+mod windows;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
@@ -36,13 +38,17 @@ pub enum Suite {
     Mpi,
     /// The Parallel Research Kernels over distributed arrays.
     Prk,
+    /// Memory that other places read and write.
+    Windows,
+    /// Very many tiny messages.
+    Aggregation,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 9] = [
+    pub const ALL: [Suite; 11] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -51,6 +57,8 @@ impl Suite {
         Suite::ImSuite,
         Suite::Mpi,
         Suite::Prk,
+        Suite::Windows,
+        Suite::Aggregation,
         Suite::Ui,
     ];
 
@@ -65,6 +73,8 @@ impl Suite {
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
             Suite::Prk => "prk",
+            Suite::Windows => "windows",
+            Suite::Aggregation => "aggregation",
             Suite::Ui => "ui",
         }
     }
@@ -80,6 +90,8 @@ impl Suite {
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
             Suite::Prk => prk::GROUPS,
+            Suite::Windows => windows::GROUPS,
+            Suite::Aggregation => aggregation::GROUPS,
             Suite::Ui => ui::GROUPS,
         }
     }

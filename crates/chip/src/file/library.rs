@@ -13,6 +13,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("c6678", include_str!("../../../../chips/c6678.toml")),
     ("mesh", include_str!("../../../../chips/mesh.toml")),
     ("opteron-cluster", include_str!("../../../../chips/opteron-cluster.toml")),
+    ("xeon-cluster", include_str!("../../../../chips/xeon-cluster.toml")),
 ];
 
 /// Why there is no such chip.

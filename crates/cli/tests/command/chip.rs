@@ -227,7 +227,8 @@ fn each_fault_of_a_file_is_a_line_with_its_place() {
 fn a_chip_that_is_nowhere_is_one_line() {
     let scene = Scene::new("chip");
     let unknown = scene.run(&["chip", "show", "moon"]);
-    let line = "error: chip is \"moon\"; allowed: scc, bluegene-p, c6678, mesh, opteron-cluster, or a path that ends in .toml";
+    let line = "error: chip is \"moon\"; allowed: scc, bluegene-p, c6678, mesh, opteron-cluster, \
+                xeon-cluster, or a path that ends in .toml";
     assert_eq!(unknown.refusal(), line);
     assert_eq!(scene.run(&["chip", "check", "moon"]).refusal(), line);
     let missing = scene.run(&["chip", "check", "./moon"]);

@@ -54,3 +54,4 @@ mod traffic;
 #[cfg(feature = "chip")]
 mod uncharged;
 mod wakers;
+mod windows;

@@ -7,3 +7,4 @@ mod hosts;
 mod messages;
 mod seeds;
 mod simulation;
+mod windows;

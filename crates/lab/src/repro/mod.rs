@@ -120,6 +120,8 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,
+    programs::gups::RANDOM_ACCESS,
+    programs::automaton::AUTOMATON,
     programs::at_opt::AT_OPT,
 ];
 

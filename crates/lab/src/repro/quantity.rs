@@ -50,6 +50,11 @@ impl Quantity {
         Quantity::counted("Islands", number, "island", "islands")
     }
 
+    /// A number of nodes of a machine.
+    pub fn nodes(number: u32) -> Quantity {
+        Quantity::counted("Nodes", number, "node", "nodes")
+    }
+
     /// A number of places among which the cores share the chip.
     pub fn places(number: u32) -> Quantity {
         Quantity::counted("Places", number, "place", "places")

@@ -2,14 +2,31 @@
 //!
 //! A bucket is filled for the next place of its items; full, it departs, if not too many departed before it that are
 //! not acknowledged. The items of a bucket belong together (`K`: the finish that counts them). Invariant: a bucket has
-//! at most `capacity` items, and at most [`IN_FLIGHT_MAX`] of a lane are on their way; who acknowledges has handed on
-//! all items of a bucket.
+//! at most as many items, and a lane as many buckets on their way, as [`BucketLimits`] say; who acknowledges has handed
+//! on all items of a bucket.
 
 use super::router::Router;
 use crate::PlaceId;
 
-/// Most buckets of a lane that have departed and are not acknowledged.
-const IN_FLIGHT_MAX: u32 = 1;
+/// How much a place holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketLimits {
+    /// Most items of a bucket.
+    pub capacity: usize,
+    /// Most buckets of a lane that have departed and are not acknowledged.
+    pub in_flight: u32,
+}
+
+impl BucketLimits {
+    /// The limits by which a place holds at most `lookahead` items, filling or on their way; each bucket has one at
+    /// least, and one of a lane is on its way.
+    pub fn within(router: &Router, lookahead: usize, in_flight: u32) -> BucketLimits {
+        // The place's own bucket is applied at once.
+        let buckets = |in_flight: u32| router.peers() * (1 + in_flight as usize) + 1;
+        let in_flight = (1..=in_flight.max(1)).rev().find(|count| buckets(*count) <= lookahead).unwrap_or(1);
+        BucketLimits { capacity: (lookahead / buckets(in_flight)).max(1), in_flight }
+    }
+}
 
 /// A bucket that leaves: send it to `peer`, who acknowledges it when its items are handed on.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +54,7 @@ pub struct Stored<T, K> {
 #[derive(Debug)]
 pub struct Buckets<T, K> {
     router: Router,
-    capacity: usize,
+    limits: BucketLimits,
     lanes: Vec<Lane<T, K>>,
     /// How many lanes hold items.
     held: usize,
@@ -62,17 +79,11 @@ impl<T, K> Default for Lane<T, K> {
 }
 
 impl<T, K: Copy + Eq> Buckets<T, K> {
-    /// Empty buckets of up to `capacity` items.
-    pub fn new(router: Router, capacity: usize) -> Self {
+    /// Empty buckets.
+    pub fn new(router: Router, limits: BucketLimits) -> Self {
         let lanes = (0..router.lanes()).map(|_| Lane::default()).collect();
-        Buckets { router, capacity: capacity.max(1), lanes, held: 0 }
-    }
-
-    /// Returns how many items a bucket may have if a place holds at most `lookahead`, filling or on their way.
-    pub fn capacity_within(router: &Router, lookahead: usize) -> usize {
-        // The place's own bucket is applied at once.
-        let buckets = router.peers() * (1 + IN_FLIGHT_MAX as usize) + 1;
-        (lookahead / buckets).max(1)
+        let limits = BucketLimits { capacity: limits.capacity.max(1), in_flight: limits.in_flight.max(1) };
+        Buckets { router, limits, lanes, held: 0 }
     }
 
     /// The lanes of the place.
@@ -82,7 +93,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
 
     /// How many items a bucket may have.
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.limits.capacity
     }
 
     /// Whether no bucket has an item.
@@ -95,7 +106,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     pub fn store_within(&mut self, key: K, to: PlaceId, item: T) -> Result<(), T> {
         let Some(hop) = self.router.hop(to) else { return Err(item) };
         let lane = &mut self.lanes[hop.lane];
-        if lane.key != Some(key) || lane.items.len() + 1 >= self.capacity {
+        if lane.key != Some(key) || lane.items.len() + 1 >= self.limits.capacity {
             return Err(item);
         }
         lane.items.push(item);
@@ -111,13 +122,13 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         let Some(hop) = self.router.hop(to) else { return Err(item) };
         let lane = &mut self.lanes[hop.lane];
         let is_other = lane.key.is_some_and(|other| other != key);
-        let is_blocked = lane.in_flight >= IN_FLIGHT_MAX;
-        if is_blocked && (is_other || lane.items.len() >= self.capacity) {
+        let is_blocked = lane.in_flight >= self.limits.in_flight;
+        if is_blocked && (is_other || lane.items.len() >= self.limits.capacity) {
             lane.is_due = true;
             return Err(item);
         }
         let mut departures = Vec::new();
-        if is_other || lane.items.len() >= self.capacity {
+        if is_other || lane.items.len() >= self.limits.capacity {
             departures.extend(self.depart(hop.lane));
         }
         let (is_last, lane) = (self.router.is_last(hop.lane), &mut self.lanes[hop.lane]);
@@ -125,13 +136,13 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         if has_begun {
             lane.key = Some(key);
             self.held += 1;
-            lane.items.reserve(self.capacity);
+            lane.items.reserve(self.limits.capacity);
         }
         lane.items.push(item);
         if !is_last {
             lane.to.push(to);
         }
-        if lane.items.len() >= self.capacity {
+        if lane.items.len() >= self.limits.capacity {
             departures.extend(self.depart(hop.lane));
         }
         Ok(Stored { has_begun, departures })
@@ -160,7 +171,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         let index = self.router.lane_to(peer).ok_or(NeverSent)?;
         let lane = &mut self.lanes[index];
         lane.in_flight = lane.in_flight.checked_sub(1).ok_or(NeverSent)?;
-        let is_due = lane.is_due || lane.items.len() >= self.capacity;
+        let is_due = lane.is_due || lane.items.len() >= self.limits.capacity;
         Ok(if is_due { self.depart(index) } else { None })
     }
 
@@ -185,7 +196,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     fn depart(&mut self, index: usize) -> Option<Departure<T, K>> {
         let peer = self.peer(index)?;
         let lane = &mut self.lanes[index];
-        if lane.in_flight >= IN_FLIGHT_MAX {
+        if lane.in_flight >= self.limits.in_flight {
             return None;
         }
         lane.is_due = false;

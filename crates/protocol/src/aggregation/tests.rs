@@ -1,6 +1,6 @@
 //! Places that only aggregate, with batches and acknowledgements in any order.
 
-use super::{Buckets, Departure, ItemRoute, Router, Torus};
+use super::{BucketLimits, Buckets, Departure, ItemRoute, Router, Torus};
 use crate::PlaceId;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -24,8 +24,8 @@ struct World {
 }
 
 impl World {
-    fn new(route: &ItemRoute, places: u32, capacity: usize) -> World {
-        let place = |here| Buckets::new(Router::new(route.clone(), PlaceId(here), places).unwrap(), capacity);
+    fn new(route: &ItemRoute, places: u32, limits: BucketLimits) -> World {
+        let place = |here| Buckets::new(Router::new(route.clone(), PlaceId(here), places).unwrap(), limits);
         World {
             places: (0..places).map(place).collect(),
             batches: Vec::new(),
@@ -121,10 +121,11 @@ proptest! {
     fn each_item_is_applied_once_at_its_place(
         (route, places) in routes(),
         capacity in 1_usize..5,
+        in_flight in 1_u32..4,
         items in prop::collection::vec((any::<u32>(), any::<u32>(), 0_u8..3, any::<usize>()), 0..120),
     ) {
         let group = match &route { ItemRoute::Roles(shape) => shape.extents().len() as u32 + 1, _ => 1 };
-        let mut world = World::new(&route, places, capacity);
+        let mut world = World::new(&route, places, BucketLimits { capacity, in_flight });
         let mut sent = Vec::new();
         for (number, (from, to, key, choice)) in items.into_iter().enumerate() {
             let from = PlaceId(from % places / group * group);
@@ -157,8 +158,13 @@ proptest! {
 fn a_place_holds_no_more_than_its_lookahead() {
     for (route, places) in [(ItemRoute::Direct, 48), (ItemRoute::Torus(Torus::of_nodes(512, 3)), 512)] {
         let router = Router::new(route, PlaceId(5), places).unwrap();
-        let capacity = Buckets::<Item, u8>::capacity_within(&router, 1024);
-        assert!(capacity * (2 * router.peers() + 1) <= 1024, "{capacity}");
+        for wanted in [1, 3] {
+            let BucketLimits { capacity, in_flight } = BucketLimits::within(&router, 1024, wanted);
+            assert!(in_flight == wanted && capacity > 1, "{capacity}");
+            assert!(capacity * ((1 + in_flight as usize) * router.peers() + 1) <= 1024, "{capacity}");
+        }
+        let least = BucketLimits::within(&router, 1, 3);
+        assert_eq!(least, BucketLimits { capacity: 1, in_flight: 1 });
     }
 }
 

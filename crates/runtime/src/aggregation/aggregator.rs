@@ -11,6 +11,7 @@ use crate::members::Members;
 use crate::part::{PartId, PartRef, replicate};
 use crate::place::Place;
 use crate::task::coop::{CALL, cooperate};
+use crate::time::Cycles;
 use isles_protocol::aggregation::{Buckets, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -140,6 +141,15 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         self.station.counts.get()
     }
 
+    /// Charges the core of this place for items that have arrived.
+    pub(super) fn charge(&self, items: usize) {
+        Local::with(|local| local.services.aggregations.is_active.set(true));
+        let cycles = self.station.arrival_cycles;
+        if cycles > 0 {
+            crate::time::work(Cycles(cycles * items as u64));
+        }
+    }
+
     /// Applies items that are all for this place.
     pub(super) fn apply_here(&self, items: Vec<T>) {
         self.station.apply(items);
@@ -159,15 +169,14 @@ where
     F: Fn(&mut S, T) + Copy + 'static,
 {
     Local::with(|local| {
-        let router = Router::new(options.route, local.here(), local.places())
+        let router = Router::new(options.route.clone(), local.here(), local.places())
             .expect("the maker has tried the route, which fits a number of places");
-        let capacity =
-            options.bucket.unwrap_or_else(|| Buckets::<T, ()>::capacity_within(&router, options.lookahead));
+        let limits = options.limits(&router);
         let apply_all = move |items: Vec<T>| {
             let mut state = state.lock();
             items.into_iter().for_each(|item| apply(&mut state, item));
         };
-        let station = Station::new(Buckets::new(router, capacity), Box::new(apply_all));
+        let station = Station::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
         let held: Rc<dyn Held> = Rc::clone(&station) as Rc<dyn Held>;
         local.services.aggregations.register(&held);
         AggregatorPart { held, station }

@@ -87,6 +87,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
     /// Applies what is for this place, and stores the rest for the next one.
     async fn hand_on(self) -> crate::Result<()> {
         let Arrived { _acknowledgement, aggregator, items, to } = self;
+        aggregator.charge(items.len());
         if to.is_empty() {
             aggregator.apply_here(items);
             return Ok(());

@@ -17,7 +17,7 @@ pub use gatherer::Gatherer;
 pub use options::AggregatorOptions;
 
 use crate::finish::Scope;
-use crate::limits::REST;
+use crate::limits::{GAP_MAX, QUIET_GAPS, REST};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::Refused;
 use crate::part::PartId;
@@ -59,10 +59,14 @@ pub(crate) struct Aggregations {
     buckets: RefCell<BTreeMap<Key, u64>>,
     /// How many buckets have items.
     held: Cell<usize>,
-    /// Whether an item was stored since the service was asked last.
+    /// Whether a bucket began, left or arrived since the service was asked last.
     is_active: Cell<bool>,
-    /// Since when none was.
-    quiet_since: Cell<Option<Duration>>,
+    /// When that was so last, as far as the service was asked.
+    active_at: Cell<Duration>,
+    /// How long it usually takes until it is so again.
+    usual_gap: Cell<Duration>,
+    /// When buckets may leave, if nothing happens.
+    next_flush: Cell<Option<Duration>>,
 }
 
 impl Aggregations {
@@ -113,7 +117,9 @@ impl Service for Aggregations {
             buckets: RefCell::default(),
             held: Cell::new(0),
             is_active: Cell::new(false),
-            quiet_since: Cell::new(None),
+            active_at: Cell::new(Duration::ZERO),
+            usual_gap: Cell::new(Duration::ZERO),
+            next_flush: Cell::new(None),
         }
     }
 
@@ -129,9 +135,8 @@ impl Service for Aggregations {
         vec![format!("{waiting} tasks wait for room in an aggregator")]
     }
 
-    /// Buckets leave without their finish when nothing was stored for a while: its tasks may wait for what is in them.
     fn next_due(&self) -> Option<Duration> {
-        self.quiet_since.get().map(|since| since + REST)
+        self.next_flush.get()
     }
 
     #[inline]
@@ -141,23 +146,28 @@ impl Service for Aggregations {
 }
 
 impl Aggregations {
-    /// Lets buckets leave if nothing was stored since the last time; returns whether one left.
+    /// Lets buckets leave if nothing has happened for longer than is usual; returns whether one left.
+    ///
+    /// Those of a finish of which tasks live here leave after [`REST`]: the tasks may wait for what is in them.
     fn flush_quiet(&self, local: &Local) -> bool {
+        let now = local.clock().now();
         if self.is_active.replace(false) {
-            self.quiet_since.set(None);
+            let gap = now.saturating_sub(self.active_at.replace(now)).min(GAP_MAX);
+            // An average over some of the last ones.
+            self.usual_gap.set((self.usual_gap.get() * 7 + gap) / 8);
+            self.next_flush.set(Some(now + self.usual_gap.get() * QUIET_GAPS));
             return false;
         }
-        let now = local.clock().now();
-        let since = self.quiet_since.get().unwrap_or(now);
-        let is_resting = now.saturating_sub(since) >= REST;
-        self.quiet_since.set((!is_resting).then_some(since));
+        if self.next_flush.get().is_some_and(|at| now < at) {
+            return false;
+        }
+        let is_resting = now.saturating_sub(self.active_at.get()) >= REST;
         let before = self.held.get();
         let due = |scope| is_resting || self.is_all_in_buckets(local, scope);
         self.in_use().iter().for_each(|held| held.flush(local, &due));
-        if self.held.get() == 0 {
-            self.quiet_since.set(None);
-        }
-        self.held.get() < before
+        let left = self.held.get();
+        self.next_flush.set((left > 0 && !is_resting).then(|| self.active_at.get() + REST));
+        left < before
     }
 }
 

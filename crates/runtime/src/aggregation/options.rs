@@ -1,6 +1,7 @@
 //! How an aggregator works: which way items go, and how many of them a place holds.
 
-use isles_protocol::aggregation::ItemRoute;
+use crate::time::Cycles;
+use isles_protocol::aggregation::{BucketLimits, ItemRoute, Router};
 use serde::{Deserialize, Serialize};
 
 /// What an [`Aggregator`](crate::Aggregator) is made with.
@@ -9,15 +10,26 @@ pub struct AggregatorOptions {
     pub(super) route: ItemRoute,
     pub(super) lookahead: usize,
     pub(super) bucket: Option<usize>,
+    pub(super) in_flight: u32,
+    pub(super) arrival_cycles: u64,
 }
 
 /// Items that a place holds at most, if nothing else is said: what HPCC RandomAccess allows.
 const LOOKAHEAD: usize = 1024;
 
+/// Buckets for one place on their way, if nothing else is said: while one is handed on others arrive.
+const IN_FLIGHT: u32 = 3;
+
 impl Default for AggregatorOptions {
-    /// Straight to each place, 1,024 items a place.
+    /// Straight to each place, 1,024 items a place, three buckets for each other place on their way.
     fn default() -> Self {
-        AggregatorOptions { route: ItemRoute::Direct, lookahead: LOOKAHEAD, bucket: None }
+        AggregatorOptions {
+            route: ItemRoute::Direct,
+            lookahead: LOOKAHEAD,
+            bucket: None,
+            in_flight: IN_FLIGHT,
+            arrival_cycles: 0,
+        }
     }
 }
 
@@ -41,6 +53,28 @@ impl AggregatorOptions {
     #[must_use]
     pub fn bucket(mut self, items: usize) -> Self {
         self.bucket = Some(items);
+        self
+    }
+
+    /// How many buckets for one place may be on their way, at least one.
+    #[must_use]
+    pub fn in_flight(mut self, buckets: u32) -> Self {
+        self.in_flight = buckets;
+        self
+    }
+
+    /// How much a place holds.
+    pub(super) fn limits(&self, router: &Router) -> BucketLimits {
+        match self.bucket {
+            Some(capacity) => BucketLimits { capacity, in_flight: self.in_flight },
+            None => BucketLimits::within(router, self.lookahead, self.in_flight),
+        }
+    }
+
+    /// What it costs on a modelled core to hand on an item that has arrived, beside the message; free elsewhere.
+    #[must_use]
+    pub fn arrival_work(mut self, each: Cycles) -> Self {
+        self.arrival_cycles = each.0;
         self
     }
 }

@@ -25,18 +25,25 @@ pub(super) struct Station<T> {
     /// Keeps the part as long as there are items.
     keep: RefCell<Option<PartRef>>,
     itself: Weak<Station<T>>,
+    /// What handling an item that arrives costs on a modelled core, in cycles.
+    pub(super) arrival_cycles: u64,
     /// Items stored here, and buckets that left for other places, so far.
     pub(super) counts: Cell<(u64, u64)>,
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
-    pub(super) fn new(buckets: Buckets<T, Scope>, apply: Box<dyn Fn(Vec<T>)>) -> Rc<Station<T>> {
+    pub(super) fn new(
+        buckets: Buckets<T, Scope>,
+        apply: Box<dyn Fn(Vec<T>)>,
+        arrival_cycles: u64,
+    ) -> Rc<Station<T>> {
         Rc::new_cyclic(|itself| Station {
             buckets: RefCell::new(buckets),
             apply,
             waiting: RefCell::default(),
             keep: RefCell::default(),
             itself: itself.clone(),
+            arrival_cycles,
             counts: Cell::new((0, 0)),
         })
     }

@@ -17,6 +17,10 @@ pub(crate) const BODY: &str = "at ←";
 pub(crate) const FINISH: &str = "finish";
 pub(crate) const SEND: &str = "send →";
 pub(crate) const RECEIVE: &str = "recv ←";
+pub(crate) const PUT: &str = "put →";
+pub(crate) const GET: &str = "get ←";
+pub(crate) const FENCE: &str = "fence";
+pub(crate) const LOCK: &str = "lock";
 pub(crate) const RUN: &str = "the whole run";
 
 /// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.

@@ -42,6 +42,7 @@ use queue::{ReadyQueue, SuspendedTasks};
 use services::Services;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::task::Waker;
 use turn::Turn;
 
 /// The state of one place.
@@ -74,6 +75,9 @@ pub struct Local {
     outbox: RefCell<Outbox>,
     /// How many messages the outbox holds; lets a send look without a borrow.
     outbox_len: Cell<usize>,
+    /// The tasks that wait until everything is sent, and whether there are any.
+    sent_waits: RefCell<Vec<Waker>>,
+    has_sent_waits: Cell<bool>,
     pub(crate) finishes: FinishTable,
     pub(crate) calls: CallTable,
     pub(crate) words: RefCell<WordTable>,
@@ -176,6 +180,8 @@ impl Local {
             writing: Cell::new(None),
             outbox: RefCell::default(),
             outbox_len: Cell::new(0),
+            sent_waits: RefCell::default(),
+            has_sent_waits: Cell::new(false),
             calls: CallTable::default(),
             words: RefCell::default(),
             tally: Totals::default(),

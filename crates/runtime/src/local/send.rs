@@ -21,6 +21,7 @@ use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::task::Waker;
 use std::time::Duration;
 
 /// Why nothing was sent.
@@ -443,6 +444,30 @@ impl Local {
         self.outbox.replace(outbox);
         self.outbox_len.set(self.outbox_len.get() - gone);
         gone
+    }
+
+    /// Whether something that was sent needs this place to go on its way.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.outbox_len.get() > 0 || self.endpoint.is_sending()
+    }
+
+    /// Wakes `waker` when nothing needs this place any more.
+    pub(crate) fn wake_when_sent(&self, waker: &Waker) {
+        self.sent_waits.borrow_mut().push(waker.clone());
+        self.has_sent_waits.set(true);
+    }
+
+    /// Wakes the tasks that wait until everything is sent, if it is; returns how many.
+    #[inline]
+    pub(super) fn wake_if_sent(&self) -> usize {
+        if !self.has_sent_waits.get() || self.is_sending() {
+            return 0;
+        }
+        self.has_sent_waits.set(false);
+        let waits = self.sent_waits.take();
+        let woken = waits.len();
+        waits.into_iter().for_each(Waker::wake);
+        woken
     }
 
     /// Waits until nothing of `class` waits for room to go to `to`, for at most `limit`; for the end of the place.

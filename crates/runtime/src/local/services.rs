@@ -18,6 +18,7 @@ use crate::run::report;
 use crate::team::point_to_point::{self, MessageTable};
 use crate::team::{self, ProgressQuery, Teams};
 use crate::time::earlier;
+use crate::window::{self, WindowTable};
 use crate::wire::Reader;
 use crate::{call, finish, local::Local};
 use isles_protocol::PlaceId;
@@ -185,6 +186,11 @@ services! {
         /// Items that came from the receiver are handed on.
         ItemsDone = 13 => aggregation::receive,
     }
+    /// Windows.
+    windows: WindowTable {
+        /// An access to a part of a window, its answer, or its control.
+        Window = 14 => window::receive,
+    }
     /// Parts, and counts of the handles to them.
     parts: RefCell<PartTable> {
         /// Counts of handles.
@@ -234,7 +240,7 @@ mod tests {
         );
         let names = format!("{handlers:?}");
         let wire = "[Spawn, Call, Reply, Finish, Part, Team, Phaser, Registered, Run, Abandon, Channel, PointToPoint, \
-                    Placed, ItemsDone";
+                    Placed, ItemsDone, Window";
         assert!(names.starts_with(wire), "{names}");
     }
 

@@ -30,7 +30,7 @@ impl Local {
         let woken = self.take_woken();
         self.begin_turn(arrived);
         let ran = self.run_ready();
-        let flushed = self.flush_outbox();
+        let flushed = self.flush_outbox() + self.wake_if_sent();
         if arrived + woken + ran + flushed == 0 {
             self.note_idle_step();
             return self.idle_step();

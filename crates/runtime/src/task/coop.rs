@@ -45,6 +45,25 @@ pub async fn yield_now() {
     .await
 }
 
+/// Waits until all that this place has sent is on its way without it: nothing waits for room, and of nothing a part is
+/// still to be written.
+///
+/// Where messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Who has sent
+/// much and is about to compute for long waits here, as with `MPI_Wait` for an `MPI_Isend`. Elsewhere it is over at
+/// once.
+pub async fn sent() {
+    poll_fn(|context| {
+        Local::with(|local| {
+            if !local.is_sending() {
+                return Poll::Ready(());
+            }
+            local.wake_when_sent(context.waker());
+            Poll::Pending
+        })
+    })
+    .await
+}
+
 /// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.
 #[inline]
 pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {

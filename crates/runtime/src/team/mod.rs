@@ -38,7 +38,6 @@ use crate::members::Members;
 use crate::part::PartRef;
 use crate::place::Place;
 use header::{CollectiveKind, TeamId};
-use isles_protocol::PlaceId;
 use ongoing::misused;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use state::{TeamState, TeamTable};
@@ -135,11 +134,11 @@ impl Team {
         if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(misused(format_args!("{} is in the list of a team twice", twice[0])));
         }
-        Ok(Team::make(places.iter().map(|place| place.id()).collect()))
+        Ok(Team::of_members(Members::Listed(places.iter().map(|place| place.id()).collect())))
     }
 
-    fn make(members: Rc<[PlaceId]>) -> Team {
-        let members = Members::Listed(members);
+    /// A new team of these.
+    pub(crate) fn of_members(members: Members) -> Team {
         let state = Local::with(TeamTable::make);
         let value = Rc::new(TeamMembership(Rc::clone(&state)));
         let share = Local::with(|local| {
@@ -165,7 +164,9 @@ impl Team {
         ranks.sort_by_key(|rank| (wishes[*rank].1, *rank));
         // The first member makes the team and sends the handle to the others.
         let team = if ranks[0] == ongoing.rank() {
-            let team = Team::make(ranks.iter().map(|rank| self.state.members().member(*rank)).collect());
+            let team = Team::of_members(Members::Listed(
+                ranks.iter().map(|rank| self.state.members().member(*rank)).collect(),
+            ));
             for rank in &ranks[1..] {
                 ongoing.give(*rank, ongoing.size(), &team).await?;
             }

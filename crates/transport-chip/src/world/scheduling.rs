@@ -127,6 +127,11 @@ impl WorldState {
         self.first_news(place, None).is_some_and(|time| time <= self.cores.now(place))
     }
 
+    /// Whether something of `place` is only partly written.
+    pub(crate) fn is_sending(&self, place: PlaceId) -> bool {
+        self.protocol.has_pending_blocks(place) || self.is_blocked_in_send(place)
+    }
+
     /// Whether `place` is in a call of the protocol.
     #[inline]
     pub(super) fn is_blocked_in_send(&self, place: PlaceId) -> bool {

@@ -10,6 +10,7 @@ pub mod members;
 pub mod places;
 pub mod transfers;
 pub mod wavefront;
+pub mod windows;
 
 use super::median;
 use crate::options::Effort;

@@ -339,8 +339,8 @@ impl TimedEndpoint {
 
 impl Endpoint for TimedEndpoint {
     isles_transport::forward_to!(endpoint:
-        places, limits, shares_processors, is_ready, unparker, is_dead, condemn, death, shared_memory, other_hosts,
-        wait_with, leave
+        places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
+        other_hosts, wait_with, leave
     );
 
     fn here(&self) -> PlaceId {

@@ -6,8 +6,10 @@
 
 pub mod at_opt;
 mod at_opt_places;
+pub mod automaton;
 pub mod betweenness;
 pub mod ga;
+pub mod gups;
 pub mod hartree_fock;
 pub mod power_loops;
 pub mod rates;

@@ -1,0 +1,176 @@
+//! How the first and the last row of a strip come to its neighbours: one-sided, two-sided, or queued.
+//!
+//! Rows go before the inner ones are computed, and are waited for after. One-sided and queued, a place writes into the
+//! window of its neighbour, which has room for two steps: a neighbour that is a step ahead has heard from here already,
+//! so it is never two ahead. Queued is what RCKMPI made of a put: lock, data and unlock, each waited for.
+
+use crate::strip::Strip;
+use clap::ValueEnum;
+use isles::prelude::*;
+use isles::{Result, WindowOptions};
+use serde::{Deserialize, Serialize};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// How edges travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exchange {
+    /// Each place puts its edges into windows of its neighbours
+    OneSided,
+    /// Each place sends its edges, and receives theirs
+    TwoSided,
+    /// As one-sided, but what is put waits in a queue for lock, data and unlock, as in RCKMPI
+    Queued,
+}
+
+impl Exchange {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Exchange::OneSided => "one-sided",
+            Exchange::TwoSided => "two-sided",
+            Exchange::Queued => "queued",
+        }
+    }
+}
+
+/// What travels to all places, for their halos.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Links {
+    exchange: Exchange,
+    team: Team,
+    columns: usize,
+    /// Of each place: a row from above and one from below, for even steps and for odd ones.
+    window: Option<Window<u8>>,
+}
+
+/// Tags of rows that go up, and of those that go down.
+const UP: u32 = 0;
+const DOWN: u32 = 1;
+
+/// A send or a receive under way.
+type Transfer<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+impl Links {
+    /// Makes the links of the members of `team`, from one of them.
+    pub async fn new(team: &Team, exchange: Exchange, columns: usize) -> Result<Links> {
+        let options = match exchange {
+            Exchange::Queued => WindowOptions::queued(),
+            Exchange::OneSided | Exchange::TwoSided => WindowOptions::default(),
+        };
+        let lens = vec![4 * columns; team.size()];
+        let window = match exchange {
+            Exchange::TwoSided => None,
+            Exchange::OneSided | Exchange::Queued => Some(Window::with_lens(team, &lens, options).await?),
+        };
+        Ok(Links { exchange, team: team.clone(), columns, window })
+    }
+
+    /// Does step `step` of the strip of this place; the rows between its edges by `compute`.
+    pub async fn step(
+        &self,
+        step: u64,
+        strip: &mut Strip,
+        compute: impl FnOnce(&mut crate::strip::Inner<'_>),
+    ) -> Result<()> {
+        let (here, size) = (self.team.rank(), self.team.size());
+        let (above, below) = ((here + size - 1) % size, (here + 1) % size);
+        match &self.window {
+            Some(window) => self.put(window, (above, below), step, strip, compute).await?,
+            None => self.send((above, below), strip, compute).await?,
+        }
+        // A neighbour that lacks a part of an edge would wait for the whole of the next step.
+        isles::sent().await;
+        strip.finish();
+        Ok(())
+    }
+
+    /// Where in a window the row from above lies, and that from below.
+    fn slots(&self, step: u64) -> [usize; 2] {
+        let first = 2 * (step % 2) as usize * self.columns;
+        [first, first + self.columns]
+    }
+
+    async fn put(
+        &self,
+        window: &Window<u8>,
+        (above, below): (usize, usize),
+        step: u64,
+        strip: &mut Strip,
+        compute: impl FnOnce(&mut crate::strip::Inner<'_>),
+    ) -> Result<()> {
+        let [from_above, from_below] = self.slots(step);
+        let (first, last, mut inner) = strip.split();
+        for (target, slot, row) in [(above, from_below, first), (below, from_above, last)] {
+            if self.exchange == Exchange::Queued {
+                window.lock(target).await?;
+                window.put_notify(target, slot, row).await?;
+                window.unlock(target).await?;
+            } else {
+                window.put_notify(target, slot, row).await?;
+            }
+        }
+        compute(&mut inner);
+        // One neighbour on both sides puts two rows a step.
+        let rows = (step + 1) * if above == below { 2 } else { 1 };
+        window.notified(above, rows).await?;
+        window.notified(below, rows).await?;
+        window.read(from_above, strip.row_mut(0))?;
+        let row = strip.rows() + 1;
+        window.read(from_below, strip.row_mut(row))
+    }
+
+    async fn send(
+        &self,
+        (above, below): (usize, usize),
+        strip: &mut Strip,
+        compute: impl FnOnce(&mut crate::strip::Inner<'_>),
+    ) -> Result<()> {
+        let (up, down) = (self.team.tagged(UP), self.team.tagged(DOWN));
+        let (mut from_above, mut from_below) = (vec![0; self.columns], vec![0; self.columns]);
+        {
+            let (first, last, mut inner) = strip.split();
+            let mut transfers: Vec<Transfer<'_>> = vec![
+                Box::pin(down.recv_slice(above, &mut from_above)),
+                Box::pin(up.recv_slice(below, &mut from_below)),
+                Box::pin(up.send_slice(above, first)),
+                Box::pin(down.send_slice(below, last)),
+            ];
+            begin(&mut transfers).await?;
+            compute(&mut inner);
+            poll_fn(|context| poll_all(&mut transfers, context)).await?;
+        }
+        strip.row_mut(0).copy_from_slice(&from_above);
+        let row = strip.rows() + 1;
+        strip.row_mut(row).copy_from_slice(&from_below);
+        Ok(())
+    }
+}
+
+/// Lets the transfers begin, and does not wait for them.
+async fn begin(transfers: &mut Vec<Transfer<'_>>) -> Result<()> {
+    poll_fn(|context| match poll_all(transfers, context) {
+        Poll::Ready(result) => Poll::Ready(result),
+        Poll::Pending => Poll::Ready(Ok(())),
+    })
+    .await
+}
+
+/// Ready when all have ended.
+fn poll_all(transfers: &mut Vec<Transfer<'_>>, context: &mut Context<'_>) -> Poll<Result<()>> {
+    let mut failed = Ok(());
+    transfers.retain_mut(|transfer| match transfer.as_mut().poll(context) {
+        Poll::Pending => true,
+        Poll::Ready(result) => {
+            failed = std::mem::replace(&mut failed, Ok(())).and(result);
+            false
+        }
+    });
+    match failed {
+        Err(error) => Poll::Ready(Err(error)),
+        Ok(()) if transfers.is_empty() => Poll::Ready(Ok(())),
+        Ok(()) => Poll::Pending,
+    }
+}

@@ -1,0 +1,93 @@
+//! Rules like that of Life: a cell is born, or goes on, by how many of its eight neighbours live.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What a rule looks like, for messages.
+pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23";
+
+/// By the number of living neighbours: whether a cell is born, and whether one goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Rule {
+    births: [bool; 9],
+    survivals: [bool; 9],
+}
+
+impl Rule {
+    /// Conway's Life.
+    pub const LIFE: Rule = Rule {
+        births: [false, false, false, true, false, false, false, false, false],
+        survivals: [false, false, true, true, false, false, false, false, false],
+    };
+
+    /// Returns the cell of the next generation.
+    pub fn next(&self, lives: bool, neighbors: usize) -> bool {
+        if lives { self.survivals[neighbors] } else { self.births[neighbors] }
+    }
+
+    /// Returns the sums of a cell and its neighbours at which something lives next: each with what a dead and what a
+    /// living cell becomes, 0 or 1.
+    pub fn by_sum(&self) -> Vec<(u8, u8, u8)> {
+        let all = (0..=9_usize).map(|sum| {
+            let birth = self.births.get(sum).is_some_and(|birth| *birth);
+            let survival = sum > 0 && self.survivals[sum - 1];
+            (sum as u8, u8::from(birth), u8::from(survival))
+        });
+        all.filter(|(_, birth, survival)| birth + survival > 0).collect()
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = |counts: &[bool; 9]| -> String {
+            (0..=8).filter(|count| counts[*count]).map(|count| count.to_string()).collect()
+        };
+        write!(f, "B{}/S{}", digits(&self.births), digits(&self.survivals))
+    }
+}
+
+/// A text is no rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRule;
+
+impl fmt::Display for NoRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "allowed: {ALLOWED}")
+    }
+}
+
+impl std::error::Error for NoRule {}
+
+impl FromStr for Rule {
+    type Err = NoRule;
+
+    fn from_str(text: &str) -> Result<Rule, NoRule> {
+        let (births, survivals) = text.trim().split_once('/').ok_or(NoRule)?;
+        let digits = |text: &str, letter: char| {
+            let rest = text.strip_prefix([letter, letter.to_ascii_lowercase()]).ok_or(NoRule)?;
+            let mut counts = [false; 9];
+            for digit in rest.chars() {
+                let count = digit.to_digit(9).ok_or(NoRule)?;
+                counts[count as usize] = true;
+            }
+            Ok(counts)
+        };
+        Ok(Rule { births: digits(births, 'B')?, survivals: digits(survivals, 'S')? })
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> String {
+        rule.to_string()
+    }
+}
+
+impl TryFrom<String> for Rule {
+    type Error = NoRule;
+
+    fn try_from(text: String) -> Result<Rule, NoRule> {
+        text.parse()
+    }
+}

@@ -1,0 +1,80 @@
+//! Accesses to the window of another place, and halos of 8 KiB that two places exchange.
+//!
+//! The forms are those of `peers/mpi.c`, section `windows`. The invariant: what is timed is done at its target when the
+//! clock is read.
+
+use super::{run, seconds_per_step};
+use crate::child::say;
+use crate::options::Effort;
+use isles::prelude::*;
+
+/// Words of the long put and of a halo.
+const LONG: usize = (1 << 20) / size_of::<u64>();
+const HALO: usize = (8 << 10) / size_of::<u64>();
+
+/// Prints `put_us`, `fetch_add_us`, `put_1m_gb` and `halo_us`.
+pub fn accesses(effort: Effort) {
+    run(move || async move {
+        let window = Window::<u64>::new(LONG).await?;
+        let seconds = seconds_per_step(effort, async |count| {
+            for number in 0..count {
+                window.put(1, 0, &[number]).await?;
+                window.flush(1).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        say("put_us", seconds * 1e6);
+        let seconds = seconds_per_step(effort, async |count| {
+            for _ in 0..count {
+                window.fetch_add(1, 1, 1).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        say("fetch_add_us", seconds * 1e6);
+        let data = vec![1; LONG];
+        let seconds = seconds_per_step(effort, async |count| {
+            for _ in 0..count {
+                window.put(1, 0, &data).await?;
+                window.flush(1).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        say("put_1m_gb", (1 << 20) as f64 / seconds / 1e9);
+        say("halo_us", halos(effort).await? * 1e6);
+        Ok(())
+    });
+}
+
+/// The seconds of one exchange with both neighbours, which of two places are the other one.
+async fn halos(effort: Effort) -> isles::Result<f64> {
+    let window = Window::<u64>::new(4 * HALO).await?;
+    let rounds = PlaceLocal::new(|| 0_u64).await?;
+    seconds_per_step(effort, async |count| {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    let other = 1 - window.rank();
+                    let (mut edges, mut halo) = (vec![0; 2 * HALO], vec![0; HALO]);
+                    for _ in 0..count {
+                        let round = *rounds.read();
+                        *rounds.lock() += 1;
+                        let first = 2 * (round % 2) as usize * HALO;
+                        // Made anew, as a stencil does.
+                        edges.fill(round);
+                        window.put_notify(other, first, &edges[..HALO]).await?;
+                        window.put_notify(other, first + HALO, &edges[HALO..]).await?;
+                        window.notified(other, 2 * (round + 1)).await?;
+                        // As a receive does, into memory that one has.
+                        window.read(first, &mut halo)?;
+                        window.read(first + HALO, &mut halo)?;
+                    }
+                });
+            }
+        })
+        .await
+    })
+    .await
+}

@@ -1,0 +1,112 @@
+//! The suite `aggregation`: very many tiny messages to places that nobody can foretell.
+//!
+//! Its own file because its programs are the kernels of `apps/bale`. It holds no code but the table. The invariant:
+//! what is counted is applied, and no contender of RandomAccess holds more than 1,024 updates a place that are not.
+
+use super::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
+use super::{app, figure, mpich, open_mpi};
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::mpi::{MpiLibrary, Ranks};
+use crate::program::{AppTask, Program};
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[RANDOM_ACCESS, HISTOGRAM, INDEX_GATHER];
+
+const ONE_PROCESS: &str = "C, 1 process";
+const MESSAGE_EACH: &str = "isles, 2 places, a message each";
+
+const GUPS: AppTask =
+    AppTask { name: "gups", words: "--bits 26 --updates 67108864", counted: Some("updates") };
+const MESSAGES: AppTask =
+    AppTask { name: "gups", words: "--bits 20 --updates 1048576 --mode messages", counted: Some("updates") };
+
+/// Millions a second of what an application counts.
+const RATE: &str = "rate";
+
+const RANDOM_ACCESS: Group = Group {
+    name: "random-access",
+    setting: "RandomAccess on 512 MiB, 2^26 updates, at most 1,024 ahead; 2 places on 2 cores, machine processes",
+    slow: false,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: app(GUPS, 2) },
+        Contender { label: ONE_PLACE, program: app(GUPS, 1) },
+        Contender { label: MESSAGE_EACH, program: app(MESSAGES, 2) },
+        open_mpi("aggregation", 2),
+        mpich("aggregation", 2),
+        Contender {
+            label: ONE_PROCESS,
+            program: Program::Mpi {
+                library: MpiLibrary::OpenMpi,
+                section: "aggregation",
+                ranks: Ranks { count: 1, hosts: 1 },
+            },
+        },
+    ],
+    rows: &[Row {
+        name: "gups",
+        question: "updates of RandomAccess; MPI: the same in C, exchanged by Alltoallv",
+        unit: "M/s",
+        better: Better::More,
+        ours: figure(TWO_PLACES, RATE),
+        peers: &[figure(OPEN_MPI, "updates_million"), figure(MPICH, "updates_million")],
+        beside: &[
+            figure(ONE_PROCESS, "updates_million"),
+            figure(ONE_PLACE, RATE),
+            figure(MESSAGE_EACH, RATE),
+        ],
+        targets: &[
+            Target::BestOf { limit: 1.6, of: &[ONE_PROCESS], words: "a process's alone" },
+            Target::BestOf { limit: 5.0, of: &[OPEN_MPI, MPICH], words: "the better MPI's" },
+        ],
+        quoted_with: None,
+    }],
+};
+
+const HISTOGRAM: Group = Group {
+    name: "counts",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender {
+            label: TWO_PLACES,
+            program: app(
+                AppTask { name: "histogram", words: "--counts 20000000", counted: Some("counts") },
+                2,
+            ),
+        },
+        open_mpi("aggregation", 2),
+        mpich("aggregation", 2),
+    ],
+    rows: &[Row {
+        name: "histogram",
+        question: "counts into 1,000 entries of each place, in all; MPI: the same in C, 4,096 ahead",
+        unit: "M/s",
+        better: Better::More,
+        ours: figure(TWO_PLACES, RATE),
+        peers: &[figure(OPEN_MPI, "counts_million"), figure(MPICH, "counts_million")],
+        beside: &[],
+        targets: &[Target::Value(100.0)],
+        quoted_with: None,
+    }],
+};
+
+const INDEX_GATHER: Group = Group {
+    name: "reads",
+    setting: PAIR,
+    slow: false,
+    contenders: &[Contender {
+        label: TWO_PLACES,
+        program: app(AppTask { name: "index-gather", words: "--reads 10000000", counted: Some("reads") }, 2),
+    }],
+    rows: &[Row {
+        name: "index-gather",
+        question: "reads of random ones of 1,000 entries of each place, in all",
+        unit: "M/s",
+        better: Better::More,
+        ours: figure(TWO_PLACES, RATE),
+        peers: &[],
+        beside: &[],
+        targets: &[Target::Value(50.0)],
+        quoted_with: None,
+    }],
+};

@@ -1,0 +1,249 @@
+//! Windows: random programs against a sequential model, epochs, misuse that is named, memory that is none.
+
+#[path = "../windows/round.rs"]
+mod round;
+
+use isles::prelude::*;
+use isles::{Combine, ErrorKind, Result, WindowOptions};
+use round::round;
+use std::time::Duration;
+
+#[isles::test(places = 4)]
+async fn random_programs_give_what_the_sequential_model_gives() -> Result<()> {
+    for seed in 0..90 {
+        round(seed).await?;
+    }
+    Ok(())
+}
+
+/// The program of the design: an edge goes to the neighbour, and a fence ends the step.
+#[isles::test(places = 3)]
+async fn an_edge_is_put_and_read_after_the_fence() -> Result<()> {
+    let columns = 5;
+    let window = Window::<f64>::new(columns).await?;
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let right = (window.rank() + 1) % window.size();
+                let edge = vec![here().index() as f64; columns];
+                window.put(right, 0, &edge).await?;
+                window.fence().await?;
+                let mut halo = vec![0.0; columns];
+                window.read(0, &mut halo)?;
+                let left = (window.rank() + window.size() - 1) % window.size();
+                assert_eq!(halo, vec![left as f64; columns]);
+            });
+        }
+    })
+    .await
+}
+
+/// A counter under a lock, with a get and a put that are not one step.
+#[isles::test(places = 4)]
+async fn a_lock_lets_one_place_in_at_a_time() -> Result<()> {
+    for options in [WindowOptions::default(), WindowOptions::queued(), WindowOptions::checked()] {
+        let window = Window::<u32>::with_lens(&Team::world(), &[0, 3, 0, 0], options).await?;
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    for _ in 0..10 {
+                        window.lock(1).await?;
+                        let mut number = [0];
+                        window.get(1, 2, &mut number).await?;
+                        yield_now().await;
+                        window.put(1, 2, &[number[0] + 1]).await?;
+                        window.unlock(1).await?;
+                    }
+                });
+            }
+        })
+        .await?;
+        let mut all = [0; 3];
+        window.fence_alone(&mut all).await?;
+        assert_eq!(all, [0, 0, 40], "{options:?}");
+    }
+    Ok(())
+}
+
+/// Reads the part of rank 1.
+trait FenceAlone {
+    async fn fence_alone(&self, into: &mut [u32]) -> Result<()>;
+}
+
+impl FenceAlone for Window<u32> {
+    async fn fence_alone(&self, into: &mut [u32]) -> Result<()> {
+        self.lock_shared(1).await?;
+        self.get(1, 0, into).await?;
+        self.unlock(1).await
+    }
+}
+
+#[isles::test(places = 2)]
+async fn a_lock_that_is_given_up_goes_to_the_next() -> Result<()> {
+    let window = Window::<u64>::new(1).await?;
+    window.lock(1).await?;
+    let there = at!(here().next(), {
+        let limit = Duration::from_millis(1);
+        isles::timeout(limit, window.lock(1)).await.map_err(|error| error.kind().clone()).err()
+    });
+    assert_eq!(there.await?, Some(ErrorKind::DeadlinePassed));
+    window.unlock(1).await?;
+    window.lock(1).await?;
+    window.unlock(1).await
+}
+
+/// What an operation that must fail says.
+fn said<V>(result: Result<V>) -> String {
+    let error = result.err().expect("it fails");
+    assert_eq!(error.kind(), &ErrorKind::Misused, "{error}");
+    error.to_string()
+}
+
+#[isles::test(places = 2)]
+async fn misuse_names_the_access_and_what_it_met() -> Result<()> {
+    let window = Window::<u32>::with_lens(&Team::world(), &[4, 0], WindowOptions::default()).await?;
+    let text = said(window.put(0, 3, &[1, 2]).await);
+    assert!(text.contains("a put of 2 elements from 3 on at rank 0, whose part has 4"), "{text}");
+    assert!(text.contains(file!()), "{text}");
+    let text = said(window.get(1, 0, &mut [0]).await);
+    assert!(text.contains("a get of 1 elements from 0 on at rank 1, whose part has 0"), "{text}");
+    let text = said(window.fetch_add(2, 0, 1).await);
+    assert!(text.contains("rank 2 of a window of 2 places"), "{text}");
+    let text = said(window.put_strided(0, 0, (2, 1), &[1; 4]).await);
+    assert!(text.contains("pieces of 2 elements, 1 apart, overlap"), "{text}");
+    let text = said(window.get_strided(0, 0, (3, 4), &mut [1; 4]).await);
+    assert!(text.contains("4 elements in pieces of 3"), "{text}");
+    let text = said(window.put(0, usize::MAX, &[1]).await);
+    assert!(text.contains("whose part has 4"), "{text}");
+    let text = said(window.read(4, &mut [0]));
+    assert!(text.contains("a read of 1 elements from 4 on in a part that has 4"), "{text}");
+    window.put(1, 0, &[]).await?;
+
+    let text = said(window.start(&[0]).await);
+    assert!(
+        text.contains("a start within another epoch: the one that is open is that of a new window"),
+        "{text}"
+    );
+    assert!(said(window.complete().await).contains("a complete without its start"));
+    assert!(said(window.unlock(0).await).contains("an unlock without its lock"));
+    assert!(said(window.wait().await).contains("a wait without a post"));
+    let window = Window::<u32>::new(1).await?;
+    window.lock(0).await?;
+    let line = line!() - 1;
+    let text = said(window.put(1, 0, &[1]).await);
+    assert!(text.contains("a put at rank 1 outside of its access epoch"), "{text}");
+    assert!(text.contains(&format!("the lock at {}:{line}", file!())), "{text}");
+    window.unlock(0).await?;
+    let text = said(window.accumulate(0, 0, &[1], Combine::Max).await);
+    assert!(text.contains("none is open since"), "{text}");
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn a_conflict_names_both_accesses() -> Result<()> {
+    let window = Window::<u16>::with_lens(&Team::world(), &[9, 9, 9], WindowOptions::checked()).await?;
+    window.put(2, 1, &[1; 4]).await?;
+    let first = line!() - 1;
+    let (text, second) = at!(here().next(), {
+        window.put(2, 0, &[7]).await?;
+        window.accumulate(2, 8, &[7], Combine::Sum).await?;
+        (window.put(2, 3, &[7; 4]).await.err().map(|error| error.to_string()), line!())
+    })
+    .await?;
+    let text = text.expect("it conflicts");
+    let of = |place, line| format!("a put of place {place} at {}:{line}", file!());
+    assert!(text.contains(&of(0, first)) && text.contains(&of(1, second)), "{text}");
+    assert!(text.contains("elements 3 to 4 of the part of rank 2"), "{text}");
+    let mut part = [0; 9];
+    window.get(2, 5, &mut part[5..8]).await?;
+    assert_eq!(part, [0; 9], "a put that conflicts changes nothing");
+    window.accumulate(2, 8, &[7], Combine::Sum).await?;
+    assert!(said(at!(here().next(), window.get(2, 1, &mut [0]).await?).await).contains("a get of place 1"));
+    Ok(())
+}
+
+/// Windows of teams that are parts of the world, side by side.
+#[isles::test(places = 4)]
+async fn a_window_of_a_team_is_of_its_members() -> Result<()> {
+    let all: Vec<Place> = places().collect();
+    let (front, ends) = (Team::from_places(&all[..3])?, Team::from_places(&[all[3], all[0]])?);
+    let (one, other) = (Window::<u8>::new_on(&front, 11).await?, Window::<u8>::new_on(&ends, 11).await?);
+    assert_eq!((one.size(), other.size(), other.place_of(0), other.rank_of(all[0])), (3, 2, all[3], Some(1)));
+    assert_eq!((other.rank_of(all[1]), other.len_of(1), other.len_of(2)), (None, 11, 0));
+    at!(all[3], {
+        assert_eq!(other.rank(), 0);
+        other.put_notify(1, 5, &[1, 2, 3]).await?;
+    })
+    .await?;
+    at!(all[1], one.put(0, 0, &[9; 11]).await?).await?;
+    other.notified(0, 1).await?;
+    let mut part = [0; 11];
+    other.read(0, &mut part)?;
+    assert_eq!(part, [0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 0]);
+    let stranger = Team::from_places(&all[1..])?;
+    assert!(said(Window::<u8>::new_on(&stranger, 1).await).contains("no member"));
+    Ok(())
+}
+
+#[isles::test(places = 2)]
+async fn a_window_that_no_memory_has_is_refused() -> Result<()> {
+    let text = said(Window::<u64>::new(usize::MAX).await);
+    assert!(text.contains("no memory has as many"), "{text}");
+    let text = said(Window::<u64>::new(1 << 55).await);
+    assert!(text.contains("no memory for a window of 36028797018963968 elements of 8 bytes each"), "{text}");
+    let lens = said(Window::<u64>::with_lens(&Team::world(), &[1], WindowOptions::default()).await);
+    assert!(lens.contains("1 lengths for a window of 2 places"), "{lens}");
+    let empty = Window::<[f64; 3]>::new(0).await?;
+    empty.put(1, 0, &[]).await?;
+    empty.fence_everywhere().await
+}
+
+/// Fences at all places.
+trait FenceEverywhere {
+    async fn fence_everywhere(&self) -> Result<()>;
+}
+
+impl FenceEverywhere for Window<[f64; 3]> {
+    async fn fence_everywhere(&self) -> Result<()> {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, self.fence().await?);
+            }
+        })
+        .await
+    }
+}
+
+/// More than goes in one message, and more than the memory that places share, in elements of odd sizes.
+#[isles::test(places = 2)]
+async fn long_accesses_are_whole() -> Result<()> {
+    const LEN: usize = 100_003;
+    let window = Window::<[u8; 3]>::new(LEN).await?;
+    let elements: Vec<[u8; 3]> = (0..LEN).map(|i| [i as u8, (i >> 8) as u8, (i >> 16) as u8]).collect();
+    window.put(1, 1, &elements[1..]).await?;
+    window.flush(1).await?;
+    let mut read = vec![[0; 3]; LEN];
+    window.get(1, 0, &mut read).await?;
+    assert!(read == elements);
+    let mut every = vec![[0; 3]; LEN / 7];
+    window.get_strided(1, 1, (1, 7), &mut every).await?;
+    assert!(every.iter().zip(elements[1..].iter().step_by(7)).all(|(one, other)| one == other));
+    Ok(())
+}
+
+/// A part is given back with the last handle: many more windows than memory has room for.
+#[isles::test(places = 2)]
+async fn windows_are_freed_with_their_last_handle() -> Result<()> {
+    for round in 0..300_u64 {
+        let window = Window::<u64>::new(1 << 12).await?;
+        at!(here().next(), {
+            window.put(0, 1, &[round]).await?;
+            window.flush(0).await?;
+        })
+        .await?;
+        let mut number = [0; 3];
+        window.read(0, &mut number)?;
+        assert_eq!(number, [0, round, 0]);
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The automaton with one-sided and two-sided messages, on the SCC and on the cluster beside it.
+//!
+//! Each run is one of `isles run automaton`. The field is fixed: rows of 8,192 cells, so that an edge has the paper's
+//! 8 KB; how many rows it had the paper does not say, and 1,008 can be cut by most numbers of cores. The protocol is
+//! that of RCKMPI, a section of the buffers for each process. Times are of the steps. The paper shows its speed-ups as
+//! a picture; what its text says of them is rows.
+
+use super::super::quantity::{Quantity, Title};
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use super::{SCC, document, seconds};
+use isles_app::{Failure, runs};
+
+/// The speed-ups of the paper's figure 3.
+pub const AUTOMATON: Experiment = Experiment {
+    name: "automaton",
+    about: "a cellular automaton one-sided and two-sided: how many times faster than 1 core, at 533/800/800",
+    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, 6th MARC symposium (2012)",
+    instructions: "",
+    rows: RowSource::Runs(rows),
+};
+
+/// The cluster, as a machine.
+const CLUSTER: &str = "chip:xeon-cluster";
+
+/// Numbers of cores: the cluster has 28, so the paper has no more.
+const PROCESSES: [u32; 10] = [1, 2, 4, 7, 8, 12, 14, 16, 21, MOST];
+const MOST: u32 = 28;
+
+/// Rows of the field, and steps of a run and of a shorter one.
+const FIELD_ROWS: u32 = 1008;
+const STEPS: u32 = 20;
+const FEW_STEPS: u32 = 10;
+
+/// Messages of an edge that answer, in the queued form: the lock is granted, and the unlock acknowledged.
+const ANSWERS: f64 = 2.0;
+
+/// What was run: a machine, and how edges travel.
+#[derive(Clone, Copy)]
+struct Variant {
+    name: &'static str,
+    machine: &'static str,
+    exchange: &'static str,
+}
+
+/// The paper's three, and the form that it did not have.
+const TWO_SIDED: Variant = Variant { name: "two-sided", machine: SCC, exchange: "two-sided" };
+const QUEUED: Variant = Variant { name: "queued", machine: SCC, exchange: "queued" };
+const DIRECT: Variant = Variant { name: "direct", machine: SCC, exchange: "one-sided" };
+const INFINIBAND: Variant = Variant { name: "InfiniBand, direct", machine: CLUSTER, exchange: "one-sided" };
+const VARIANTS: [Variant; 4] = [TWO_SIDED, QUEUED, DIRECT, INFINIBAND];
+
+/// Of what the paper says in words.
+const SAID: Family =
+    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Derived, source: "004:963" };
+const UNPUBLISHED: Family = Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..SAID };
+
+/// What a run came to.
+#[derive(Clone, Copy)]
+struct Automaton {
+    seconds: f64,
+    messages: f64,
+}
+
+fn rows() -> Result<Vec<Row>, Failure> {
+    let long = VARIANTS.into_iter().flat_map(|variant| PROCESSES.map(|cores| (variant, cores, STEPS)));
+    let short = VARIANTS.into_iter().map(|variant| (variant, MOST, FEW_STEPS));
+    let all: Vec<_> = long.chain(short).collect();
+    let ran = runs::all(all.len(), "runs", |number| run(all[number]))?;
+    let (long, short) = ran.split_at(VARIANTS.len() * PROCESSES.len());
+    let curves: Vec<Vec<f64>> = long
+        .chunks(PROCESSES.len())
+        .map(|runs| runs.iter().map(|run| runs[0].seconds / run.seconds).collect())
+        .collect();
+    let mut rows = Vec::new();
+    for (variant, curve) in VARIANTS.iter().zip(&curves) {
+        let of = PROCESSES.iter().zip(curve);
+        rows.extend(of.map(|(cores, value)| UNPUBLISHED.row(title(variant.name, *cores), f64::NAN, *value)));
+    }
+    rows.extend(shapes(&curves));
+    let edges = f64::from(2 * MOST * (STEPS - FEW_STEPS));
+    let last = long.chunks(PROCESSES.len()).filter_map(|runs| runs.last());
+    let of_edge: Vec<f64> =
+        last.zip(short).map(|(long, short)| (long.messages - short.messages) / edges).collect();
+    rows.extend(messages(&of_edge));
+    Ok(rows)
+}
+
+fn title(what: &str, cores: u32) -> Title {
+    Title::from(what).over(Quantity::cores(cores))
+}
+
+/// What the paper says of its figure.
+fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
+    let [two_sided, queued, direct, infiniband] = curves else { unreachable!("there are four variants") };
+    let mut rows = Vec::new();
+    let many = |from: u32| (0..PROCESSES.len()).filter(move |index| PROCESSES[*index] >= from);
+    // "Only one half of the optimal linear speedup", and "about one third smaller than the two other versions".
+    for index in many(4) {
+        let cores = PROCESSES[index];
+        let linear = f64::from(cores);
+        rows.push(SAID.row(title("queued against linear", cores), 0.5, queued[index] / linear));
+        let ratio = queued[index] / two_sided[index];
+        rows.push(SAID.row(title("queued against two-sided", cores), 2.0 / 3.0, ratio));
+    }
+    // "All variants scale in a linear fashion": twice the cores, twice the speed-up.
+    let at = |cores: u32| PROCESSES.iter().position(|other| *other == cores).expect("it was run");
+    for (variant, curve) in VARIANTS.iter().zip(curves) {
+        if variant.name != DIRECT.name {
+            let text = format!("{}, {MOST} cores against 14", variant.name);
+            rows.push(SAID.at("004:991").row(text, 2.0, curve[at(MOST)] / curve[at(14)]));
+        }
+    }
+    for index in many(4) {
+        let (cores, linear) = (PROCESSES[index], f64::from(PROCESSES[index]));
+        let text = title("InfiniBand, direct against linear", cores);
+        rows.push(SAID.at("004:971").row(text, 1.0, infiniband[index] / linear));
+    }
+    // "The two-sided version on the SCC outperforms the two others."
+    let at_most = Family { band: Band::AtMost, ..SAID };
+    for (name, curve) in [("queued", queued), ("InfiniBand, direct", infiniband)] {
+        let text = title(&format!("{name}, against two-sided"), MOST);
+        rows.push(at_most.at("004:991").row(text, 1.0, curve[at(MOST)] / two_sided[at(MOST)]));
+    }
+    // The paper hopes that windows in shared memory scale better.
+    for index in many(2) {
+        let text = title("two-sided against direct", PROCESSES[index]);
+        rows.push(at_most.at("004:995").row(text, 1.0, two_sided[index] / direct[index]));
+    }
+    rows
+}
+
+/// How many messages an edge costs: "at least three", against one.
+fn messages(of_edge: &[f64]) -> Vec<Row> {
+    let [two_sided, queued, direct, _] = of_edge else { unreachable!("there are four variants") };
+    let count = Family { unit: "messages", ..SAID }.at("004:967");
+    vec![
+        count.row("of an edge, queued, without answers", 3.0, queued - ANSWERS),
+        count.row("of an edge, two-sided", 1.0, *two_sided),
+        Family { unit: "messages", ..UNPUBLISHED }.row("of an edge, direct", f64::NAN, *direct),
+    ]
+}
+
+/// Runs the automaton.
+fn run((variant, cores, steps): (Variant, u32, u32)) -> Result<Automaton, Failure> {
+    let Variant { machine, exchange, .. } = variant;
+    let protocol = if machine == SCC { " --protocol sections" } else { "" };
+    let words = format!(
+        "--pattern random --rows {FIELD_ROWS} --columns 8192 --generations {steps} --exchange {exchange} \
+         --machine {machine} --places {cores}{protocol}"
+    );
+    let document = document("automaton", &words)?;
+    let messages = document["run"]["messages"].as_f64();
+    let messages =
+        messages.ok_or_else(|| Failure::Ended("a run of automaton has no count of messages".to_owned()))?;
+    Ok(Automaton { seconds: seconds("automaton", &document)?, messages })
+}

@@ -1,0 +1,127 @@
+//! Which accesses to one part conflict: the log of a window that checks.
+//!
+//! Two accesses of different places conflict if they overlap, neither comes after the other by an epoch, and one is a
+//! put, or one changes what the other reads. Those of one place are done in their order. Invariant: the log holds the
+//! accesses that a later one may conflict with, and no other.
+
+use crate::PlaceId;
+use std::ops::Range;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Reads.
+    Get,
+    /// Writes.
+    Put,
+    /// Changes each element in one step: accumulate, fetch, compare and exchange.
+    Update,
+}
+
+/// The epoch of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EpochTag {
+    /// After so many fences of the place that accesses.
+    Fence(u64),
+    /// Between `start` and `complete`.
+    Started,
+    /// Under a lock.
+    Locked,
+}
+
+/// An access; `L` is a line of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowAccess<L> {
+    /// Who accesses.
+    pub origin: PlaceId,
+    /// What it does.
+    pub kind: AccessKind,
+    /// In which epoch.
+    pub epoch: EpochTag,
+    /// Which elements, in order and apart.
+    pub elements: Vec<Range<u64>>,
+    /// Where in the program.
+    pub line: L,
+}
+
+/// Two accesses that conflict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict<L> {
+    /// The one that was there.
+    pub first: WindowAccess<L>,
+    /// The one that came.
+    pub second: WindowAccess<L>,
+    /// The elements of their first overlap.
+    pub overlap: Range<u64>,
+}
+
+/// The accesses of the epochs that are open at one part.
+#[derive(Debug)]
+pub struct AccessLog<L>(Vec<WindowAccess<L>>);
+
+impl<L> Default for AccessLog<L> {
+    fn default() -> Self {
+        AccessLog(Vec::new())
+    }
+}
+
+impl<L: Clone> AccessLog<L> {
+    /// Notes `access`.
+    ///
+    /// # Errors
+    /// It conflicts with an earlier one, and is not noted.
+    pub fn note(&mut self, access: WindowAccess<L>) -> Result<(), Box<Conflict<L>>> {
+        for first in &self.0 {
+            if first.origin == access.origin || !meets(first, &access) {
+                continue;
+            }
+            if let Some(overlap) = overlap(&first.elements, &access.elements) {
+                return Err(Box::new(Conflict { first: first.clone(), second: access, overlap }));
+            }
+        }
+        self.0.push(access);
+        Ok(())
+    }
+
+    /// Forgets the accesses before the fence with this number.
+    pub fn fenced(&mut self, number: u64) {
+        self.0.retain(|access| !matches!(access.epoch, EpochTag::Fence(of) if of < number));
+    }
+
+    /// Forgets what `origin` did under its lock.
+    pub fn unlocked(&mut self, origin: PlaceId) {
+        self.0.retain(|access| access.origin != origin || access.epoch != EpochTag::Locked);
+    }
+
+    /// Forgets the accesses of an exposure that is over.
+    pub fn waited(&mut self) {
+        self.0.retain(|access| access.epoch != EpochTag::Started);
+    }
+
+    /// Forgets a place that has died.
+    pub fn place_died(&mut self, place: PlaceId) {
+        self.0.retain(|access| access.origin != place);
+    }
+}
+
+/// Whether two accesses of different places conflict if they overlap.
+fn meets<L>(first: &WindowAccess<L>, second: &WindowAccess<L>) -> bool {
+    let is_apart = match (first.epoch, second.epoch) {
+        (EpochTag::Fence(first), EpochTag::Fence(second)) => first != second,
+        _ => false,
+    };
+    !is_apart && (first.kind != second.kind || first.kind == AccessKind::Put)
+}
+
+/// Returns the first overlap of two lists of ranges in order.
+fn overlap(first: &[Range<u64>], second: &[Range<u64>]) -> Option<Range<u64>> {
+    let (mut i, mut j) = (0, 0);
+    while let (Some(a), Some(b)) = (first.get(i), second.get(j)) {
+        let both = a.start.max(b.start)..a.end.min(b.end);
+        if both.start < both.end {
+            return Some(both);
+        }
+        if a.end <= b.end { i += 1 } else { j += 1 }
+    }
+    None
+}

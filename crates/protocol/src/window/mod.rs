@@ -1,0 +1,15 @@
+//! Windows: memory of each member of a team that others read and write (`docs/design/windows.md`).
+//!
+//! What is decided without memory and messages: whether an access belongs to the epoch that it meets ([`epoch`]), who
+//! holds the lock of a part ([`lock`]), and which accesses of one epoch conflict ([`conflict`]). A line of the program
+//! is whatever the caller takes for one.
+
+pub mod conflict;
+pub mod epoch;
+pub mod lock;
+#[cfg(test)]
+mod tests;
+
+pub use conflict::{AccessKind, AccessLog, Conflict, EpochTag, WindowAccess};
+pub use epoch::{AccessEpoch, EpochFault, EpochKind, Exposure, NotClosed};
+pub use lock::{LockMode, LockQueue, NotHeld};

@@ -1,0 +1,72 @@
+//! What a window that checks asks the owner before each access, and how a conflict is told.
+
+use super::state::WindowState;
+use isles_protocol::PlaceId;
+use isles_protocol::window::{AccessKind, Conflict, EpochTag, WindowAccess};
+use serde::{Deserialize, Serialize};
+
+/// What an access does, as it travels.
+pub(super) const GET: u8 = 0;
+pub(super) const PUT: u8 = 1;
+pub(super) const UPDATE: u8 = 2;
+
+/// An access, as its owner is told of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Claim {
+    /// [`GET`], [`PUT`] or [`UPDATE`].
+    pub(super) kind: u8,
+    /// 0 started, 1 locked, 2 and more a fence.
+    pub(super) epoch: u64,
+    /// The first element, how many a piece has, from one to the next, and how many pieces there are.
+    pub(super) first: u64,
+    pub(super) block: u64,
+    pub(super) stride: u64,
+    pub(super) count: u64,
+    pub(super) line: String,
+}
+
+/// Most pieces that an owner looks at one by one; more of them count as one from the first to the last.
+const PIECES_MAX: u64 = 1 << 16;
+
+/// Notes an access of `origin` to the part here; returns the conflict with an earlier one, in words.
+pub(super) fn note(state: &WindowState, origin: PlaceId, claim: Claim) -> Option<String> {
+    let kind = match claim.kind {
+        GET => AccessKind::Get,
+        PUT => AccessKind::Put,
+        _ => AccessKind::Update,
+    };
+    let epoch = match claim.epoch {
+        0 => EpochTag::Started,
+        1 => EpochTag::Locked,
+        number => EpochTag::Fence(number - 2),
+    };
+    let piece = |index: u64| {
+        let start = claim.first.saturating_add(index.saturating_mul(claim.stride));
+        start..start.saturating_add(claim.block)
+    };
+    let elements = match claim.count {
+        0 => Vec::new(),
+        count if count <= PIECES_MAX && claim.stride >= claim.block => (0..count).map(piece).collect(),
+        count => std::iter::once(claim.first..piece(count - 1).end).collect(),
+    };
+    let access = WindowAccess { origin, kind, epoch, elements, line: claim.line };
+    let conflict = state.log.borrow_mut().note(access).err()?;
+    let Conflict { first, second, overlap } = *conflict;
+    Some(format!(
+        "{} and {} both access elements {} to {} of the part of rank {} in one epoch",
+        said(&second),
+        said(&first),
+        overlap.start,
+        overlap.end - 1,
+        state.rank
+    ))
+}
+
+fn said(access: &WindowAccess<String>) -> String {
+    let what = match access.kind {
+        AccessKind::Get => "a get",
+        AccessKind::Put => "a put",
+        AccessKind::Update => "an update",
+    };
+    format!("{what} of {} at {}", access.origin, access.line)
+}

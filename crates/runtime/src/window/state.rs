@@ -1,0 +1,321 @@
+//! What one place knows of one window: its part, where the others lie, its epochs, and who waits.
+//!
+//! Invariant: nothing of it is borrowed while a task is woken or a message sent.
+
+use super::header::{MessageHead, MessageKind, WindowId};
+use super::memory::words_of;
+use super::queue::Noted;
+use super::{Lens, WindowOptions};
+use crate::attachment::Attachment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::local::{Clock, Encode, Local};
+use crate::members::Members;
+use crate::message::Handler;
+use crate::team::Team;
+use crate::wire::Writer;
+use isles_protocol::PlaceId;
+use isles_protocol::window::{AccessEpoch, AccessLog, Exposure, LockQueue};
+use isles_transport::{Class, Inbound, Region};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+use std::task::{Poll, Waker};
+
+/// How often a task that waits looks for messages itself before it gives way: some 4 µs in all.
+const LOOKS_MAX: u32 = 64;
+
+/// A line of the program.
+pub(super) type Line = &'static Location<'static>;
+
+/// Where a part lies.
+enum Memory {
+    /// In memory that others may have mapped.
+    Region(Region),
+    /// In memory of this place alone.
+    Heap(Box<[AtomicU64]>),
+    /// Nowhere: the system has no memory for it.
+    None,
+}
+
+impl Memory {
+    /// Takes `words` words, all zero.
+    fn new(local: &Local, words: u64, is_shared: bool) -> Memory {
+        let shared = if is_shared { local.endpoint().shared_memory() } else { None };
+        if let Some(region) = shared.and_then(|memory| memory.allocate(words)) {
+            return Memory::Region(region);
+        }
+        let mut heap = Vec::new();
+        let len = usize::try_from(words).ok().filter(|len| len.saturating_mul(8) <= system_bytes());
+        let Some(len) = len.filter(|len| heap.try_reserve_exact(*len).is_ok()) else { return Memory::None };
+        heap.resize_with(len, AtomicU64::default);
+        Memory::Heap(heap.into())
+    }
+}
+
+/// Returns how much memory the system says it can still give; all, where it does not say.
+fn system_bytes() -> usize {
+    let read = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = read.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok());
+    kibibytes.map_or(usize::MAX, |kibibytes| kibibytes.saturating_mul(1024))
+}
+
+/// Where the part of another member lies, as far as this place knows.
+#[derive(Clone, Copy)]
+pub(super) enum Whereabouts {
+    Unknown,
+    /// In a region that this place can view.
+    Mapped(Region),
+    /// Where only its owner can get at it.
+    Remote,
+}
+
+/// What a place knows of another member.
+pub(super) struct Peer {
+    pub(super) location: Cell<Whereabouts>,
+    /// Whether messages of accesses went there since the last flush.
+    pub(super) is_touched: Cell<bool>,
+    /// How many notices have come from there.
+    pub(super) notices: Cell<u64>,
+}
+
+/// A task that waits for something to be heard.
+struct Wait {
+    number: u64,
+    waker: Waker,
+    what: String,
+}
+
+/// See the file header.
+pub(crate) struct WindowState {
+    pub(super) id: WindowId,
+    pub(super) attachment: Attachment,
+    pub(super) members: Members,
+    /// Ranks are positions in `members`; this is that of this place.
+    pub(super) rank: u32,
+    pub(super) lens: Lens,
+    pub(super) element_bytes: usize,
+    pub(super) options: WindowOptions,
+    /// A team that only fences use.
+    pub(super) team: Team,
+    memory: Memory,
+    pub(super) peers: Box<[Peer]>,
+    /// Its lines are none as long as the window is new.
+    pub(super) epoch: RefCell<AccessEpoch<Option<Line>>>,
+    /// How many fences this place has passed.
+    pub(super) fences: Cell<u64>,
+    pub(super) exposure: RefCell<Exposure>,
+    /// The lock of the part here; a request is answered by its token.
+    pub(super) lock: RefCell<LockQueue<u32>>,
+    pub(super) log: RefCell<AccessLog<String>>,
+    /// In the queued form, what was noted for each member.
+    pub(super) noted: RefCell<Vec<Noted>>,
+    waits: RefCell<Vec<Wait>>,
+    next_wait: Cell<u64>,
+}
+
+impl WindowState {
+    pub(super) fn new(local: &Local, seed: super::Seed) -> WindowState {
+        let members = seed.team.members().unwrap_or(Members::All(local.places()));
+        let rank = members.rank_of(local.here()).unwrap_or_default();
+        let bytes = seed.lens.of(rank).saturating_mul(seed.element_bytes as u64);
+        let is_shared = !seed.options.queued;
+        let peer = |_| Peer {
+            location: Cell::new(if is_shared { Whereabouts::Unknown } else { Whereabouts::Remote }),
+            is_touched: Cell::new(false),
+            notices: Cell::new(0),
+        };
+        WindowState {
+            id: seed.id,
+            attachment: local.attachment(),
+            rank: rank as u32,
+            memory: Memory::new(local, words_of(bytes), is_shared),
+            peers: (0..members.len()).map(peer).collect(),
+            members,
+            lens: seed.lens,
+            element_bytes: seed.element_bytes,
+            options: seed.options,
+            team: seed.team,
+            epoch: RefCell::new(AccessEpoch::new(None)),
+            fences: Cell::new(0),
+            exposure: RefCell::default(),
+            lock: RefCell::default(),
+            log: RefCell::default(),
+            noted: RefCell::default(),
+            waits: RefCell::default(),
+            next_wait: Cell::new(0),
+        }
+    }
+
+    /// # Errors
+    /// There was no memory for the part here.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        match self.memory {
+            Memory::Region(_) | Memory::Heap(_) => Ok(()),
+            Memory::None => {
+                let (len, size) = (self.lens.of(self.rank as usize), self.element_bytes);
+                let text = format!("no memory for a window of {len} elements of {size} bytes each");
+                Err(Error::new(ErrorKind::Misused, text))
+            }
+        }
+    }
+
+    /// Returns the words of the part here.
+    #[inline]
+    pub(super) fn own<'a>(&'a self, local: &'a Local) -> &'a [AtomicU64] {
+        match &self.memory {
+            Memory::Region(region) => self.view(local, *region).unwrap_or_default(),
+            Memory::Heap(words) => words,
+            Memory::None => &[],
+        }
+    }
+
+    /// Returns where the part here lies, for those that can map it.
+    pub(super) fn region(&self) -> Option<Region> {
+        match self.memory {
+            Memory::Region(region) => Some(region),
+            Memory::Heap(_) | Memory::None => None,
+        }
+    }
+
+    #[inline]
+    fn view<'a>(&'a self, local: &'a Local, region: Region) -> Option<&'a [AtomicU64]> {
+        local.endpoint().shared_memory()?.view(region)
+    }
+
+    /// Returns the words of the part of `target`, if they can be reached from here.
+    #[inline]
+    pub(super) fn mapped<'a>(&'a self, local: &'a Local, target: u32) -> Option<&'a [AtomicU64]> {
+        if target == self.rank {
+            return Some(self.own(local));
+        }
+        match self.peers[target as usize].location.get() {
+            Whereabouts::Mapped(region) => self.view(local, region),
+            Whereabouts::Unknown | Whereabouts::Remote => None,
+        }
+    }
+
+    /// Returns the bytes of the part of `target`.
+    #[inline]
+    pub(super) fn bytes_at(&self, target: u32) -> u64 {
+        self.lens.of(target as usize).saturating_mul(self.element_bytes as u64)
+    }
+
+    #[inline]
+    pub(super) fn place(&self, rank: u32) -> PlaceId {
+        self.members.member(rank as usize)
+    }
+
+    /// Sends a message of this window to member `to`, which is another one.
+    ///
+    /// # Errors
+    /// Nothing was sent: it is dead.
+    pub(super) fn send(&self, local: &Local, to: u32, head: MessageHead, body: &Encode<'_>) -> Result<()> {
+        // What must come behind data is of their class. Where a part is mapped, there are none.
+        let is_mapped = matches!(self.peers[to as usize].location.get(), Whereabouts::Mapped(_));
+        let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Check | MessageKind::Post);
+        let class = if is_mapped || is_alone { Class::Control } else { Class::Data };
+        let encode = |writer: &mut Writer<'_>| {
+            head.encode(writer);
+            body(writer)
+        };
+        local.send(self.place(to), class, Handler::Window.id(), encode)?;
+        Ok(())
+    }
+
+    /// Waits until `heard` returns something; `what` says for what.
+    ///
+    /// # Errors
+    /// Those of `heard`.
+    pub(super) async fn wait_until<R>(
+        self: &Rc<Self>,
+        what: impl Fn() -> String,
+        mut heard: impl FnMut() -> Option<Result<R>>,
+    ) -> Result<R> {
+        let mut waiting = WaitGuard { state: self, number: None };
+        poll_fn(|context| {
+            if let Some(result) = heard().or_else(|| look_for(&mut heard)) {
+                return Poll::Ready(result);
+            }
+            waiting.note(context.waker(), &what);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Wakes the tasks that wait, which look for themselves.
+    pub(super) fn wake(&self) {
+        let wakers: Vec<Waker> = self.waits.borrow().iter().map(|wait| wait.waker.clone()).collect();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns the waits here, a line each.
+    pub(super) fn explain(&self) -> Vec<String> {
+        self.waits.borrow().iter().map(|wait| wait.what.clone()).collect()
+    }
+}
+
+/// Looks for messages while nothing else is ready to run here, until `heard` returns something: what comes soon comes
+/// sooner than by the way through the place's queue.
+fn look_for<R>(heard: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    Local::with(|local| {
+        let is_on_host = matches!(local.clock(), Clock::Host(_));
+        let looks = if local.shares_processors || !is_on_host { 0 } else { LOOKS_MAX };
+        for _ in 0..looks {
+            if local.has_ready() {
+                return None;
+            }
+            if local.take_in(Inbound::All) > 0
+                && let Some(result) = heard()
+            {
+                return Some(result);
+            }
+        }
+        None
+    })
+}
+
+/// A wait, until it is over or given up.
+struct WaitGuard<'a> {
+    state: &'a WindowState,
+    number: Option<u64>,
+}
+
+impl WaitGuard<'_> {
+    fn note(&mut self, waker: &Waker, what: &impl Fn() -> String) {
+        let mut waits = self.state.waits.borrow_mut();
+        if let Some(wait) = waits.iter_mut().find(|wait| Some(wait.number) == self.number) {
+            wait.waker.clone_from(waker);
+            return;
+        }
+        let number = self.state.next_wait.replace(self.state.next_wait.get() + 1);
+        waits.push(Wait { number, waker: waker.clone(), what: what() });
+        self.number = Some(number);
+    }
+}
+
+impl Drop for WaitGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            let mut waits = self.state.waits.borrow_mut();
+            let index = waits.iter().position(|wait| wait.number == number);
+            let over = index.map(|index| waits.swap_remove(index));
+            drop(waits);
+            drop(over);
+        }
+    }
+}
+
+impl Drop for WindowState {
+    fn drop(&mut self) {
+        if let Memory::Region(region) = self.memory {
+            self.attachment.try_with(|local| {
+                if let Some(memory) = local.endpoint().shared_memory() {
+                    memory.free(region);
+                }
+            });
+        }
+    }
+}
