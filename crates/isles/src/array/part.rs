@@ -193,6 +193,29 @@ impl<T, const N: usize> ArrayPart<T, N> {
     }
 }
 
+#[cfg(feature = "ndarray")]
+impl<T, const N: usize> ArrayPart<T, N> {
+    /// The elements that this place owns, as a view of `ndarray`, without their halo.
+    pub fn view(&self) -> ndarray::ArrayViewD<'_, T> {
+        let (shape, start) = self.shape();
+        ndarray::ArrayViewD::from_shape(shape, &self.values[start..]).expect("a part lies in its elements")
+    }
+
+    /// As [`ArrayPart::view`], for changes.
+    pub fn view_mut(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
+        let (shape, start) = self.shape();
+        ndarray::ArrayViewMutD::from_shape(shape, &mut self.values[start..])
+            .expect("a part lies in its elements")
+    }
+
+    /// What `ndarray` calls the shape of the own elements, and where they begin.
+    fn shape(&self) -> (ndarray::StrideShape<ndarray::IxDyn>, usize) {
+        use ndarray::{IxDyn, ShapeBuilder};
+        let shape = IxDyn(&self.extents()).strides(IxDyn(&self.strides()));
+        (shape, if self.owned.contains(&0) { 0 } else { self.place_of([0; 3]) })
+    }
+}
+
 impl<T: Copy, const N: usize> ArrayPart<T, N> {
     /// Adds the elements of a region to `into`, row by row.
     pub(super) fn pack(&self, region: &Region, into: &mut Vec<T>) {
