@@ -40,7 +40,7 @@ pub(super) async fn run(Sizes { bits, ratio, .. }: Sizes) -> isles::Result<Kerne
     let table = DistArray::<u64, 1>::new(&team, [1 << bits], [Distribution::Block]).await?;
     let found = everywhere!(update(&team, &table, ratio).await?).await?;
     let (seconds, wrong) = together(found, |one, other| one + other);
-    Ok(KernelOutcome { seconds, amount: 1e-9 * (ratio << bits) as f64, unit: "GUPS/s", error: wrong })
+    Ok(KernelOutcome { seconds, operations: (ratio << bits) as f64, unit: ("GUPS/s", 1e9), error: wrong })
 }
 
 /// The part of this place: the seconds that it took, and how many of its entries are wrong.

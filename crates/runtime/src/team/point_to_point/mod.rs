@@ -198,14 +198,15 @@ impl Team {
     /// sends to another is received there by the other's exchanges, in the same order.
     ///
     /// # Errors
-    /// As [`Tagged`] says.
+    /// As [`Tagged`] says; and as in other collectives, a member of the team is dead: nobody waits for one that has
+    /// given up because of it.
     #[track_caller]
     pub fn exchange_slices<'a, T: NoUninit + AnyBitPattern>(
         &'a self,
         sent: impl IntoIterator<Item = (usize, &'a [T])> + 'a,
         received: impl IntoIterator<Item = (usize, &'a mut [T])> + 'a,
     ) -> impl Future<Output = Result<()>> + 'a {
-        self.trade_slices(sent, received, Location::caller())
+        self.state.unless_broken(self.trade_slices(sent, received, Location::caller()))
     }
 
     async fn trade_slices<'a, T: NoUninit + AnyBitPattern>(
