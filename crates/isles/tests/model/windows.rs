@@ -247,3 +247,51 @@ async fn windows_are_freed_with_their_last_handle() -> Result<()> {
     }
     Ok(())
 }
+
+/// On the SCC's exclusive sections a message of 8 KB goes in pieces of 160 bytes, each of which its sender writes: a
+/// sender that computes first keeps its receiver waiting, unless it has waited until all is sent.
+#[cfg(feature = "chip")]
+#[test]
+fn who_waits_until_it_has_sent_keeps_nobody_waiting() {
+    use isles::{Launch, ModelledChip, Protocol, now};
+    const COMPUTES: Duration = Duration::from_millis(100);
+    let heard = |waits: bool| {
+        let launch = Launch::from_environment().unwrap().places(2).protocol(Protocol::Sections);
+        let found = std::rc::Rc::new(std::cell::Cell::new(Duration::ZERO));
+        let place = std::rc::Rc::clone(&found);
+        let main = move || async move {
+            let window = Window::<u64>::new(1024).await?;
+            let begun = now();
+            let there = async {
+                at!(here().next(), {
+                    window.notified(0, 1).await?;
+                    now()
+                })
+                .await
+            };
+            let sends = async {
+                window.put_notify(1, 0, &[7; 1024]).await?;
+                if waits {
+                    isles::sent().await;
+                }
+                work(Cycles(533_000 * COMPUTES.as_millis() as u64));
+                Ok::<_, isles::Error>(())
+            };
+            let (mut there, mut sends) = (Box::pin(there), Box::pin(sends));
+            let mut sent = false;
+            let time = std::future::poll_fn(|context| {
+                let heard = there.as_mut().poll(context);
+                sent = sent || sends.as_mut().poll(context).is_ready();
+                heard
+            })
+            .await?;
+            assert!(sent);
+            place.set(time - begun);
+            Ok::<_, isles::Error>(())
+        };
+        launch.run_on_chip(ModelledChip::new("scc").unwrap(), main).unwrap().0.unwrap();
+        found.get()
+    };
+    assert!(heard(true) < COMPUTES / 10);
+    assert!(heard(false) > COMPUTES);
+}
