@@ -20,7 +20,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
 use receiving::ReceiveRequest;
-use sending::Destination;
+use sending::{Destination, EAGER_BYTES_MAX};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::panic::Location;
@@ -206,6 +206,12 @@ impl Team {
         sent: impl IntoIterator<Item = (usize, &'a [T])> + 'a,
         received: impl IntoIterator<Item = (usize, &'a mut [T])> + 'a,
     ) -> impl Future<Output = Result<()>> + 'a {
+        let sent =
+            sent.into_iter().flat_map(|(to, slice)| slice.chunks(piece(slice)).map(move |part| (to, part)));
+        let received = received.into_iter().flat_map(|(from, into)| {
+            let each = piece(into);
+            into.chunks_mut(each).map(move |part| (from, part))
+        });
         self.state.unless_broken(self.trade_slices(sent, received, Location::caller()))
     }
 
@@ -230,6 +236,16 @@ impl Team {
         });
         try_join(try_join_all(sent.collect()), try_join_all(received.collect())).await.map(drop)
     }
+}
+
+/// Bytes of a slice that goes in pieces, each of which needs no answer of its receiver; a longer one goes as one.
+const IN_PIECES_MAX: usize = 16 * EAGER_BYTES_MAX;
+
+/// How many elements of a slice go at a time in an exchange; its receiver knows its length and so this, too.
+fn piece<T>(slice: &[T]) -> usize {
+    let goes_in_pieces = (EAGER_BYTES_MAX + 1..=IN_PIECES_MAX).contains(&size_of_val(slice));
+    let each = if goes_in_pieces { EAGER_BYTES_MAX / size_of::<T>() } else { slice.len() };
+    each.max(1)
 }
 
 /// What is for each member, in the order given. It goes one after the other: of messages to one member that begin
