@@ -7,6 +7,7 @@
 // with SECTION one of `message`, `rounds`, `collective`, `large`, `channels`, `windows` (2 ranks), `wavefront`,
 // `automaton`, `aggregation` and `crowd` (any number). Prints one line `measured NAME VALUE` for each figure: the
 // median over the repetitions, each of which is one batch long enough for the clock. It does not judge and knows no
+// target.
 //
 // To keep in mind: each figure is defined so that the last step of a batch has ended at both sides before
 // the clock is read; nothing is counted that is still on its way.

@@ -60,9 +60,10 @@ impl<T> LockQueue<T> {
         self.grant()
     }
 
-    /// Returns who holds the lock.
-    pub fn holders(&self) -> impl Iterator<Item = PlaceId> + '_ {
-        self.holders.iter().map(|(place, _)| *place)
+    /// Whether `place` holds the lock or waits for it; a sound place asks for it once.
+    pub fn knows(&self, place: PlaceId) -> bool {
+        let waits = self.waiting.iter().any(|(waiting, _, _)| *waiting == place);
+        waits || self.holders.iter().any(|(holder, _)| *holder == place)
     }
 
     fn grant(&mut self) -> Vec<(PlaceId, T)> {

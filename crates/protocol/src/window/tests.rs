@@ -45,7 +45,9 @@ proptest! {
         for (number, step) in steps.into_iter().enumerate() {
             let granted = match step {
                 Step::Ask(place, shared) => {
-                    if held.contains_key(&place) || asked.iter().any(|(other, _, _)| *other == place) {
+                    let has = held.contains_key(&place) || asked.iter().any(|(other, _, _)| *other == place);
+                    prop_assert_eq!(queue.knows(PlaceId(place)), has);
+                    if has {
                         continue;
                     }
                     asked.push((place, shared, number));

@@ -52,6 +52,9 @@ impl Pieces {
     /// Whether all of it lies within `bytes` bytes.
     #[inline]
     pub(super) fn is_within(&self, bytes: usize) -> bool {
+        if self.count == 1 {
+            return self.offset.checked_add(self.block).is_some_and(|end| end <= bytes);
+        }
         self.bytes().is_some() && self.end().is_some_and(|end| end <= bytes)
     }
 
@@ -62,9 +65,14 @@ impl Pieces {
 }
 
 /// Writes the pieces of `layout`, which lies within `words`, from `source`, which has as many bytes.
+#[inline]
 pub(super) fn store(words: &[AtomicU64], layout: Pieces, source: &[u8]) {
     if layout.block == 0 {
         return;
+    }
+    if layout.count == 1 {
+        // To cut one piece would take a division.
+        return store_piece(words, layout.offset, source);
     }
     for (offset, piece) in layout.offsets().zip(source.chunks_exact(layout.block)) {
         store_piece(words, offset, piece);
@@ -72,9 +80,13 @@ pub(super) fn store(words: &[AtomicU64], layout: Pieces, source: &[u8]) {
 }
 
 /// Reads the pieces of `layout`, which lies within `words`, into `into`, which has as many bytes.
+#[inline]
 pub(super) fn load(words: &[AtomicU64], layout: Pieces, into: &mut [u8]) {
     if layout.block == 0 {
         return;
+    }
+    if layout.count == 1 {
+        return load_piece(words, layout.offset, into);
     }
     for (offset, piece) in layout.offsets().zip(into.chunks_exact_mut(layout.block)) {
         load_piece(words, offset, piece);

@@ -224,6 +224,10 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         MessageKind::LockExclusive | MessageKind::LockShared => {
             let mode =
                 if head.kind == MessageKind::LockShared { LockMode::Shared } else { LockMode::Exclusive };
+            // A place that asked again and again would fill the memory here.
+            if state.lock.borrow().knows(source) {
+                return Err(Refused::of_service("it asks for a lock that it has or waits for"));
+            }
             let granted = state.lock.borrow_mut().request(source, mode, head.token);
             grant(local, &state, granted);
         }
