@@ -67,12 +67,13 @@ impl Application for IndexGather {
         })
         .await?;
         let lookup = Gatherer::new(&table, |table: &Vec<u64>, at: u32| table[at as usize]).await?;
-        let read = PlaceLocal::new(Vec::<u64>::new).await?;
+        let read = PlaceLocal::with(reads, |reads: u64| vec![0_u64; reads as usize]).await?;
         let begun = now();
         finish(async {
             for place in places() {
                 spawn_at!(place, [lookup, read, entries, reads] {
-                    let values = lookup.gather(questions(entries, reads)).await?;
+                    let mut values = std::mem::take(&mut *read.lock());
+                    lookup.gather_into(questions(entries, reads), &mut values).await?;
                     *read.lock() = values;
                 });
             }

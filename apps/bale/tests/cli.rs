@@ -38,6 +38,27 @@ fn gups_has_no_errors_in_any_mode_on_any_machine() {
 }
 
 #[test]
+fn a_table_that_places_change_by_themselves_is_right_where_it_is_locked_or_atomic() {
+    for machine in ["threads", "processes", "loopback", "chip:scc"] {
+        for mode in ["atomic", "locks"] {
+            let line = format!("--machine {machine} --bits 10 --places 3 --mode {mode} --updates 3000");
+            assert_eq!(document(PROGRAM, &line)["errors"], 0, "{line}");
+        }
+    }
+}
+
+#[test]
+fn updates_of_what_nobody_locks_are_lost_where_a_read_and_a_write_are_far_apart() {
+    let scene = Scene::new("bale");
+    let mut command = scene.program(PROGRAM);
+    command.args(words("--machine chip:scc --bits 6 --places 3 --mode unlocked --json - --csv /dev/null"));
+    let ended = ended(command);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &found["verification"]["holds"]), (Some(1), &Value::Bool(false)), "{ended:?}");
+    assert!(found["errors"].as_u64() > Some(0), "{found}");
+}
+
+#[test]
 fn a_division_finds_the_same_owners() {
     let found = document(PROGRAM, "--places 5 --bits 12 --division --machine loopback");
     assert_eq!(found["errors"], 0);

@@ -117,9 +117,11 @@ impl Sizes {
 #[derive(Serialize)]
 pub struct PrkFound {
     /// How much a second, in the unit of the kernel.
-    rate: f64,
+    kernel_rate: f64,
     /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
+    /// Operations, bytes or updates in the time that is told.
+    operations: f64,
     /// Seconds of an iteration; of random, of all.
     seconds_each: f64,
     /// By how much the result is off, as the kernel counts that.
@@ -132,9 +134,10 @@ pub struct PrkFound {
 struct KernelOutcome {
     /// The longest time of a place, of all iterations that are timed.
     seconds: f64,
-    /// Operations, bytes or updates in that time, in millions; of updates in thousands of millions.
-    amount: f64,
-    unit: &'static str,
+    /// Operations, bytes or updates in that time.
+    operations: f64,
+    /// The unit of the rate, and how many operations a second that is.
+    unit: (&'static str, f64),
     error: f64,
 }
 
@@ -207,7 +210,7 @@ impl Application for Prk {
     }
 
     async fn compute(sizes: Sizes, _: Dealer) -> isles::Result<(PrkFound, WorkDone)> {
-        let KernelOutcome { seconds, amount, unit, error } = match sizes.kernel {
+        let KernelOutcome { seconds, operations, unit: (unit, size), error } = match sizes.kernel {
             Kernel::Stencil => stencil::run(sizes).await,
             Kernel::Transpose => transpose::run(sizes).await,
             Kernel::P2p => p2p::run(sizes).await,
@@ -216,19 +219,20 @@ impl Application for Prk {
         }?;
         let is_average = sizes.kernel != Kernel::Random;
         let each = if is_average { seconds / sizes.iterations as f64 } else { seconds };
-        let found = PrkFound { rate: amount / seconds, unit, seconds_each: each, error, is_average };
+        let rate = operations / seconds / size;
+        let found = PrkFound { kernel_rate: rate, unit, operations, seconds_each: each, error, is_average };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
 
     fn text(&self, found: &PrkFound) -> String {
-        let PrkFound { rate, unit, seconds_each, .. } = found;
+        let PrkFound { kernel_rate: rate, unit, seconds_each, .. } = found;
         let validates = if found.error < EPSILON { "Solution validates\n" } else { "" };
         let time = if found.is_average { "Avg time (s)" } else { "Time (s)" };
         format!("{validates}Rate ({unit}): {rate:.6} {time}: {seconds_each:.6}")
     }
 
     fn speed(&self, found: &PrkFound, _: f64) -> String {
-        format!("{:.4} {}", found.rate, found.unit)
+        format!("{:.4} {}", found.kernel_rate, found.unit)
     }
 
     fn verify(&self, found: &PrkFound, _: bool) -> Result<Option<Verification>, Failure> {
@@ -238,7 +242,7 @@ impl Application for Prk {
     }
 
     fn write_csv(&self, found: &PrkFound, out: &mut dyn Write) -> io::Result<()> {
-        let PrkFound { rate, unit, seconds_each, error, .. } = found;
+        let PrkFound { kernel_rate: rate, unit, seconds_each, error, .. } = found;
         let name = Prk::name(self.kernel);
         writeln!(out, "kernel,rate,unit,seconds_each,error\n{name},{rate},{unit},{seconds_each},{error}")
     }

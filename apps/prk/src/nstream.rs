@@ -19,8 +19,8 @@ pub(super) async fn run(Sizes { length, iterations, .. }: Sizes) -> isles::Resul
     let bytes = (iterations * 4 * 8) as f64 * length as f64;
     Ok(KernelOutcome {
         seconds,
-        amount: 1e-6 * bytes,
-        unit: "MB/s",
+        operations: bytes,
+        unit: ("MB/s", 1e6),
         error: (sum - expected).abs() / expected,
     })
 }

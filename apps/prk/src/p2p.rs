@@ -1,7 +1,7 @@
 //! The kernel p2p (Synch_p2p): a wave over a grid whose columns are split, one number for each row to the right.
 
 use super::{KernelOutcome, Sizes, begin, together};
-use isles::array::{DistArray, Distribution, Halo};
+use isles::array::{ArrayPart, DistArray, Distribution, Halo};
 use isles::prelude::*;
 
 /// Checks that each place has a column.
@@ -25,7 +25,7 @@ pub(super) async fn run(Sizes { columns, rows, iterations, .. }: Sizes) -> isles
     let expected = ((iterations + 1) * (columns + rows - 2) as u64) as f64;
     let operations = (iterations * 2) as f64 * (columns - 1) as f64 * (rows - 1) as f64;
     let error = (corner - expected).abs() / expected;
-    Ok(KernelOutcome { seconds, amount: 1e-6 * operations, unit: "MFlops/s", error })
+    Ok(KernelOutcome { seconds, operations, unit: ("MFlops/s", 1e6), error })
 }
 
 /// The part of this place: the seconds that it took, and the last cell of all if it lies here.
@@ -33,7 +33,7 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
     let (rank, last) = (team.rank(), team.size() - 1);
     let [rows, _] = grid.extents();
     // The given row and column; the one before the first column of a place too.
-    let first_column = {
+    {
         let mut part = grid.lock();
         let first_column = part.global([0, 0])[1];
         for (number, cell) in part.line_mut([0, -1]).iter_mut().enumerate() {
@@ -42,9 +42,8 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
         if rank == 0 {
             (0..rows).for_each(|row| part[[row as isize, 0]] = row as f64);
         }
-        first_column
-    };
-    let skipped = usize::from(first_column == 0);
+    }
+    let lines = PartRows::of(&grid.read());
     let mut started = now();
     for iteration in 0..=iterations {
         if iteration == 1 {
@@ -55,7 +54,7 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
             if rank > 0 {
                 team.recv_slice(rank - 1, &mut left).await?;
             }
-            let edge = next_row(grid, row, left[0], skipped);
+            let edge = lines.compute(grid, row, left[0]);
             if rank < last {
                 team.send_slice(rank + 1, &[edge]).await?;
             }
@@ -75,24 +74,47 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
     Ok((seconds, if rank == last { corner_of(grid, rows) } else { 0.0 }))
 }
 
-/// Computes a row: each cell is the one above plus the one to the left minus the one between. Returns its last cell.
-fn next_row(grid: &DistArray<f64, 2>, row: usize, left: f64, skipped: usize) -> f64 {
-    let mut part = grid.lock();
-    let [_, width] = part.extents();
-    let [stride, _] = part.strides();
-    work(Work::new().floats(2 * width as u64).streamed(16 * width as u64));
-    let start = part.offset([row as isize - 1, -1]) + skipped;
-    let (above, this) = part.values_mut()[start..start + 2 * stride].split_at_mut(stride);
-    let width = width - skipped;
-    if skipped == 0 {
-        this[0] = left;
+/// Where the rows of a part lie among its elements.
+struct PartRows {
+    /// The cell before the first one that is computed, of the row that is given.
+    start: usize,
+    /// From there to the same of the next row.
+    stride: usize,
+    /// Cells that are computed of each row.
+    width: usize,
+    /// Whether the cell before them comes from the place to the left.
+    comes: bool,
+}
+
+impl PartRows {
+    fn of(part: &ArrayPart<f64, 2>) -> PartRows {
+        let [_, width] = part.extents();
+        let [stride, _] = part.strides();
+        // The first column of all is given.
+        let given = usize::from(part.global([0, 0])[1] == 0);
+        let start = part.offset([0, -1]) + given;
+        PartRows { start, stride, width: width - given, comes: given == 0 }
     }
-    let mut before = this[0];
-    for (cell, above) in this[1..=width].iter_mut().zip(above[..=width].windows(2)) {
-        before = above[1] + before - above[0];
-        *cell = before;
+
+    /// Computes a row: each cell is the one above plus the one to the left minus the one between. Returns its last
+    /// cell.
+    #[inline]
+    fn compute(&self, grid: &DistArray<f64, 2>, row: usize, left: f64) -> f64 {
+        let PartRows { start, stride, width, comes } = *self;
+        work(Work::new().floats(2 * width as u64).streamed(16 * width as u64));
+        let mut part = grid.lock();
+        let two = &mut part.values_mut()[start + (row - 1) * stride..][..2 * stride];
+        let (above, this) = two.split_at_mut(stride);
+        if comes {
+            this[0] = left;
+        }
+        let mut before = this[0];
+        for (cell, above) in this[1..=width].iter_mut().zip(above[..=width].windows(2)) {
+            before = above[1] + before - above[0];
+            *cell = before;
+        }
+        before
     }
-    before
 }
 
 /// The last cell of the part of this place.

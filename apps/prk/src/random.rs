@@ -40,7 +40,7 @@ pub(super) async fn run(Sizes { bits, ratio, .. }: Sizes) -> isles::Result<Kerne
     let table = DistArray::<u64, 1>::new(&team, [1 << bits], [Distribution::Block]).await?;
     let found = everywhere!(update(&team, &table, ratio).await?).await?;
     let (seconds, wrong) = together(found, |one, other| one + other);
-    Ok(KernelOutcome { seconds, amount: 1e-9 * (ratio << bits) as f64, unit: "GUPS/s", error: wrong })
+    Ok(KernelOutcome { seconds, operations: (ratio << bits) as f64, unit: ("GUPS/s", 1e9), error: wrong })
 }
 
 /// The part of this place: the seconds that it took, and how many of its entries are wrong.
@@ -62,12 +62,14 @@ async fn update(team: &Team, table: &DistArray<u64, 1>, ratio: u64) -> isles::Re
                 buckets[((*number & mask) >> own_bits) as usize].push(*number);
             }
             work(Work::new().integers(12 * LOOKAHEAD).scattered(LOOKAHEAD, 8 * own as u64));
-            let received = team.all_to_allv(&buckets).await?;
-            let mut part = table.lock();
-            let entries = part.values_mut();
-            for number in received.into_iter().flatten() {
-                entries[number as usize & (own - 1)] ^= number;
-            }
+            let updated = team.all_to_allv_with(&buckets, |_, numbers| {
+                let mut part = table.lock();
+                let entries = part.values_mut();
+                for number in numbers {
+                    entries[*number as usize & (own - 1)] ^= number;
+                }
+            });
+            updated.await?;
         }
     }
     let seconds = (now() - started).as_secs_f64();

@@ -13,7 +13,7 @@ pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result
     let found = everywhere!(transpose(&team, (&a, &b), iterations).await?).await?;
     let (seconds, error) = together(found, |one, other| one + other);
     let bytes = (iterations * 2 * 8) as f64 * order as f64 * order as f64;
-    Ok(KernelOutcome { seconds, amount: 1e-6 * bytes, unit: "MB/s", error })
+    Ok(KernelOutcome { seconds, operations: bytes, unit: ("MB/s", 1e6), error })
 }
 
 /// What stands at a row and a column of A at first.

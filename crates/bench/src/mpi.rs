@@ -110,10 +110,21 @@ impl MpiLibrary {
     /// # Errors
     /// What is missing and how to install it.
     pub fn peer(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
+        self.built(folder, ranks, "mpi.c", include_str!("../peers/mpi.c"))
+    }
+
+    /// The command of `peers/prk.c`, built with this library.
+    ///
+    /// # Errors
+    /// What is missing and how to install it.
+    pub fn kernels(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
+        self.built(folder, ranks, "prk.c", include_str!("../peers/prk.c"))
+    }
+
+    fn built(self, folder: &WorkFolder, ranks: Ranks, name: &str, source: &str) -> Result<Command, Missing> {
         self.check()?;
         let options = &["-O3", "-march=native", "-x", "c"];
-        let source = include_str!("../peers/mpi.c");
-        let program = folder.build(self.compiler(), options, &[], "mpi.c", source)?;
+        let program = folder.build(self.compiler(), options, &["-lm"], name, source)?;
         self.launch(folder, ranks, &program)
     }
 

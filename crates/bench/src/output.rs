@@ -33,7 +33,7 @@ pub const SECONDS: &str = "seconds";
 pub const BYTES: &str = "bytes";
 
 /// Millions a second of what an application counts.
-const RATE: &str = "rate";
+pub const RATE: &str = "rate";
 
 /// Seconds from the start of the program to its end.
 pub const ELAPSED: &str = "elapsed_s";

@@ -67,6 +67,15 @@ pub enum Program {
         /// How many ranks, and where.
         ranks: Ranks,
     },
+    /// `peers/prk.c`.
+    MpiKernel {
+        /// With which library.
+        library: MpiLibrary,
+        /// The kernel and its numbers, divided by blanks.
+        words: &'static str,
+        /// How many ranks, and where.
+        ranks: Ranks,
+    },
     /// A program of ours that is part of this binary, built with MPI.
     IslesMpi {
         /// With which library.
@@ -194,6 +203,11 @@ impl Program {
                 let mut command = library.peer(folder, ranks)?;
                 command.arg(section);
                 put_effort(&mut command, of_places(ranks.count, effort));
+                Ok(command)
+            }
+            Program::MpiKernel { library, words, ranks } => {
+                let mut command = library.kernels(folder, ranks)?;
+                command.args(words.split(' '));
                 Ok(command)
             }
             Program::IslesMpi { library, child, ranks, collectives } => {

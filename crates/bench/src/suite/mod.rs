@@ -10,6 +10,7 @@ mod hartree_fock;
 mod host;
 mod imsuite;
 mod mpi;
+mod prk;
 pub mod twin;
 mod ui;
 mod windows;
@@ -35,6 +36,8 @@ pub enum Suite {
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
+    /// The Parallel Research Kernels over distributed arrays.
+    Prk,
     /// Memory that other places read and write.
     Windows,
     /// Very many tiny messages.
@@ -45,7 +48,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 10] = [
+    pub const ALL: [Suite; 11] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -53,6 +56,7 @@ impl Suite {
         Suite::Glb,
         Suite::ImSuite,
         Suite::Mpi,
+        Suite::Prk,
         Suite::Windows,
         Suite::Aggregation,
         Suite::Ui,
@@ -68,6 +72,7 @@ impl Suite {
             Suite::Glb => "glb",
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
+            Suite::Prk => "prk",
             Suite::Windows => "windows",
             Suite::Aggregation => "aggregation",
             Suite::Ui => "ui",
@@ -84,6 +89,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
+            Suite::Prk => prk::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Ui => ui::GROUPS,

@@ -1,11 +1,9 @@
 //! Whole arrays on the move: another distribution, the transposed array, all of it at one place.
 //!
-//! In each round every member sends to one other and receives from one other, so that no member is asked by all at
-//! once. What goes is derived from both layouts by both sides: the elements that one has and the other is to have, in
-//! the order of the target. Invariant: each element of the target is written once.
+//! They go by `all_to_allv_with` of the team. What goes is derived from both layouts by both sides: the elements that
+//! one has and the other is to have, in the order of the target. Invariant: each element of the target is written once.
 
 use super::layout::{ArrayLayout, Run};
-use super::part::Region;
 use super::{DistArray, Distribution, Element, Halo};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
@@ -148,7 +146,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(Some(all))
     }
 
-    /// Moves all elements; `axes` says which axis of this array each axis of the target is.
+    /// Moves all elements; `axes` says which axis of this array each axis of the target is. What comes goes into the
+    /// target where it lies in the message.
     async fn move_into(
         &self,
         target: &DistArray<T, N>,
@@ -157,44 +156,69 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     ) -> Result<()> {
         let (me, size) = (self.team.rank(), self.team.size());
         let overlap = |from, to| Overlap::new((&self.layout, from), (&target.layout, to), axes);
-        for round in 0..size {
-            let (to, from) = ((me + round) % size, (me + size - round) % size);
-            let sent = self.packed(&overlap(me, to));
-            let coming = overlap(from, me);
-            if round == 0 {
-                target.take(&coming, &sent, &merge);
-                continue;
-            }
-            let mut received: Vec<T> = bytemuck::zeroed_vec(coming.size());
-            let sends = (!sent.is_empty()).then_some((to, sent.as_slice()));
-            let receives = (!received.is_empty()).then_some((from, received.as_mut_slice()));
-            self.team.exchange_slices(sends, receives).await?;
-            target.take(&coming, &received, &merge);
+        let mut rows = self.lock().take_rows();
+        rows.resize_with(size, Vec::new);
+        for (to, row) in rows.iter_mut().enumerate() {
+            self.pack_row(&overlap(me, to), row);
         }
+        let mut places: Vec<Lines> = (0..size).map(|from| target.lines_of(&overlap(from, me))).collect();
+        let moved = self.team.all_to_allv_with(&rows, |from, piece| {
+            places[from].put(target.lock().values_mut(), piece, &merge);
+        });
+        moved.await?;
+        self.lock().keep_rows(rows);
         Ok(())
     }
 
     /// What of this member's part goes to another, in the order of the target.
-    fn packed(&self, overlap: &Overlap) -> Vec<T> {
-        let mut packed: Vec<T> = bytemuck::zeroed_vec(overlap.size());
-        let (part, mut rest) = (self.read(), packed.as_mut_slice());
+    fn pack_row(&self, overlap: &Overlap, row: &mut Vec<T>) {
+        row.resize(overlap.size(), bytemuck::Zeroable::zeroed());
+        let (part, mut rest) = (self.read(), row.as_mut_slice());
         let steps = overlap.axes.map(|axis| part.steps()[axis]);
         overlap.boxes(|from, _, len| {
             let (own, others) = std::mem::take(&mut rest).split_at_mut(len.iter().product());
             pack(part.values(), part.place_of(from), steps, len, own);
             rest = others;
         });
-        packed
     }
 
-    /// Writes what came into the part of this member.
-    fn take(&self, overlap: &Overlap, packed: &[T], merge: &impl Fn(&mut T, T)) {
-        let (mut part, mut rest) = (self.lock(), packed);
+    /// Where what comes of another member lies in this member's part.
+    fn lines_of(&self, overlap: &Overlap) -> Lines {
+        let part = self.read();
+        let mut lines = Vec::new();
         overlap.boxes(|_, to, len| {
-            let pad = part.pad();
-            let start = [0, 1, 2].map(|axis| to[axis] + pad[axis]);
-            rest = part.unpack_with(&Region { start, len }, rest, merge);
+            let rows = (0..len[0]).flat_map(|first| (0..len[1]).map(move |middle| [first, middle]));
+            lines.extend(rows.map(|[first, middle]| {
+                let start = part.place_of([to[0] + first, to[1] + middle, to[2]]);
+                (start, len[2])
+            }));
         });
+        Lines { lines, line: 0, done: 0 }
+    }
+}
+
+/// Lines of a part into which what comes goes, one after the other.
+struct Lines {
+    /// Where each begins, and how long it is.
+    lines: Vec<(usize, usize)>,
+    /// The one that is being filled, and how much of it is.
+    line: usize,
+    done: usize,
+}
+
+impl Lines {
+    /// Merges the next piece of what comes.
+    fn put<T: Copy>(&mut self, values: &mut [T], mut piece: &[T], merge: &impl Fn(&mut T, T)) {
+        while !piece.is_empty() {
+            let (start, len) = self.lines[self.line];
+            let (now, later) = piece.split_at(piece.len().min(len - self.done));
+            let own = &mut values[start + self.done..][..now.len()];
+            own.iter_mut().zip(now).for_each(|(old, new)| merge(old, *new));
+            (self.done, piece) = (self.done + now.len(), later);
+            if self.done == len {
+                (self.line, self.done) = (self.line + 1, 0);
+            }
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub struct ArrayPart<T, const N: usize> {
     /// Width of the halo in each axis; 0 in axes that the array lacks.
     pad: [usize; 3],
     pub(super) is_periodic: bool,
+    /// Empty while a move is under way.
+    rows: Vec<Vec<T>>,
 }
 
 impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
@@ -53,6 +55,7 @@ impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
             owned,
             pad,
             is_periodic: halo.is_periodic,
+            rows: Vec::new(),
         }
     }
 }
@@ -190,6 +193,29 @@ impl<T, const N: usize> ArrayPart<T, N> {
     }
 }
 
+#[cfg(feature = "ndarray")]
+impl<T, const N: usize> ArrayPart<T, N> {
+    /// The elements that this place owns, as a view of `ndarray`, without their halo.
+    pub fn view(&self) -> ndarray::ArrayViewD<'_, T> {
+        let (shape, start) = self.shape();
+        ndarray::ArrayViewD::from_shape(shape, &self.values[start..]).expect("a part lies in its elements")
+    }
+
+    /// As [`ArrayPart::view`], for changes.
+    pub fn view_mut(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
+        let (shape, start) = self.shape();
+        ndarray::ArrayViewMutD::from_shape(shape, &mut self.values[start..])
+            .expect("a part lies in its elements")
+    }
+
+    /// What `ndarray` calls the shape of the own elements, and where they begin.
+    fn shape(&self) -> (ndarray::StrideShape<ndarray::IxDyn>, usize) {
+        use ndarray::{IxDyn, ShapeBuilder};
+        let shape = IxDyn(&self.extents()).strides(IxDyn(&self.strides()));
+        (shape, if self.owned.contains(&0) { 0 } else { self.place_of([0; 3]) })
+    }
+}
+
 impl<T: Copy, const N: usize> ArrayPart<T, N> {
     /// Adds the elements of a region to `into`, row by row.
     pub(super) fn pack(&self, region: &Region, into: &mut Vec<T>) {
@@ -199,24 +225,22 @@ impl<T: Copy, const N: usize> ArrayPart<T, N> {
     }
 
     /// Takes the elements of a region from the front of `from`; returns what is left.
-    pub(super) fn unpack<'a>(&mut self, region: &Region, from: &'a [T]) -> &'a [T] {
-        self.unpack_with(region, from, &|old, new| *old = new)
-    }
-
-    /// As `unpack`, where `merge` gets each element and the one that comes.
-    pub(super) fn unpack_with<'a>(
-        &mut self,
-        region: &Region,
-        mut from: &'a [T],
-        merge: &impl Fn(&mut T, T),
-    ) -> &'a [T] {
+    pub(super) fn unpack<'a>(&mut self, region: &Region, mut from: &'a [T]) -> &'a [T] {
         for start in self.lines_of(region) {
             let (line, rest) = from.split_at(region.len[2]);
-            let own = &mut self.values[start..start + region.len[2]];
-            own.iter_mut().zip(line).for_each(|(old, new)| merge(old, *new));
+            self.values[start..start + region.len[2]].copy_from_slice(line);
             from = rest;
         }
         from
+    }
+
+    /// Memory for what goes to each member; kept between moves, because new memory costs as much as a move.
+    pub(super) fn take_rows(&mut self) -> Vec<Vec<T>> {
+        std::mem::take(&mut self.rows)
+    }
+
+    pub(super) fn keep_rows(&mut self, rows: Vec<Vec<T>>) {
+        self.rows = rows;
     }
 
     /// Where the lines of a region begin.

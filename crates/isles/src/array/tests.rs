@@ -95,3 +95,26 @@ fn what_cannot_be_an_array_is_refused_with_its_axis() {
     assert_eq!(ArrayLayout::new([4, 4], [Whole, Whole], 2), Err(ArrayError::NotCut { members: 2 }));
     assert!(ArrayLayout::new([4, 4], [Whole, Whole], 1).is_ok());
 }
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn a_view_has_the_own_elements_and_not_the_halo() {
+    use super::{ArrayPart, Halo};
+    let layout = ArrayLayout::new([5, 7], [Distribution::Block, Distribution::Whole], 2).unwrap();
+    let mut part = ArrayPart::<f64, 2>::new(layout, 1, Halo::new(2));
+    part.values_mut().fill(-1.0);
+    part.for_each(|[row, column], element| *element = (10 * row + column) as f64);
+    let view = part.view();
+    assert_eq!(view.shape(), [3, 7]);
+    assert_eq!((view[[0, 0]], view[[2, 6]]), (20.0, 46.0));
+    assert_eq!(view.sum(), part.owned().sum::<f64>());
+    part.view_mut().fill(1.0);
+    assert_eq!(part.owned().sum::<f64>(), 21.0);
+    assert_eq!(part[[-1, 0]], -1.0);
+    let none = ArrayPart::<f64, 2>::new(
+        ArrayLayout::new([1, 7], [Distribution::Block, Distribution::Whole], 2).unwrap(),
+        0,
+        Halo::new(1),
+    );
+    assert_eq!(none.view().len(), none.owned().count());
+}

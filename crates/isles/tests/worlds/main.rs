@@ -1,6 +1,7 @@
 //! Seeded worlds: invented orders, delays and deaths on the loopback, each of which a seed repeats.
 
 mod aggregation;
+mod arrays;
 mod channels;
 mod hosts;
 mod messages;

@@ -29,11 +29,19 @@ pub struct Gatherer<Q: 'static, A: 'static> {
 /// Answers the questions that a place gets.
 struct Answerer<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
 
-/// What is asked of one place, and what it has answered, in the order of the questions to it.
-struct Exchange<Q, A> {
+/// What is asked of one place.
+struct Exchange<Q> {
     questions: Vec<Q>,
-    asked: VecDeque<Asked>,
-    answers: Vec<A>,
+    /// The number of each in the order of all.
+    numbers: Vec<usize>,
+    asked: VecDeque<(Vec<usize>, Asked)>,
+}
+
+impl<Q> Exchange<Q> {
+    fn take(&mut self) -> (Vec<Q>, Vec<usize>) {
+        let numbers = std::mem::replace(&mut self.numbers, Vec::with_capacity(BATCH));
+        (std::mem::replace(&mut self.questions, Vec::with_capacity(BATCH)), numbers)
+    }
 }
 
 impl<Q, A> Gatherer<Q, A>
@@ -77,7 +85,7 @@ where
 
     /// Returns the answer of each question from its place, in the order of `questions`.
     ///
-    /// Holds at most 2,048 questions a place that are not answered; the answers are as many as the questions.
+    /// Holds at most 3,072 questions a place that are not answered; the answers are as many as the questions.
     ///
     /// # Errors
     /// A place is dead, or a question could not be answered; the first error.
@@ -86,51 +94,89 @@ where
         &self,
         questions: impl IntoIterator<Item = (Place, Q)>,
     ) -> impl Future<Output = Result<Vec<A>>> {
-        call::called_at(Location::caller(), self.ask_all(questions))
+        call::called_at(Location::caller(), async move {
+            let mut answers: Vec<Option<A>> = Vec::new();
+            let asked = self.ask_all(questions, |number, answer| {
+                if answers.len() <= number {
+                    answers.resize_with(number + 1, || None);
+                }
+                answers[number] = Some(answer);
+            });
+            asked.await?;
+            answers.into_iter().collect::<Option<Vec<A>>>().ok_or_else(too_few)
+        })
     }
 
-    async fn ask_all(&self, questions: impl IntoIterator<Item = (Place, Q)>) -> Result<Vec<A>> {
+    /// As [`Gatherer::gather`], into memory that is there.
+    ///
+    /// # Errors
+    /// As for [`Gatherer::gather`]; [`Misused`](ErrorKind::Misused): there are more questions than `into` is long.
+    #[track_caller]
+    pub fn gather_into(
+        &self,
+        questions: impl IntoIterator<Item = (Place, Q)>,
+        into: &mut [A],
+    ) -> impl Future<Output = Result<()>> {
+        call::called_at(Location::caller(), async move {
+            let len = into.len();
+            let asked = self.ask_all(questions, |number, answer| {
+                if let Some(slot) = into.get_mut(number) {
+                    *slot = answer;
+                }
+            });
+            let count = asked.await?;
+            let text = || format!("{count} answers, and room for {len}");
+            if count <= len { Ok(()) } else { Err(Error::new(ErrorKind::Misused, text())) }
+        })
+    }
+
+    /// Asks all questions, and gives each answer with the number of its question to `take`; returns how many.
+    async fn ask_all(
+        &self,
+        questions: impl IntoIterator<Item = (Place, Q)>,
+        mut take: impl FnMut(usize, A),
+    ) -> Result<usize> {
         let (here, places) = Local::with(|local| (local.here(), local.places()));
-        let exchange = || Exchange { questions: Vec::new(), asked: VecDeque::new(), answers: Vec::new() };
-        let mut exchanges: Vec<Exchange<Q, A>> = (0..places).map(|_| exchange()).collect();
-        // Answers come in order from each place, so the places of the questions say where each belongs.
-        let mut order: Vec<u32> = Vec::new();
+        let exchange = || Exchange { questions: Vec::new(), numbers: Vec::new(), asked: VecDeque::new() };
+        let mut exchanges: Vec<Exchange<Q>> = (0..places).map(|_| exchange()).collect();
+        let mut count = 0;
         for (place, question) in questions {
             let to = &mut exchanges[place.index()];
-            order.push(place.id().0);
             to.questions.push(question);
+            to.numbers.push(count);
+            count += 1;
             if to.questions.len() < BATCH {
                 continue;
             }
-            self.ask(place.id() == here, place, to);
-            if to.asked.len() >= ASKED_MAX
-                && let Some(asked) = to.asked.pop_front()
+            self.ask(place.id() == here, place, to, &mut take)?;
+            if to.asked.len() > ASKED_MAX
+                && let Some((numbers, asked)) = to.asked.pop_front()
             {
-                to.answers.extend(asked.answer::<SerdeReturn<Vec<A>>>().await?);
+                answered(numbers, asked.answer::<SerdeReturn<Vec<A>>>().await?, &mut take)?;
             }
         }
         for (place, to) in crate::place::places().zip(&mut exchanges) {
             if !to.questions.is_empty() {
-                self.ask(place.id() == here, place, to);
+                self.ask(place.id() == here, place, to, &mut take)?;
             }
         }
-        let mut answers = Vec::with_capacity(exchanges.len());
-        for to in exchanges {
-            let mut given = to.answers;
-            for asked in to.asked {
-                given.extend(asked.answer::<SerdeReturn<Vec<A>>>().await?);
-            }
-            answers.push(given.into_iter());
+        for (numbers, asked) in exchanges.into_iter().flat_map(|to| to.asked) {
+            answered(numbers, asked.answer::<SerdeReturn<Vec<A>>>().await?, &mut take)?;
         }
-        order.into_iter().map(|place| answers[place as usize].next().ok_or_else(too_few)).collect()
+        Ok(count)
     }
 
     /// Asks the questions for `place`; answers them if that is here.
-    fn ask(&self, is_here: bool, place: Place, to: &mut Exchange<Q, A>) {
-        let questions = std::mem::take(&mut to.questions);
+    fn ask(
+        &self,
+        is_here: bool,
+        place: Place,
+        to: &mut Exchange<Q>,
+        take: &mut impl FnMut(usize, A),
+    ) -> Result<()> {
+        let (questions, numbers) = to.take();
         if is_here {
-            to.answers.extend((self.answer.0)(questions));
-            return;
+            return answered(numbers, (self.answer.0)(questions), take);
         }
         let captures = (SerdeCapture(self), (SerdeCapture(&questions), ()));
         let asked = call::ask::<_, _, _, _, SerdeReturn<Vec<A>>>(
@@ -143,8 +189,18 @@ where
                 Ok(SerdeReturn((gatherer.answer.0)(questions)))
             },
         );
-        to.asked.push_back(asked);
+        to.asked.push_back((numbers, asked));
+        Ok(())
     }
+}
+
+/// Gives the answers of a message to `take`.
+fn answered<A>(numbers: Vec<usize>, given: Vec<A>, take: &mut impl FnMut(usize, A)) -> Result<()> {
+    if numbers.len() != given.len() {
+        return Err(too_few());
+    }
+    numbers.into_iter().zip(given).for_each(|(number, answer)| take(number, answer));
+    Ok(())
 }
 
 fn too_few() -> Error {

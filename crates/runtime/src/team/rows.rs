@@ -231,16 +231,30 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; not one row for each member.
     pub async fn all_to_allv<T: NoUninit + AnyBitPattern>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
+        let mut all: Vec<Vec<T>> = vec![Vec::new(); self.size()];
+        self.all_to_allv_with(rows, |from, piece| all[from].extend_from_slice(piece)).await?;
+        Ok(all)
+    }
+
+    /// As [`Team::all_to_allv`], where `take` gets what comes piece by piece, with the member whose it is, where it
+    /// lies: for who puts it elsewhere at once. The pieces of a row come in its order, those of one after the other
+    /// member's.
+    ///
+    /// # Errors
+    /// As for [`Team::all_to_allv`]; then some pieces have been taken.
+    pub async fn all_to_allv_with<T: NoUninit + AnyBitPattern>(
+        &self,
+        rows: &[Vec<T>],
+        mut take: impl FnMut(usize, &[T]),
+    ) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllToAllv).await?;
         let rows = row_for_each(&ongoing, rows)?;
-        let mut all: Vec<Vec<T>> = vec![Vec::new(); ongoing.size()];
-        all[ongoing.rank()].extend_from_slice(rows[ongoing.rank()]);
+        take(ongoing.rank(), rows[ongoing.rank()]);
         for round in pairwise(ongoing.rank(), ongoing.size()) {
-            let target = &mut all[round.from];
-            trade(&ongoing, round.to, rows[round.to], round.from, None, |_, chunk| append(target, chunk))
-                .await?;
+            let give = |_, chunk: &[u8]| with_elements(chunk, |piece| take(round.from, piece));
+            trade(&ongoing, round.to, rows[round.to], round.from, None, give).await?;
         }
-        ongoing.complete(all)
+        ongoing.complete(())
     }
 }
 
@@ -297,11 +311,17 @@ fn chunks_of<T>(len: usize) -> Chunks {
 }
 
 fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
+    with_elements(chunk, |elements| row.extend_from_slice(elements));
+}
+
+/// Calls `take` with the elements of a chunk.
+fn with_elements<T: NoUninit + AnyBitPattern>(chunk: &[u8], take: impl FnOnce(&[T])) {
     match bytemuck::try_cast_slice(chunk) {
-        Ok(elements) => row.extend_from_slice(elements),
+        Ok(elements) => take(elements),
         // A short message lies where it lies.
         Err(_) => {
-            row.extend(chunk.chunks_exact(size_of::<T>().max(1)).map(bytemuck::pod_read_unaligned::<T>))
+            let elements = chunk.chunks_exact(size_of::<T>().max(1)).map(bytemuck::pod_read_unaligned::<T>);
+            take(&elements.collect::<Vec<T>>());
         }
     }
 }

@@ -26,7 +26,10 @@ use crate::message::{Handler, Refused};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next};
+use slab::Slab;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
@@ -69,6 +72,8 @@ pub(super) struct TeamState {
     broken: RefCell<Option<Error>>,
     /// Whether `broken` holds something.
     is_broken: Cell<bool>,
+    /// Who waits for anything of the team and is to hear when it is broken.
+    until_broken: RefCell<Slab<Waker>>,
     /// The members were found in different collectives when no call here was under way that could end with that error,
     /// and none has since.
     unheard: Cell<bool>,
@@ -98,6 +103,7 @@ impl TeamState {
             known: std::array::from_fn(|_| Cell::new((CollectiveTag::NONE, PlaceId(0)))),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
+            until_broken: RefCell::default(),
             unheard: Cell::new(false),
             untold: Cell::new(false),
             looking: Cell::new(false),
@@ -252,6 +258,34 @@ impl TeamState {
         let forgotten = self.pending.borrow_mut().clear();
         drop(forgotten);
         self.wake();
+        self.until_broken.take().into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
+    /// Waits for `future`, or until the team is broken.
+    ///
+    /// # Errors
+    /// That of the future, or why the team is of no use any more.
+    pub(super) async fn unless_broken<T>(
+        &self,
+        future: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut future = pin!(future);
+        let mut waiting = BrokenWait { state: self, key: None };
+        poll_fn(|context| {
+            if let Poll::Ready(result) = future.as_mut().poll(context) {
+                return Poll::Ready(result);
+            }
+            if let Some(reason) = self.broken() {
+                return Poll::Ready(Err(reason));
+            }
+            let mut wakers = self.until_broken.borrow_mut();
+            match waiting.key {
+                Some(key) => wakers[key].clone_from(context.waker()),
+                None => waiting.key = Some(wakers.insert(context.waker().clone())),
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// Why the team is of no use any more, if it is not; the caller hands that on to the program.
@@ -653,6 +687,19 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
         notify(local, source, id, TeamNotice::Over, &[]);
     }
     Ok(())
+}
+
+/// A wait that hears when its team is broken.
+struct BrokenWait<'a> {
+    state: &'a TeamState,
+    key: Option<usize>,
+}
+
+impl Drop for BrokenWait<'_> {
+    fn drop(&mut self) {
+        let key = self.key.take();
+        key.and_then(|key| self.state.until_broken.borrow_mut().try_remove(key));
+    }
 }
 
 /// Sends `notice` of team `id`, and what follows it; to a dead place it need not go.

@@ -20,7 +20,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
 use receiving::ReceiveRequest;
-use sending::Destination;
+use sending::{Destination, EAGER_BYTES_MAX};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::panic::Location;
@@ -198,14 +198,21 @@ impl Team {
     /// sends to another is received there by the other's exchanges, in the same order.
     ///
     /// # Errors
-    /// As [`Tagged`] says.
+    /// As [`Tagged`] says; and as in other collectives, a member of the team is dead: nobody waits for one that has
+    /// given up because of it.
     #[track_caller]
     pub fn exchange_slices<'a, T: NoUninit + AnyBitPattern>(
         &'a self,
         sent: impl IntoIterator<Item = (usize, &'a [T])> + 'a,
         received: impl IntoIterator<Item = (usize, &'a mut [T])> + 'a,
     ) -> impl Future<Output = Result<()>> + 'a {
-        self.trade_slices(sent, received, Location::caller())
+        let sent =
+            sent.into_iter().flat_map(|(to, slice)| slice.chunks(piece(slice)).map(move |part| (to, part)));
+        let received = received.into_iter().flat_map(|(from, into)| {
+            let each = piece(into);
+            into.chunks_mut(each).map(move |part| (from, part))
+        });
+        self.state.unless_broken(self.trade_slices(sent, received, Location::caller()))
     }
 
     async fn trade_slices<'a, T: NoUninit + AnyBitPattern>(
@@ -229,6 +236,16 @@ impl Team {
         });
         try_join(try_join_all(sent.collect()), try_join_all(received.collect())).await.map(drop)
     }
+}
+
+/// Bytes of a slice that goes in pieces, each of which needs no answer of its receiver; a longer one goes as one.
+const IN_PIECES_MAX: usize = 16 * EAGER_BYTES_MAX;
+
+/// How many elements of a slice go at a time in an exchange; its receiver knows its length and so this, too.
+fn piece<T>(slice: &[T]) -> usize {
+    let goes_in_pieces = (EAGER_BYTES_MAX + 1..=IN_PIECES_MAX).contains(&size_of_val(slice));
+    let each = if goes_in_pieces { EAGER_BYTES_MAX / size_of::<T>() } else { slice.len() };
+    each.max(1)
 }
 
 /// What is for each member, in the order given. It goes one after the other: of messages to one member that begin
