@@ -19,7 +19,9 @@ mod errors;
 mod everywhere;
 mod exchange;
 mod failure;
+#[cfg(feature = "chip")]
 mod held;
+#[cfg(feature = "chip")]
 mod interrupts;
 mod landing;
 mod limits;
