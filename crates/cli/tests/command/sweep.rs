@@ -279,7 +279,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
             "--app bc --work tape:t",
             "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape is of one",
         ),
-        ("--app life", "--app is \"life\"; allowed: bc, "),
+        ("--app life", "--app is \"life\"; allowed: automaton, bc, "),
         ("--app bc --rmat steep", "--rmat is \"steep\"; allowed: medium, as it is called now"),
         ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, low, high"),
         ("--app bc --graph nosuch", "nosuch"),
