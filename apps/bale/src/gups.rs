@@ -475,7 +475,8 @@ struct TablePart {
     entries: Vec<u64>,
     /// What an update costs on a modelled core.
     cost: u64,
-    /// Updates so far.
+    /// Updates until the next that is noted, and those that were.
+    until: u64,
     updates: u64,
     /// Between which of them the steady rate is taken, and the times of those two.
     marks: [u64; 2],
@@ -504,6 +505,7 @@ impl TablePart {
             mask: blocks.size() - 1,
             entries: range.collect(),
             cost,
+            until: CHARGED,
             updates: 0,
             marks,
             times: [Duration::ZERO; 2],
@@ -518,12 +520,23 @@ impl TablePart {
     fn update(&mut self, number: u64) {
         let index = (number & self.mask) - self.first;
         self.entries[index as usize] ^= number;
-        self.updates += 1;
-        if self.marks.contains(&self.updates) {
-            self.times[usize::from(self.updates == self.marks[1])] = now();
+        // As few instructions as can be: so more updates wait for their memory at once.
+        self.until -= 1;
+        if self.until == 0 {
+            self.note_updates();
         }
-        if self.updates.is_multiple_of(CHARGED) && self.cost > 0 {
+    }
+
+    /// Charges updates to a modelled core, and takes the time at the marks.
+    #[inline(never)]
+    fn note_updates(&mut self) {
+        self.until = CHARGED;
+        self.updates += CHARGED;
+        if self.cost > 0 {
             work(Cycles(self.cost * CHARGED));
+        }
+        if let Some(mark) = self.marks.iter().position(|mark| mark / CHARGED == self.updates / CHARGED) {
+            self.times[mark] = now();
         }
     }
 

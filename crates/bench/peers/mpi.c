@@ -570,7 +570,7 @@ int main(int count, char **words) {
     far_end = malloc(LARGE);
     memset(near_end, 1, LARGE);
     memset(far_end, 2, LARGE);
-    const char *attach = cross_memory_attach();
+    const char *attach = ranks > 1 ? cross_memory_attach() : "of one rank";
     if (rank == 0) print_version(attach);
 
     if (strcmp(section, "message") == 0) {
