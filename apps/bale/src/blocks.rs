@@ -1,7 +1,7 @@
-//! Tables: who has which of 2^k entries, for any number of owners, without a division; and whether there is room.
+//! Tables: who has which of 2^k entries, for any number of owners, without a division; whether they fit into memory.
 //!
 //! The first owners have an entry more than the others. The owner is predicted as g · n / 2^k, which is right or one
-//! too high (Aggarwal, Sabharwal, Garg, Heidelberger 2009, theorem 4.1, 003:250), and corrected by one comparison.
+//! too high (Aggarwal, Sabharwal, Garg, Heidelberger 2009, theorem 4.1, 003:204), and corrected by one comparison.
 
 use isles_app::Failure;
 use serde::{Deserialize, Serialize};
