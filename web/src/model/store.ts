@@ -60,7 +60,7 @@ export class Store {
         }
         this.panes = fromFragment(location.hash.slice(1), this.run.places);
         const chosen = this.panes.length > 0;
-        if (this.panes.length === 0) this.panes = [paneOf("chip", 0, true)];
+        if (this.panes.length === 0) this.panes = [paneOf("chip", 0, false)];
         this.paneId = this.panes[0]!.id;
         this.place = this.panes.find((pane) => pane.view === "core")?.place ?? 0;
         this.changed();
@@ -253,7 +253,7 @@ export class Store {
         const index = this.panes.findIndex((pane) => pane.id === id);
         if (index < 0) return;
         const panes = this.panes.filter((pane) => pane.id !== id);
-        if (panes.length === 0) panes.push(paneOf("chip", 0, true));
+        if (panes.length === 0) panes.push(paneOf("chip", 0, false));
         this.setPanes(panes, panes[Math.max(0, index - 1)]!.id);
     }
 

@@ -169,12 +169,15 @@ export class App extends Element implements Shell {
         this.querySelector<Help>("isles-help")?.open();
     }
 
-    /** Leaves a view: one that is not pinned closes, and the map has the keyboard. */
+    /** Leaves a view: one that is not pinned closes or gives way to the map, and the map has the keyboard. */
     back(): void {
         // What was to take the keyboard in the next frame does not any more.
         store.focusPane = 0;
         const pane = store.panes.find((other) => other.id === store.paneId);
-        if (pane && !pane.pinned && pane.view !== "chip" && store.panes.length > 1) store.closePane(pane.id);
+        if (pane && !pane.pinned && pane.view !== "chip") {
+            if (store.panes.length > 1) store.closePane(pane.id);
+            else store.openView("chip", store.place, true);
+        }
         const map = this.querySelector<HTMLElement>("isles-place-grid, isles-place-canvas");
         if (map) map.focus();
         else this.querySelector<HTMLElement>(".pane h2")?.focus();
