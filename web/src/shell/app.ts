@@ -191,10 +191,17 @@ export class App extends Element implements Shell {
 
     output(): void {
         if (!this.querySelector(".output")) store.openView("core", store.place);
-        // The view is made in the next frame, its output in the one after.
-        requestAnimationFrame(() => requestAnimationFrame(() =>
-            (this.querySelector<HTMLElement>(`#pane-${store.paneId} .output`)
-                ?? this.querySelector<HTMLElement>(".output"))?.focus()));
+        this.focusOutput(20);
+    }
+
+    /** The view is made in one of the next frames, and its output after it. */
+    private focusOutput(frames: number): void {
+        requestAnimationFrame(() => {
+            const output = this.querySelector<HTMLElement>(`#pane-${store.paneId} .output`)
+                ?? this.querySelector<HTMLElement>(".output");
+            if (output) output.focus();
+            else if (frames > 0) this.focusOutput(frames - 1);
+        });
     }
 
     press(name: string): void {
