@@ -55,6 +55,7 @@ pub use chip::{
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
+pub use isles_runtime::memory;
 pub use isles_runtime::{
     Aggregator, AggregatorOptions, Canceller, Combine, Counter, CounterNumber, Cycles, Error, ErrorKind,
     Finish, Gatherer, Global, HeldMemory, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place,
