@@ -23,8 +23,8 @@ pub async fn try_join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> 
     join_until(futures, Result::is_err).await.into_iter().collect()
 }
 
-/// What `everywhere!` expands to: `call` begins the body at one place. That of the place itself begins last, so that all
-/// run at once.
+/// What `everywhere!` expands to: `call` begins the body at one place. That of the place itself begins last, so that
+/// all run at once.
 ///
 /// # Errors
 /// One error is itself, several are a list, as of a finish; all bodies have ended then.
