@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 use std::ffi::OsString;
 
 /// The verbs behind which another program reads all words.
-pub const PASSED_ON: [&str; 4] = ["run", "calibrate", "power", "repro"];
+pub const PASSED_ON: [&str; 6] = ["run", "calibrate", "power", "repro", "serve", "job"];
 
 /// Returns `words`, of which the first is the program, as `whole` can read them.
 ///
