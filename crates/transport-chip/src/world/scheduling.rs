@@ -28,6 +28,9 @@ impl WorldState {
             self.under_way = Some(place);
             self.cores.set_present(key.time());
             self.govern(key.time());
+            if self.is_held_up(place, key.time()) {
+                continue;
+            }
             if self.cores.rest != IdlePolicy::Poll
                 && !self.cores.is_interrupt_driven
                 && self.statuses[place.index()].parked
@@ -50,6 +53,20 @@ impl WorldState {
                 return Some(place);
             }
         }
+    }
+
+    /// Whether the last step of `place` ends after `time`, because others have come to its memory controller: then its
+    /// turn is moved to that end.
+    fn is_held_up(&mut self, place: PlaceId, time: Picoseconds) -> bool {
+        let before = self.cores.now(place);
+        self.cores.catch_up(place);
+        let now = self.cores.now(place);
+        let held_up = now > before && now > time;
+        if held_up {
+            self.schedule(place, now);
+            self.under_way = None;
+        }
+        held_up
     }
 
     /// Whether `place` stays in the call in which it stands; then it waits on. If it leaves it, it computes what was
