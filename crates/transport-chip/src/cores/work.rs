@@ -127,6 +127,11 @@ impl Cores {
         self.cores.iter().map(|core| core.fetched.whole()).sum()
     }
 
+    /// Whether places have wanted more of a memory controller than it has.
+    pub(crate) fn is_memory_crowded(&self) -> bool {
+        self.controllers.iter().any(MaxMinServer::is_crowded)
+    }
+
     /// The flits of these lines, counted for each link that they have passed.
     pub(super) fn flit_hops_fetched(&self) -> u64 {
         self.flits_fetched().map(|(place, flits)| flits * self.way_to_memory(place).len() as u64).sum()

@@ -10,6 +10,7 @@ use crate::idle_policy::IdlePolicy;
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Work};
+use std::panic::Location;
 
 impl WorldState {
     pub(super) fn schedule(&mut self, place: PlaceId, time: Picoseconds) {
@@ -87,7 +88,8 @@ impl WorldState {
     }
 
     /// Lets `place` work for its program; once it is in a call, when that is over.
-    pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
+    pub(crate) fn work(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
+        self.unsaid.note(place, work, line);
         let demand = self.cores.demand(work);
         self.settle(place);
         if self.is_blocked_in_send(place) {

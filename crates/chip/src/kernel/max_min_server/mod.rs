@@ -118,6 +118,7 @@ pub struct MaxMinServer {
     jobs: Jobs,
     /// The same to come, while a question is answered; kept for its memory.
     ahead: Jobs,
+    is_crowded: bool,
 }
 
 impl MaxMinServer {
@@ -172,6 +173,11 @@ impl MaxMinServer {
         Some(self.look_ahead(owner))
     }
 
+    /// Whether owners have ever wanted more together than there is.
+    pub fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
     /// When the job of `owner`, which is not over, ends if nobody else comes.
     fn look_ahead(&mut self, owner: u32) -> Picoseconds {
         let live = || self.jobs.all.iter().filter(|job| job.end.is_none());
@@ -179,6 +185,7 @@ impl MaxMinServer {
         if live().map(|job| job.wanted).sum::<u64>() <= WHOLE {
             return Picoseconds(own.end_at(self.jobs.now, WHOLE));
         }
+        self.is_crowded = true;
         let ahead = &mut self.ahead;
         ahead.now = self.jobs.now;
         ahead.all.clear();
