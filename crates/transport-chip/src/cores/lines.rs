@@ -277,13 +277,14 @@ impl Cores {
         span: HopCost,
         count: u32,
     ) {
-        let (present, now) = (self.present, self.now(place));
+        let now = self.now(place);
         let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
         let (hops, delay) = self.route(train, (tile, self.tile(place)), now);
+        self.spend(place, delay, TimeCategory::Copying);
         let alone = span.over(hops as u32) * u64::from(count);
         let busy = self.memory_costs(place).controller_line * u64::from(count);
-        let end = self.controller(controller).take(present, now + delay, alone, busy);
-        self.spend(place, end - now, TimeCategory::Copying);
+        let start = self.now(place);
+        self.wait_for_memory(place, controller, start, (alone, busy), TimeCategory::Copying);
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {

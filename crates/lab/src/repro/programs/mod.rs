@@ -25,6 +25,9 @@ use std::time::Duration;
 const SCC: &str = "chip:scc";
 const CLUSTER: &str = "chip:opteron-cluster";
 
+/// The preset of the other side of the conflict about a memory controller.
+const QUADRANT: &str = "533/800/800 quadrant";
+
 /// All cores, of either.
 const CORES: u32 = 48;
 
