@@ -13,6 +13,7 @@ pub mod finish;
 pub mod matching;
 pub mod phaser;
 mod place;
+pub mod shared;
 pub mod sharing;
 #[cfg(test)]
 mod tests;
