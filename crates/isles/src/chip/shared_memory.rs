@@ -146,6 +146,10 @@ impl IncoherentMemory for ChipMemory {
         Some(MemoryStretch { start, bytes, kind, controller })
     }
 
+    fn controllers(&self) -> u32 {
+        ask(1, |world, _| world.memory_controllers())
+    }
+
     fn read(&self, stretch: &MemoryStretch, offset: u64, into: &mut [u8]) {
         ask((), |world, place| world.read_shared(place, &ChipMemory::region(stretch), offset, into));
     }

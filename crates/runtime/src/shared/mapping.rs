@@ -216,7 +216,10 @@ impl ElementLines {
         while self.stretches.len() < chunks {
             // A chip that had memory for the object has it for a chunk.
             let Some(stretch) = self.memory.memory.take(self.memory.kind, CHUNK_BYTES as u64) else { return };
-            self.stretches.push(stretch);
+            // They go round the controllers, each of which serves a few readers at a time only.
+            let controllers = self.memory.memory.controllers().max(1);
+            let controller = (stretch.start / CHUNK_BYTES as u64 % u64::from(controllers)) as u32;
+            self.stretches.push(MemoryStretch { controller, ..stretch });
             self.is_changed.push(false);
         }
         self.is_table_changed = true;

@@ -43,6 +43,9 @@ pub trait IncoherentMemory {
     /// Takes a stretch of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
     fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryStretch>;
 
+    /// How many memory controllers there are; the numbers of controllers are below.
+    fn controllers(&self) -> u32;
+
     /// Reads from `offset` on what this place sees there, which may be old.
     fn read(&self, stretch: &MemoryStretch, offset: u64, into: &mut [u8]);
 

@@ -44,6 +44,9 @@ pub(crate) struct ObjectState {
     pub(super) holder: RefCell<Holder>,
     /// The home's side, if this is the home.
     home: Option<RefCell<Home>>,
+    /// What the home has decided and has not done, and whether it is doing it.
+    steps: RefCell<VecDeque<HomeStep>>,
+    is_carrying_out: Cell<bool>,
     /// The generation that the home has, as far as this place knows.
     base: Cell<u64>,
     waits: RefCell<VecDeque<Wait>>,
@@ -79,6 +82,8 @@ impl ObjectState {
             options,
             holder: RefCell::new(Holder::new(if is_home { Token::Write } else { Token::None })),
             home: is_home.then(|| RefCell::new(Home::new(options.controller, id.home))),
+            steps: RefCell::default(),
+            is_carrying_out: Cell::new(false),
             base: Cell::new(0),
             waits: RefCell::default(),
             next_wait: Cell::new(0),
@@ -239,35 +244,54 @@ impl ObjectState {
         self.wake_first();
     }
 
+    /// Does what the home has decided, in the order of its decisions: to send may take in messages, and then it decides
+    /// more.
     fn carry_out(&self, local: &Local, object: &dyn AnyObject, steps: Vec<HomeStep>) {
-        for step in steps {
+        self.steps.borrow_mut().extend(steps);
+        if self.is_carrying_out.replace(true) {
+            return;
+        }
+        loop {
+            let step = self.steps.borrow_mut().pop_front();
             match step {
-                HomeStep::Grant { request, generation, flushes, is_poisoned } => {
-                    let ObjectRequest { place, mode, since } = request;
-                    if place == local.here() {
-                        let granted = (mode, generation, flushes, is_poisoned);
-                        self.granted(granted).expect("the home grants what it asked for");
-                        continue;
-                    }
-                    let changes = if since < generation { object.changes(since) } else { Ok(Vec::new()) };
-                    let sent = changes.and_then(|changes| {
-                        let grant = ObjectMessage::Grant(mode, generation, flushes, is_poisoned);
-                        self.send(local, place, grant, &changes)
-                    });
-                    if sent.is_err() {
-                        let grant = ObjectMessage::Grant(mode, generation, flushes, true);
-                        // Of a place that died the service hears.
-                        let _ = self.send(local, place, grant, &[]);
-                    }
+                None => break,
+                Some(HomeStep::Grant { request, generation, flushes, is_poisoned }) => {
+                    self.grant(local, object, request, (generation, flushes, is_poisoned));
                 }
-                HomeStep::Recall { place, keeps } if place == local.here() => {
+                Some(HomeStep::Recall { place, keeps }) if place == local.here() => {
                     let back = self.holder.borrow_mut().recall(keeps);
                     self.send_back(local, object, back.expect("the home recalls what it has granted"));
                 }
-                HomeStep::Recall { place, keeps } => {
+                Some(HomeStep::Recall { place, keeps }) => {
+                    // Of a place that died the service hears.
                     let _ = self.send(local, place, ObjectMessage::Recall(keeps), &[]);
                 }
             }
+        }
+        self.is_carrying_out.set(false);
+    }
+
+    fn grant(
+        &self,
+        local: &Local,
+        object: &dyn AnyObject,
+        request: ObjectRequest,
+        (generation, flushes, is_poisoned): (u64, bool, bool),
+    ) {
+        let ObjectRequest { place, mode, since } = request;
+        if place == local.here() {
+            let granted = self.granted((mode, generation, flushes, is_poisoned));
+            return granted.expect("the home grants what it asked for");
+        }
+        let changes = if since < generation { object.changes(since) } else { Ok(Vec::new()) };
+        let sent = changes.and_then(|changes| {
+            let grant = ObjectMessage::Grant(mode, generation, flushes, is_poisoned);
+            self.send(local, place, grant, &changes)
+        });
+        if sent.is_err() {
+            let grant = ObjectMessage::Grant(mode, generation, flushes, true);
+            // It was too long; or the place is dead, of which the service hears.
+            let _ = self.send(local, place, grant, &[]);
         }
     }
 
