@@ -57,7 +57,7 @@ impl<K: Kernel> Turn<'_, K> {
 
 /// What a place keeps in a run of a kernel.
 pub struct PlaceTask<K: Kernel> {
-    shared: Rc<Shared<K>>,
+    shared: Rc<PlaceNodes<K>>,
     phaser: Phaser,
     units: WorkUnits,
     /// Whether the messages of this round go to odd rounds.
@@ -66,7 +66,7 @@ pub struct PlaceTask<K: Kernel> {
 }
 
 /// What the tasks of a place share.
-struct Shared<K: Kernel> {
+struct PlaceNodes<K: Kernel> {
     nodes: PlaceLocal<NodeBlock<K>>,
     closure: Option<ReachableClosure>,
     facts: InputFacts,
@@ -127,7 +127,7 @@ impl<K: Kernel> PlaceTask<K> {
             self.count(*to);
         }
         let (shared, is_odd) = (&self.shared, self.is_odd);
-        let Shared { nodes, closure, facts } = &**shared;
+        let PlaceNodes { nodes, closure, facts } = &**shared;
         let size = facts.size;
         let bytes = 64 + closure.as_ref().map_or(0, ReachableClosure::bytes);
         finish(async {
@@ -170,7 +170,7 @@ impl<K: Kernel> PlaceTask<K> {
             for (own, whom) in questions {
                 let shared = Rc::clone(&self.shared);
                 spawn(async move {
-                    let Shared { nodes, closure, facts } = &*shared;
+                    let PlaceNodes { nodes, closure, facts } = &*shared;
                     let reply = at!(home(whom, facts.size), [nodes, closure, whom] {
                         let _ = closure; // as in `deliver`
                         K::reply(nodes.lock().node(whom))
@@ -226,7 +226,7 @@ pub async fn run<K: Kernel>(input: &Input, ship: Ship, units: &WorkUnits) -> isl
     finish(async {
         for place in places() {
             spawn_at!(place, [nodes, closure, phaser, units, facts] {
-                let shared = Rc::new(Shared { nodes, closure, facts });
+                let shared = Rc::new(PlaceNodes { nodes, closure, facts });
                 let mut task = PlaceTask::<K> {
                     shared: Rc::clone(&shared),
                     phaser,

@@ -51,7 +51,8 @@ pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/j
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
 /// Applications whose folder has another name, because it holds several.
-const FOLDERS: [(&str, &str); 3] = [("gups", "bale"), ("histogram", "bale"), ("index-gather", "bale")];
+const FOLDERS: [(&str, &str); 4] =
+    [("gups", "bale"), ("histogram", "bale"), ("index-gather", "bale"), ("modularity", "clustering")];
 
 impl Companion {
     const fn new(

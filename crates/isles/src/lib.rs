@@ -57,13 +57,14 @@ pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, t
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::memory;
 pub use isles_runtime::{
-    Aggregator, AggregatorOptions, Canceller, Combine, Counter, CounterNumber, Cycles, Error, ErrorKind,
-    Finish, Gatherer, Global, HeldMemory, ItemRoute, Monitor, NotHome, Opened, Outcome, Phaser, Place,
-    PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError, RecvFuture, Replicated,
-    Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError, Table,
-    Tagged, TaskMessages, Team, Torus, Values, Window, WindowNumber, WindowOptions, Work, cancel, channel,
-    channel_at, finish, here, hold_memory, now, place_count, places, plain, progress, sent, show, sleep,
-    spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Controller, Counter, CounterNumber,
+    Cycles, Error, ErrorKind, Exclusion, Finish, Gatherer, Global, HeldMemory, ItemRoute, Mapping,
+    MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef,
+    PlaceReport, Priority, ReadGuard, Receiver, RecvError, RecvFuture, Replicated, Result, RouteFault,
+    RunReport, SendError, SendErrorKind, SendFuture, Sender, Shared, SharedOptions, SharedValue, Sleep,
+    StdError, Table, Tagged, TaskMessages, Team, Torus, Values, Window, WindowNumber, WindowOptions, Work,
+    WriteGuard, acquire_all, cancel, channel, channel_at, finish, here, hold_memory, now, place_count,
+    places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
@@ -87,8 +88,8 @@ pub use settings::{
 pub mod prelude {
     pub use crate::{
         Aggregator, Counter, Cycles, Gatherer, Global, Monitor, Phaser, Place, PlaceLocal, Receiver,
-        Replicated, Sender, Team, Window, Work, at, channel, channel_at, everywhere, finish, here, now,
-        place_count, places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
+        Replicated, Sender, Shared, Team, Window, Work, at, channel, channel_at, everywhere, finish, here,
+        now, place_count, places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
     };
 }
 

@@ -14,6 +14,7 @@ pub mod job;
 pub mod matching;
 pub mod phaser;
 mod place;
+pub mod shared;
 pub mod sharing;
 #[cfg(test)]
 mod tests;

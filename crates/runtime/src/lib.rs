@@ -24,6 +24,7 @@ mod part;
 mod phaser;
 mod place;
 pub mod run;
+mod shared;
 mod task;
 mod team;
 mod time;
@@ -55,6 +56,11 @@ pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};
 pub use run::process::watch_exits;
 pub use run::report::{HeldMemory, PlaceReport, RunReport, TaskMessages, hold_memory, together};
+pub use shared::{
+    AcquireAll, AnyGuardFuture, CHUNK_BYTES, Controller, Exclusion, IncoherentMemory, Mapping, MemoryKind,
+    MemoryStretch, ObjectMemory, ReadFuture, ReadGuard, Shared, SharedOptions, SharedValue, WriteFuture,
+    WriteGuard, acquire_all,
+};
 pub use task::Priority;
 pub use task::coop::{sent, yield_now};
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};

@@ -70,6 +70,9 @@ pub trait Application: Args + 'static {
     /// The last line of its help.
     const NOTE: &'static str = "";
 
+    /// Whether `--svg` draws the result, by [`Application::write_picture`], and not where the time went.
+    const DRAWS_RESULT: bool = false;
+
     /// What the units of its work are, in the plural.
     const UNITS: &'static str;
 
@@ -302,6 +305,7 @@ impl<A: Application> App for Framed<A> {
             serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
         let csv = |out: &mut dyn Write| app.write_csv(&found, out);
         let picture = |flag: &str, out: &mut dyn Write| app.write_picture(flag, &found, out);
+        let draw = (!A::DRAWS_RESULT).then_some(draw);
         let written = outputs.write(&text, &json, csv, (draw, &picture), verification.as_ref());
         Failure::first_of([written].into_iter().chain(unwritten.into_iter().map(Err)))
     }

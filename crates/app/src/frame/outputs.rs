@@ -21,7 +21,8 @@ pub(super) struct OutputArguments {
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
 
-    /// Also draws where the time went, by place, as SVG; - is standard output
+    /// Also draws where the time went, by place, or the result itself if the application does that, as SVG; - is
+    /// standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
 }
@@ -96,6 +97,7 @@ impl Outputs {
     }
 
     /// Tells the result, writes the files, and ends with the verification, if there is one. `json` is the document.
+    /// Without `draw` the picture of `--svg` is one of the application's own.
     ///
     /// # Errors
     /// What could not be written; or the result is not confirmed.
@@ -104,7 +106,7 @@ impl Outputs {
         text: &str,
         json: &str,
         csv: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-        (draw, picture): (Draw<'_>, WritePicture<'_>),
+        (draw, picture): (Option<Draw<'_>>, WritePicture<'_>),
         verification: Option<&Verification>,
     ) -> Result<(), Failure> {
         let is_free = self.leaves_standard_output_free();
@@ -119,8 +121,16 @@ impl Outputs {
         };
         let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
         let results = results.map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
-        let drawn = self.svg.map_or(Ok(()), |svg| draw(json, svg));
-        let pictures = self.pictures.iter().map(|(flag, to)| to.write(|out| picture(flag, out)));
+        let mut all = self.pictures;
+        let drawn = match (self.svg, draw) {
+            (Some(svg), Some(draw)) => draw(json, svg),
+            // The application draws it as it does its other pictures.
+            (svg, _) => {
+                all.splice(0..0, svg.map(|svg| ("--svg", svg)));
+                Ok(())
+            }
+        };
+        let pictures = all.iter().map(|(flag, to)| to.write(|out| picture(flag, out)));
         let pictures: Vec<_> =
             pictures.map(|result| result.map_err(Failure::from).and_then(|path| name(&path))).collect();
         Failure::first_of([told, checked].into_iter().chain(results).chain([drawn]).chain(pictures))

@@ -6,6 +6,7 @@
 
 use super::interrupts;
 use super::observe::ChipObservation;
+use super::shared_memory::ChipMemory;
 use super::work::stopwatch::{Stopwatch, TimedEndpoint};
 use crate::machine::ComparedWaits;
 use isles_runtime::{Clock, Local, Step, run};
@@ -32,7 +33,9 @@ pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
 fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     let clock = Rc::clone(stopwatch);
     let clock = Clock::Modelled(Box::new(move || clock.now(place)));
-    Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock)
+    let local = Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock);
+    local.set_incoherent_memory(Rc::new(ChipMemory));
+    local
 }
 
 /// Lets all places take in what is still on its way to them, and run no task; for messages of collectives that are

@@ -31,30 +31,17 @@
 
 use super::clocks::ask;
 use isles_chip::shared::CachePolicy;
+pub use isles_runtime::MemoryKind;
+use isles_runtime::{IncoherentMemory, MemoryStretch};
 use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 
-/// How cores see a stretch of shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum MemoryKind {
-    /// Past all caches, word by word. Slow, and never stale.
-    Uncached,
-    /// In both caches of a core. A write stays in a line that the core has until the line goes, or
-    /// [`SharedMemory::flush`] writes it back, whole: two writers of one line undo each other's writes.
-    Cached,
-    /// In the first cache only, with a tag: [`SharedMemory::invalidate`] forgets all such lines. Writes gather in a
-    /// buffer of one line, which goes to memory when it is written to its end, when another line is, or with
-    /// [`SharedMemory::drain`]. Message buffers of the SCC are seen in this way, and memory can be.
-    Through,
-}
-
-impl MemoryKind {
-    fn of_chip(self) -> CachePolicy {
-        match self {
-            MemoryKind::Uncached => CachePolicy::Uncached,
-            MemoryKind::Cached => CachePolicy::Cached,
-            MemoryKind::Through => CachePolicy::Through,
-        }
+/// How the model calls a kind.
+fn policy(kind: MemoryKind) -> CachePolicy {
+    match kind {
+        MemoryKind::Uncached => CachePolicy::Uncached,
+        MemoryKind::Cached => CachePolicy::Cached,
+        MemoryKind::Through => CachePolicy::Through,
     }
 }
 
@@ -76,7 +63,7 @@ impl SharedMemory {
     /// # Panics
     /// On a chip, outside of a task.
     pub fn new(bytes: u64, kind: MemoryKind) -> Option<SharedMemory> {
-        let stretch = ask(None, |world, place| world.take_shared(place, kind.of_chip(), bytes))?;
+        let stretch = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
         let (start, bytes, _, controller) = stretch.parts();
         Some(SharedMemory { start, bytes, kind, controller })
     }
@@ -92,7 +79,7 @@ impl SharedMemory {
     }
 
     fn stretch(&self) -> MemoryRegion {
-        MemoryRegion::from_parts((self.start, self.bytes, self.kind.of_chip(), self.controller))
+        MemoryRegion::from_parts((self.start, self.bytes, policy(self.kind), self.controller))
     }
 
     /// Reads from `offset` on what this place sees there, which may be old.
@@ -139,5 +126,47 @@ impl SharedMemory {
     /// On a chip, outside of a task.
     pub fn invalidate() {
         ask((), |world, place| world.invalidate_shared(place));
+    }
+}
+
+/// The same for shared objects.
+pub(super) struct ChipMemory;
+
+impl ChipMemory {
+    fn region(stretch: &MemoryStretch) -> MemoryRegion {
+        let MemoryStretch { start, bytes, kind, controller } = *stretch;
+        MemoryRegion::from_parts((start, bytes, policy(kind), controller))
+    }
+}
+
+impl IncoherentMemory for ChipMemory {
+    fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryStretch> {
+        let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
+        let (start, bytes, _, controller) = region.parts();
+        Some(MemoryStretch { start, bytes, kind, controller })
+    }
+
+    fn controllers(&self) -> u32 {
+        ask(1, |world, _| world.memory_controllers())
+    }
+
+    fn read(&self, stretch: &MemoryStretch, offset: u64, into: &mut [u8]) {
+        ask((), |world, place| world.read_shared(place, &ChipMemory::region(stretch), offset, into));
+    }
+
+    fn write(&self, stretch: &MemoryStretch, offset: u64, from: &[u8]) {
+        ask((), |world, place| world.write_shared(place, &ChipMemory::region(stretch), offset, from));
+    }
+
+    fn flush(&self, stretch: &MemoryStretch) {
+        ask((), |world, place| world.flush_shared(place, &ChipMemory::region(stretch)));
+    }
+
+    fn drain(&self, stretch: &MemoryStretch) {
+        ask((), |world, place| world.drain_shared(place, &ChipMemory::region(stretch)));
+    }
+
+    fn invalidate(&self) {
+        SharedMemory::invalidate();
     }
 }

@@ -45,6 +45,7 @@ mod rendezvous;
 mod roots;
 mod serialise;
 #[cfg(feature = "chip")]
+mod shared;
 mod shared_memory;
 #[cfg(feature = "chip")]
 mod spans;

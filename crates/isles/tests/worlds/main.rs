@@ -6,5 +6,6 @@ mod channels;
 mod hosts;
 mod messages;
 mod seeds;
+mod shared;
 mod simulation;
 mod windows;

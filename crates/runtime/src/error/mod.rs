@@ -60,6 +60,8 @@ pub enum ErrorKind {
     Misused,
     /// A channel is closed; the text says what was tried.
     Closed,
+    /// A writer of a shared object died, or panicked: the value may be half written.
+    Poisoned,
     /// Several errors of one finish; [`Error::causes`] lists them.
     Several,
     /// A `println!` of the task panicked because the reader of standard output has gone away, as `head` does.
@@ -420,6 +422,7 @@ impl fmt::Display for BodyText<'_> {
             | ErrorKind::Undecodable
             | ErrorKind::Misused
             | ErrorKind::OutputClosed
+            | ErrorKind::Poisoned
             | ErrorKind::Closed => write!(f, "{}", body.text)?,
             ErrorKind::Panicked => write!(f, "panicked {}", body.text)?,
             ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", body.text)?,

@@ -197,7 +197,8 @@ where
         this.key.set(None);
         this.span = OpenSpan::NONE;
         let result = this.result.take().expect("a finish is polled until it is ready, not longer");
-        Poll::Ready(join(result, released))
+        let left = Local::with(|local| local.services.objects.finish_ended(key));
+        Poll::Ready(join(result, released).and_then(|value| left.map(|()| value)))
     }
 }
 

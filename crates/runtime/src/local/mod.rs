@@ -30,6 +30,7 @@ use crate::finish::{FinishTable, Scope};
 use crate::handle::WordTable;
 use crate::run::process;
 use crate::run::report::{RunState, StatedMemory, Totals};
+use crate::shared::IncoherentMemory;
 use crate::task::{Injector, Pool, Priority, TaskMemory, TaskRef};
 use crate::time::Timers;
 use backlog::Backlog;
@@ -96,6 +97,8 @@ pub struct Local {
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
     /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
     others: OnceCell<Box<dyn Fn() -> bool>>,
+    /// Where the machine models it: memory that all places share and nothing keeps coherent.
+    incoherent_memory: OnceCell<Rc<dyn IncoherentMemory>>,
     /// What tells those who observe the run; none where nobody does.
     probe: OnceCell<Box<Probe>>,
     /// On a modelled chip that is observed: clock, voltage and energy of the core.
@@ -191,6 +194,7 @@ impl Local {
             gave_way: Cell::new(false),
             deaths: RefCell::default(),
             others: OnceCell::new(),
+            incoherent_memory: OnceCell::new(),
             probe: OnceCell::new(),
             core_reading: Cell::default(),
             tasks,
@@ -201,6 +205,16 @@ impl Local {
     /// whether to wait on. Once.
     pub fn set_others(&self, others: impl Fn() -> bool + 'static) {
         assert!(self.others.set(Box::new(others)).is_ok(), "the other places are known already");
+    }
+
+    /// Says what memory the machine models that all places share and nothing keeps coherent. Once.
+    pub fn set_incoherent_memory(&self, memory: Rc<dyn IncoherentMemory>) {
+        assert!(self.incoherent_memory.set(memory).is_ok(), "the memory is known already");
+    }
+
+    /// The memory that all places share and nothing keeps coherent, where the machine models it.
+    pub(crate) fn incoherent_memory(&self) -> Option<&Rc<dyn IncoherentMemory>> {
+        self.incoherent_memory.get()
     }
 
     /// Whom the message is for that is being written; this place, if none is.

@@ -349,6 +349,12 @@ impl ChipWorld {
         Some(state.shared.as_mut()?.take(core, kind, bytes))
     }
 
+    /// How many controllers there are of the memory that all cores share; none if the chip does not say what it costs.
+    pub fn memory_controllers(&self) -> u32 {
+        let state = self.shared.state.borrow();
+        state.cores.memory().map_or(0, |memory| memory.controllers.len() as u32)
+    }
+
     /// `place` reads from `offset` on: what it sees, which may be old.
     ///
     /// # Panics

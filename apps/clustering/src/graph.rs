@@ -1,0 +1,199 @@
+//! Undirected weighted graphs: from what the graph crate reads, from lists of named vertices, and stand-ins.
+//!
+//! Edges of one pair add up, whichever way they lead. A stand-in is drawn for a graph that cannot be had here; it says
+//! what it stands for, and has the same numbers of vertices and edges.
+
+use isles::Random;
+use isles_graph::Graph;
+use std::collections::BTreeMap;
+
+/// A graph in compressed sparse rows, with the sum of the weights at each vertex.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WeightedGraph {
+    /// Row `v` is `offsets[v]..offsets[v + 1]`.
+    pub offsets: Vec<u32>,
+    /// Neighbours, ascending within a row; no vertex is its own.
+    pub targets: Vec<u32>,
+    /// Weights, parallel to `targets`.
+    pub weights: Vec<f64>,
+    /// What the edges at each vertex weigh; a loop counts twice.
+    pub degrees: Vec<f64>,
+    /// Twice what all edges weigh.
+    pub total: f64,
+    /// Edges or arcs as they were given.
+    pub lines: u64,
+}
+
+impl WeightedGraph {
+    /// The graph with these weighted pairs, whose weights add up.
+    pub fn new(vertices: usize, pairs: impl IntoIterator<Item = (u32, u32, f64)>) -> WeightedGraph {
+        let mut lines = 0;
+        let mut arcs: Vec<(u32, u32, f64)> = Vec::new();
+        let mut loops = vec![0.0; vertices];
+        for (from, to, weight) in pairs {
+            lines += 1;
+            if from == to {
+                loops[from as usize] += 2.0 * weight;
+            } else if weight > 0.0 {
+                arcs.extend([(from, to, weight), (to, from, weight)]);
+            }
+        }
+        // Stable, so that weights of one pair are added in the order in which they were given.
+        arcs.sort_by_key(|(from, to, _)| (*from, *to));
+        let mut graph = WeightedGraph { offsets: vec![0], lines, ..WeightedGraph::default() };
+        let mut arcs = arcs.into_iter().peekable();
+        for (vertex, own) in loops.into_iter().enumerate() {
+            let mut degree = own;
+            while let Some((_, to, mut weight)) = arcs.next_if(|arc| arc.0 as usize == vertex) {
+                while let Some(same) = arcs.next_if(|arc| arc.0 as usize == vertex && arc.1 == to) {
+                    weight += same.2;
+                }
+                graph.targets.push(to);
+                graph.weights.push(weight);
+                degree += weight;
+            }
+            graph.offsets.push(graph.targets.len() as u32);
+            graph.degrees.push(degree);
+        }
+        graph.total = graph.degrees.iter().sum();
+        graph
+    }
+
+    /// The same as the graph crate has it; an edge without a weight weighs one.
+    pub fn of(graph: &Graph) -> WeightedGraph {
+        let rows = (0..graph.vertices() as u32).flat_map(|from| {
+            let lengths = graph.lengths(from);
+            let row = graph.neighbours(from).iter().enumerate();
+            row.map(move |(index, to)| (from, *to, lengths.map_or(1.0, |lengths| lengths[index])))
+        });
+        let pairs = rows.filter(|(from, to, _)| graph.is_directed() || from <= to);
+        WeightedGraph { lines: graph.edges(), ..WeightedGraph::new(graph.vertices() as usize, pairs) }
+    }
+
+    /// How many vertices there are.
+    pub fn vertices(&self) -> usize {
+        self.degrees.len()
+    }
+
+    /// The neighbours of a vertex with their weights.
+    pub fn row(&self, vertex: usize) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let row = self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize;
+        self.targets[row.clone()].iter().copied().zip(self.weights[row].iter().copied())
+    }
+}
+
+/// A line of a list of named vertices that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// From 1.
+    pub line: usize,
+    /// What stands there.
+    pub found: String,
+}
+
+/// Whether a text is a list of named vertices rather than a format of the graph crate: its first line begins with a
+/// letter, and has three fields.
+pub fn is_named_list(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let fields: Vec<&str> = first.split_whitespace().collect();
+    let is_name = |field: &str| field.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    fields.len() == 3 && is_name(fields[0]) && is_name(fields[1]) && fields[2].parse::<f64>().is_ok()
+}
+
+/// Reads lines `from to weight`, whose vertices have names; they are numbered in the order of their names.
+///
+/// # Errors
+/// A line is none.
+pub fn read_named_list(text: &str) -> Result<WeightedGraph, BadLine> {
+    let mut lines = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let bad = || BadLine { line: index + 1, found: line.chars().take(60).collect() };
+        let [from, to, weight] = line.split_whitespace().collect::<Vec<_>>()[..] else { return Err(bad()) };
+        let weight: f64 = weight.parse().map_err(|_| bad())?;
+        if !weight.is_finite() || weight < 0.0 {
+            return Err(bad());
+        }
+        lines.push((from, to, weight));
+    }
+    let names = lines.iter().flat_map(|(from, to, _)| [*from, *to]);
+    let mut numbers: BTreeMap<&str, u32> = names.map(|name| (name, 0)).collect();
+    numbers.values_mut().zip(0..).for_each(|(number, index)| *number = index);
+    let pairs = lines.iter().map(|(from, to, weight)| (numbers[from], numbers[to], *weight));
+    Ok(WeightedGraph::new(numbers.len(), pairs))
+}
+
+/// Names of the stand-ins, and what they are.
+pub const STAND_INS: [(&str, &str); 2] = [
+    ("trade-66", "a stand-in for the world's trade of 1999: 66 vertices, 4,290 weighted arcs"),
+    ("citations-240547", "a stand-in for citations of US patents: 240,547 vertices, 560,943 edges"),
+];
+
+/// Draws the stand-in of this name.
+pub fn stand_in(name: &str) -> Option<WeightedGraph> {
+    match name {
+        "trade-66" => Some(trade()),
+        "citations-240547" => Some(citations()),
+        _ => None,
+    }
+}
+
+/// Countries on four continents, each of which sells to every other: by their sizes, over the distance.
+fn trade() -> WeightedGraph {
+    const COUNTRIES: u32 = 66;
+    let centres = [(0.0, 0.0), (9.0, 1.0), (4.0, 8.0), (-6.0, 7.0)];
+    let mut random = Random::new(1999);
+    // Only operations that every processor rounds alike.
+    let countries: Vec<(f64, f64, f64)> = (0..COUNTRIES)
+        .map(|country| {
+            let (x, y) = centres[country as usize % centres.len()];
+            let size = 1.0 / (0.02 + random.unit());
+            (x + 4.0 * random.unit(), y + 4.0 * random.unit(), size)
+        })
+        .collect();
+    let pairs = (0..COUNTRIES).flat_map(|from| (0..COUNTRIES).map(move |to| (from, to)));
+    let arcs: Vec<(u32, u32, f64)> = pairs
+        .filter(|(from, to)| from != to)
+        .map(|(from, to)| {
+            let ((x, y, size), (other_x, other_y, other)) =
+                (countries[from as usize], countries[to as usize]);
+            let square = (x - other_x) * (x - other_x) + (y - other_y) * (y - other_y);
+            (from, to, size * other * (0.5 + random.unit()) / (12.0 + square))
+        })
+        .collect();
+    WeightedGraph::new(COUNTRIES as usize, arcs)
+}
+
+/// Patents in fields: each cites earlier ones, most of its own field, and those that were cited before more often.
+fn citations() -> WeightedGraph {
+    const PATENTS: u32 = 240_547;
+    const CITATIONS: usize = 560_943;
+    const FIELDS: u64 = 400;
+    let mut random = Random::new(1975);
+    let mut fields: Vec<Vec<u32>> = vec![Vec::new(); FIELDS as usize];
+    let mut pairs: Vec<(u32, u32, f64)> = Vec::with_capacity(CITATIONS);
+    let mut before: Vec<u32> = Vec::with_capacity(2 * CITATIONS);
+    for patent in 0..PATENTS {
+        let field = random.below(FIELDS) as usize;
+        // As many as keep the sum on its way to the whole.
+        let wanted = (u64::from(patent) + 1) * CITATIONS as u64 / u64::from(PATENTS);
+        while (pairs.len() as u64) < wanted && patent > 0 {
+            let own = &fields[field];
+            let cited = match random.chance(85) && !own.is_empty() {
+                true => own[random.index(own.len())],
+                false if before.is_empty() => random.below(u64::from(patent)) as u32,
+                false => before[random.index(before.len())],
+            };
+            if cited < patent {
+                pairs.push((patent, cited, 1.0));
+                before.push(cited);
+                fields[field].push(cited);
+            }
+        }
+        fields[field].push(patent);
+    }
+    while pairs.len() < CITATIONS {
+        let patent = 1 + random.below(u64::from(PATENTS) - 1) as u32;
+        pairs.push((patent, random.below(u64::from(patent)) as u32, 1.0));
+    }
+    WeightedGraph::new(PATENTS as usize, pairs)
+}

@@ -1,0 +1,171 @@
+//! The graph and the clusters as objects that all places share: five mappings over vertices, arcs and clusters.
+//!
+//! A search takes a guard of each once, together. A move takes guards to write those that it changes.
+
+use crate::graph::WeightedGraph;
+use crate::search::Clustered;
+use crate::state::Change;
+use clap::ValueEnum;
+use isles::{Controller, Mapping, MemoryKind, ReadGuard, Shared, SharedOptions, acquire_all};
+use serde::{Deserialize, Serialize};
+
+/// Which memory of a modelled chip the objects lie in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryChoice {
+    /// Both caches (DCM of the SCC).
+    Cached,
+    /// Past all caches (NCM).
+    Uncached,
+    /// The first cache, written through (MPBT and WT).
+    Through,
+    /// The graph cached, what moves change written through.
+    #[default]
+    Mixed,
+}
+
+impl MemoryChoice {
+    /// For the graph, which stays as it is.
+    fn of_graph(self) -> MemoryKind {
+        match self {
+            MemoryChoice::Cached | MemoryChoice::Mixed => MemoryKind::Cached,
+            MemoryChoice::Uncached => MemoryKind::Uncached,
+            MemoryChoice::Through => MemoryKind::Through,
+        }
+    }
+
+    /// For the clusters, which moves change.
+    fn of_clusters(self) -> MemoryKind {
+        match self {
+            MemoryChoice::Cached => MemoryKind::Cached,
+            MemoryChoice::Uncached => MemoryKind::Uncached,
+            MemoryChoice::Through | MemoryChoice::Mixed => MemoryKind::Through,
+        }
+    }
+}
+
+/// How places learn that what they hold of an object is old.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControllerChoice {
+    /// All are told when a write ends.
+    #[default]
+    Broadcast,
+    /// All are told when a write begins.
+    Overlapped,
+    /// Each compares a count with the last that it saw.
+    Timestamp,
+}
+
+impl ControllerChoice {
+    fn controller(self) -> Controller {
+        match self {
+            ControllerChoice::Broadcast => Controller::Broadcast,
+            ControllerChoice::Overlapped => Controller::Overlapped,
+            ControllerChoice::Timestamp => Controller::Timestamp,
+        }
+    }
+}
+
+/// The objects; a handle that can be sent to any place.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SharedClusters {
+    offsets: Shared<Mapping<u32>>,
+    targets: Shared<Mapping<u32>>,
+    weights: Shared<Mapping<f64>>,
+    degrees: Shared<Mapping<f64>>,
+    clusters: Shared<Mapping<u32>>,
+    cluster_weights: Shared<Mapping<f64>>,
+}
+
+/// What a search reads: a guard of each object.
+pub struct Reading<'a> {
+    offsets: ReadGuard<'a, Mapping<u32>>,
+    targets: ReadGuard<'a, Mapping<u32>>,
+    weights: ReadGuard<'a, Mapping<f64>>,
+    degrees: ReadGuard<'a, Mapping<f64>>,
+    clusters: ReadGuard<'a, Mapping<u32>>,
+    cluster_weights: ReadGuard<'a, Mapping<f64>>,
+}
+
+impl SharedClusters {
+    /// Shares a graph whose vertices are in clusters of their own.
+    ///
+    /// # Errors
+    /// A place is dead.
+    pub async fn new(
+        graph: &WeightedGraph,
+        memory: MemoryChoice,
+        controller: ControllerChoice,
+    ) -> isles::Result<SharedClusters> {
+        // Moves and searches follow each other, so no guards exclude each other.
+        let options = SharedOptions::default().controller(controller.controller()).exclusive_by_program();
+        let fixed = options.memory(memory.of_graph());
+        let moving = options.memory(memory.of_clusters());
+        let singletons: Vec<u32> = (0..graph.vertices() as u32).collect();
+        Ok(SharedClusters {
+            offsets: Shared::with(Mapping::of(&graph.offsets), fixed).await?,
+            targets: Shared::with(Mapping::of(&graph.targets), fixed).await?,
+            weights: Shared::with(Mapping::of(&graph.weights), fixed).await?,
+            degrees: Shared::with(Mapping::of(&graph.degrees), fixed).await?,
+            clusters: Shared::with(Mapping::of(&singletons), moving).await?,
+            cluster_weights: Shared::with(Mapping::of(&graph.degrees), moving).await?,
+        })
+    }
+
+    /// Guards to read all of them.
+    ///
+    /// # Errors
+    /// A place is dead.
+    pub async fn read(&self) -> isles::Result<Reading<'_>> {
+        let (offsets, targets, weights, degrees, clusters, cluster_weights) = acquire_all((
+            self.offsets.read(),
+            self.targets.read(),
+            self.weights.read(),
+            self.degrees.read(),
+            self.clusters.read(),
+            self.cluster_weights.read(),
+        ))
+        .await?;
+        Ok(Reading { offsets, targets, weights, degrees, clusters, cluster_weights })
+    }
+
+    /// Applies a move; ends when all places know.
+    ///
+    /// # Errors
+    /// A place is dead.
+    pub async fn apply(&self, change: Change) -> isles::Result<()> {
+        let (mut clusters, mut weights) =
+            acquire_all((self.clusters.write(), self.cluster_weights.write())).await?;
+        clusters.set(change.vertex as usize, change.to.0);
+        weights.set(change.from.0 as usize, change.from.1);
+        weights.set(change.to.0 as usize, change.to.1);
+        clusters.release().await;
+        weights.release().await;
+        Ok(())
+    }
+}
+
+impl Clustered for Reading<'_> {
+    fn row(&self, vertex: u32, targets: &mut Vec<u32>, weights: &mut Vec<f64>) {
+        let mut ends = [0; 2];
+        self.offsets.read(vertex as usize, &mut ends);
+        let [first, end] = ends.map(|end| end as usize);
+        targets.resize(end - first, 0);
+        weights.resize(end - first, 0.0);
+        self.targets.read(first, targets);
+        self.weights.read(first, weights);
+    }
+
+    fn degree(&self, vertex: u32) -> f64 {
+        self.degrees.get(vertex as usize)
+    }
+
+    fn cluster(&self, vertex: u32) -> u32 {
+        self.clusters.get(vertex as usize)
+    }
+
+    fn weight(&self, cluster: u32) -> f64 {
+        self.cluster_weights.get(cluster as usize)
+    }
+}

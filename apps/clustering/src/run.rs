@@ -1,0 +1,321 @@
+//! The application `modularity`: the graph, the steps over all places, and their check against one processor.
+//!
+//! In each step every place searches the best move of its vertices, dealt as evenly as they can be; the first place
+//! applies the best of all. Invariant: the moves depend on the graph and the number of steps only.
+
+use crate::graph::{self, STAND_INS, WeightedGraph};
+use crate::objects::{ControllerChoice, MemoryChoice, SharedClusters};
+use crate::picture;
+use crate::search::{SearchEffort, Searcher, sequential};
+use crate::state::{Clustering, Move, modularity};
+use clap::{Args, ValueEnum, value_parser};
+use isles::Claim;
+use isles::prelude::*;
+use isles_app::Failure;
+use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, WorkUnits, bar, count};
+use isles_app::input;
+use isles_graph::{self as graphs, ReadOptions, Weights};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::time::Instant;
+
+/// Most bytes of a list of named vertices.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Lines of the table of clusters.
+const LISTED: usize = 10;
+
+/// What a core of a modelled chip does for a neighbour, a cluster and a vertex, beside its shared memory: a sum in a
+/// table of its own, a comparison with a division (39 cycles on a P54C), and the loop around them.
+const NEIGHBOUR_CYCLES: u64 = 12;
+const CLUSTER_CYCLES: u64 = 60;
+const VERTEX_CYCLES: u64 = 40;
+
+/// What to do with the weights of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum WeightChoice {
+    /// Every edge weighs one.
+    #[default]
+    Ignore,
+    /// Edges weigh what the file says.
+    File,
+}
+
+/// The arguments of `isles run modularity`.
+#[derive(Args, Clone, Debug)]
+pub struct Modularity {
+    /// The graph: a name of `isles data list`, a file, `trade-66`, or `citations-240547`
+    #[arg(long, value_name = "GRAPH", default_value = "karate")]
+    graph: String,
+
+    /// Weights of the edges of a file; lists of named vertices and stand-ins always have theirs
+    #[arg(long, value_name = "HOW", default_value = "ignore")]
+    weights: WeightChoice,
+
+    /// Most steps [default: until no move is good]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+
+    /// How places learn that their caches are old
+    #[arg(long, value_name = "HOW", default_value = "broadcast")]
+    controller: ControllerChoice,
+
+    /// On modelled chips, in which memory the objects lie
+    #[arg(long, value_name = "KIND", default_value = "mixed")]
+    memory: MemoryChoice,
+}
+
+/// What is computed.
+#[derive(Clone, Serialize)]
+pub struct ModularityInput {
+    graph: String,
+    vertices: usize,
+    edges: u64,
+    weights: WeightChoice,
+    controller: ControllerChoice,
+    memory: MemoryChoice,
+    #[serde(skip)]
+    steps_max: u64,
+    #[serde(skip)]
+    weighted: WeightedGraph,
+}
+
+/// What a run comes to.
+#[derive(Serialize)]
+pub struct ModularityFound {
+    /// The modularity of the clusters, and how many there are.
+    modularity: f64,
+    clusters: usize,
+    /// How often the best move was searched, and how often there was a good one.
+    steps: u64,
+    moves: u64,
+    /// A hash of all moves in order.
+    hash: String,
+    /// The sizes of the clusters, the largest first.
+    sizes: Vec<u32>,
+    #[serde(skip)]
+    pub(crate) graph: WeightedGraph,
+    #[serde(skip)]
+    pub(crate) state: Clustering,
+    #[serde(skip)]
+    made: Vec<Move>,
+    #[serde(skip)]
+    steps_max: u64,
+}
+
+/// Hashes moves in order (FNV-1a over vertex, cluster and the bits of the gain).
+fn hash_of(moves: &[Move]) -> u64 {
+    let words =
+        moves.iter().flat_map(|made| [u64::from(made.vertex), u64::from(made.to), made.gain.to_bits()]);
+    let bytes = words.flat_map(u64::to_le_bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The vertices of the place with `rank` of `size`.
+fn vertices_of(vertices: usize, rank: usize, size: usize) -> Range<u32> {
+    (rank * vertices / size) as u32..((rank + 1) * vertices / size) as u32
+}
+
+impl Modularity {
+    fn read(&self) -> Result<WeightedGraph, Failure> {
+        if let Some(graph) = graph::stand_in(&self.graph) {
+            return Ok(graph);
+        }
+        if graphs::is_file(&self.graph) {
+            let file = &self.graph;
+            let bytes = input::bytes(file, FILE_BYTES_MAX);
+            let text = bytes.map(|bytes| input::text(&bytes)).unwrap_or_default();
+            if graph::is_named_list(&text) {
+                return graph::read_named_list(&text).map_err(|bad| {
+                    let (line, found) = (bad.line, bad.found);
+                    let text = format!(
+                        "{file}, line {line}: {found:?}; allowed: `from to weight`, two names and a weight from zero up"
+                    );
+                    Failure::Usage(text)
+                });
+            }
+        }
+        let weights = match self.weights {
+            WeightChoice::Ignore => Weights::Ignored,
+            WeightChoice::File => Weights::Read,
+        };
+        let options = ReadOptions { weights, directed: false };
+        let read = graphs::open(&self.graph, &options);
+        let stand_ins = STAND_INS.map(|(name, _)| name).join(", ");
+        let read = read.map_err(|error| match error {
+            graphs::OpenError::NoSuchGraph { .. } => Failure::Usage(format!("{error}, {stand_ins}")),
+            error => Failure::Usage(error.to_string()),
+        })?;
+        Ok(WeightedGraph::of(&read))
+    }
+}
+
+/// One place's share of a run. Returns the moves, at the first place.
+async fn run_place(
+    graph: &WeightedGraph,
+    objects: &SharedClusters,
+    (vertices, total): (usize, f64),
+    steps_max: u64,
+    units: &WorkUnits,
+) -> isles::Result<(Clustering, Vec<Move>, u64)> {
+    let team = Team::world();
+    let mine = vertices_of(vertices, team.rank(), team.size());
+    let mut searcher = Searcher::new(vertices, total);
+    let mut state = Clustering::singletons(graph);
+    let (mut moves, mut steps) = (Vec::new(), 0);
+    while steps < steps_max {
+        let started = Instant::now();
+        steps += 1;
+        let reading = objects.read().await?;
+        let mut effort = SearchEffort::default();
+        let own = mine
+            .clone()
+            .fold(Move::NONE, |best, vertex| best.better(searcher.best_of(&reading, vertex, &mut effort)));
+        drop(reading);
+        let cycles = effort.neighbours * NEIGHBOUR_CYCLES + effort.clusters * CLUSTER_CYCLES;
+        work(Cycles(cycles + mine.len() as u64 * VERTEX_CYCLES));
+        units.add_done(started);
+        let best = team.reduce(0, own, Move::better).await?;
+        let good = best.filter(|best| best.gain > 0.0);
+        if let Some(best) = good {
+            objects.apply(state.apply(graph, best)).await?;
+            moves.push(best);
+        }
+        if !team.broadcast(0, (team.rank() == 0).then_some(good.is_some())).await? {
+            break;
+        }
+    }
+    Ok((state, moves, steps))
+}
+
+/// The name of a choice at the command line.
+fn named(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+impl Application for Modularity {
+    const NAME: &'static str = "modularity";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const NOTE: &'static str = "The moves are the same at any number of places, on any machine, with any controller and memory. --svg draws \
+         the clusters.";
+    const DRAWS_RESULT: bool = true;
+    const UNITS: &'static str = "searches";
+    type Input = ModularityInput;
+    type Found = ModularityFound;
+
+    fn run_name(&self) -> String {
+        let name = if graphs::is_file(&self.graph) { "file" } else { self.graph.as_str() };
+        format!("modularity-{}", name.replace([':', ',', '.'], "-"))
+    }
+
+    fn reads(&self) -> Vec<Claim> {
+        let is_file = graphs::is_file(&self.graph);
+        is_file.then(|| Claim::read(&self.graph, "the graph")).into_iter().collect()
+    }
+
+    fn open(&self, _places: u32) -> Result<ModularityInput, Failure> {
+        let weighted = self.read()?;
+        if weighted.total <= 0.0 {
+            return Err(Failure::Usage(format!(
+                "{}: no edges; allowed: a graph with one at least",
+                self.graph
+            )));
+        }
+        Ok(ModularityInput {
+            graph: self.graph.clone(),
+            vertices: weighted.vertices(),
+            edges: weighted.lines,
+            weights: self.weights,
+            controller: self.controller,
+            memory: self.memory,
+            steps_max: self.steps.unwrap_or(u64::MAX),
+            weighted,
+        })
+    }
+
+    fn heading(&self, input: &ModularityInput) -> String {
+        let vertices = count(input.vertices as u64, "vertex", "vertices");
+        let edges = count(input.edges, "edge", "edges");
+        let (controller, memory) = (named(&input.controller), named(&input.memory));
+        format!("{}, {vertices}, {edges}, {controller}, {memory}", input.graph)
+    }
+
+    async fn compute(input: ModularityInput, dealer: Dealer) -> isles::Result<(ModularityFound, WorkDone)> {
+        let ModularityInput { weighted: graph, steps_max, memory, controller, .. } = input;
+        let units = dealer.units(0, Balance::Static).await?;
+        let objects = SharedClusters::new(&graph, memory, controller).await?;
+        let size = (graph.vertices(), graph.total);
+        let started = now();
+        let mut own = None;
+        finish(async {
+            for place in places().skip(1) {
+                spawn_at!(place, {
+                    run_place(&WeightedGraph::default(), &objects, size, steps_max, &units).await?;
+                });
+            }
+            own = Some(run_place(&graph, &objects, size, steps_max, &units).await?);
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        let done = units.done(started).await?;
+        let (state, made, steps) = own.expect("the first place has run");
+        let sizes = state.sizes();
+        let found = ModularityFound {
+            modularity: modularity(&graph, &state.clusters),
+            clusters: sizes.len(),
+            steps,
+            moves: made.len() as u64,
+            hash: format!("{:016x}", hash_of(&made)),
+            sizes,
+            graph,
+            state,
+            made,
+            steps_max,
+        };
+        Ok((found, done))
+    }
+
+    fn text(&self, found: &ModularityFound) -> String {
+        let ModularityFound { modularity, clusters, steps, moves, hash, sizes, .. } = found;
+        let mut text = format!(
+            "modularity  {modularity:.12}\nclusters    {clusters}\nmoves       {moves} in {}\nhash        {hash}\n\n\
+             cluster  vertices",
+            count(*steps, "step", "steps"),
+        );
+        let most = f64::from(sizes.first().copied().unwrap_or(1));
+        for (number, size) in sizes.iter().take(LISTED).enumerate() {
+            let _ = write!(text, "\n{number:>7}  {size:>8}  {}", bar(f64::from(*size), most));
+        }
+        if let Some(rest) = sizes.get(LISTED..).filter(|rest| !rest.is_empty()) {
+            let vertices: u64 = rest.iter().map(|size| u64::from(*size)).sum();
+            let _ = write!(text, "\n{} others  {vertices}", rest.len());
+        }
+        text
+    }
+
+    fn speed(&self, found: &ModularityFound, seconds: f64) -> String {
+        format!("{:.0} steps a second", found.steps as f64 / seconds)
+    }
+
+    fn verify(&self, found: &ModularityFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
+        if !is_thorough {
+            return Ok(None);
+        }
+        let (_, moves) = sequential(&found.graph, found.steps_max);
+        let text = format!("all {} are those of one processor", count(found.moves, "move", "moves"));
+        Ok(Some(Verification { holds: moves == found.made, text }))
+    }
+
+    fn write_csv(&self, found: &ModularityFound, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "vertex,cluster")?;
+        let mut rows = found.state.clusters.iter().enumerate();
+        rows.try_for_each(|(vertex, cluster)| writeln!(out, "{vertex},{cluster}"))
+    }
+
+    fn write_picture(&self, _flag: &str, found: &ModularityFound, out: &mut dyn Write) -> io::Result<()> {
+        picture::write_svg(&found.graph, &found.state.clusters, out)
+    }
+}

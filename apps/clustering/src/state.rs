@@ -1,0 +1,115 @@
+//! Who is in which cluster, and what a move does to that.
+
+use crate::graph::WeightedGraph;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// No cluster: the vertex goes into a new one.
+pub const NEW: u32 = u32::MAX;
+
+/// A move of a vertex, and what it gains.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Move {
+    /// By how much the modularity grows, times half of what all edges weigh.
+    pub gain: f64,
+    /// Which vertex.
+    pub vertex: u32,
+    /// The cluster that it goes to, or [`NEW`].
+    pub to: u32,
+}
+
+impl Move {
+    /// No move.
+    pub const NONE: Move = Move { gain: 0.0, vertex: u32::MAX, to: NEW };
+
+    /// The better one: that which gains more, then that of the first vertex, then into the first cluster.
+    #[must_use]
+    pub fn better(self, other: Move) -> Move {
+        let is_other = match other.gain.total_cmp(&self.gain) {
+            std::cmp::Ordering::Greater => true,
+            std::cmp::Ordering::Equal => (other.vertex, other.to) < (self.vertex, self.to),
+            std::cmp::Ordering::Less => false,
+        };
+        if is_other { other } else { self }
+    }
+}
+
+/// What a move changes: who leaves which cluster for which, and the weights of both then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Which vertex.
+    pub vertex: u32,
+    /// The cluster that it leaves, and its weight then.
+    pub from: (u32, f64),
+    /// The cluster that it joins, and its weight then.
+    pub to: (u32, f64),
+}
+
+/// The clusters as the place knows them that applies the moves.
+#[derive(Clone, Debug)]
+pub struct Clustering {
+    /// The cluster of each vertex.
+    pub clusters: Vec<u32>,
+    /// The weight of each cluster.
+    pub weights: Vec<f64>,
+    sizes: Vec<u32>,
+    empty: BTreeSet<u32>,
+}
+
+impl Clustering {
+    /// Each vertex in a cluster of its own.
+    pub fn singletons(graph: &WeightedGraph) -> Clustering {
+        let vertices = graph.vertices();
+        Clustering {
+            clusters: (0..vertices as u32).collect(),
+            weights: graph.degrees.clone(),
+            sizes: vec![1; vertices],
+            empty: BTreeSet::new(),
+        }
+    }
+
+    /// Moves a vertex.
+    pub fn apply(&mut self, graph: &WeightedGraph, chosen: Move) -> Change {
+        let vertex = chosen.vertex as usize;
+        let (weight, from) = (graph.degrees[vertex], self.clusters[vertex]);
+        let to = if chosen.to == NEW { self.empty.first().copied().unwrap_or(from) } else { chosen.to };
+        self.empty.remove(&to);
+        self.clusters[vertex] = to;
+        self.sizes[from as usize] -= 1;
+        self.sizes[to as usize] += 1;
+        self.weights[to as usize] += weight;
+        let left = &mut self.weights[from as usize];
+        // Without what rounding left over.
+        *left = if self.sizes[from as usize] == 0 { 0.0 } else { *left - weight };
+        if self.sizes[from as usize] == 0 {
+            self.empty.insert(from);
+        }
+        Change {
+            vertex: chosen.vertex,
+            from: (from, self.weights[from as usize]),
+            to: (to, self.weights[to as usize]),
+        }
+    }
+
+    /// The sizes of the clusters that are not empty, the largest first.
+    pub fn sizes(&self) -> Vec<u32> {
+        let mut sizes: Vec<u32> = self.sizes.iter().copied().filter(|size| *size > 0).collect();
+        sizes.sort_unstable_by(|one, other| other.cmp(one));
+        sizes
+    }
+}
+
+/// The modularity of a clustering, anew.
+pub fn modularity(graph: &WeightedGraph, clusters: &[u32]) -> f64 {
+    let vertices = graph.vertices();
+    let (mut inside, mut weights) = (0.0, vec![0.0; vertices]);
+    for vertex in 0..vertices {
+        let same = graph.row(vertex).filter(|(to, _)| clusters[*to as usize] == clusters[vertex]);
+        let edges: f64 = graph.row(vertex).map(|(_, weight)| weight).sum();
+        // What is left of the weight at a vertex are its loops.
+        inside += same.map(|(_, weight)| weight).sum::<f64>() + (graph.degrees[vertex] - edges);
+        weights[clusters[vertex] as usize] += graph.degrees[vertex];
+    }
+    let expected: f64 = weights.iter().map(|weight| (weight / graph.total) * (weight / graph.total)).sum();
+    inside / graph.total - expected
+}

@@ -1,0 +1,86 @@
+//! `isles run modularity`: the same moves on every machine with each controller and memory, pictures, refusals in a
+//! line.
+
+#[path = "../../../crates/cli/tests/command/scene/mod.rs"]
+mod scene;
+
+use scene::{Scene, words};
+use serde_json::Value;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-modularity");
+
+/// What `isles run modularity` with these arguments writes as JSON.
+fn document(line: &str) -> Value {
+    let scene = Scene::new("modularity");
+    let ended = scene.run(&words(&format!("--json - --csv /dev/null {line}")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn the_moves_are_the_same_on_every_machine_with_each_controller_and_memory() {
+    let one = document("--graph karate --places 1 --machine threads --verify");
+    assert_eq!(one["verification"]["holds"], true, "{one}");
+    let modularity = one["modularity"].as_f64().unwrap();
+    // As networkx computes it for these clusters.
+    assert!((modularity - 0.3611111111111111).abs() < 1e-12, "{one}");
+    for (machine, places) in [("threads", 3), ("processes", 2), ("loopback", 5), ("chip:scc", 7)] {
+        for controller in ["broadcast", "overlapped", "timestamp"] {
+            let memories: &[&str] = match machine {
+                "chip:scc" => &["cached", "uncached", "through", "mixed"],
+                _ => &["mixed"],
+            };
+            for memory in memories {
+                let line = format!(
+                    "--graph karate --controller {controller} --memory {memory} --machine {machine} --places {places}"
+                );
+                let other = document(&line);
+                assert_eq!(other["hash"], one["hash"], "{line}");
+                assert_eq!((&other["moves"], &other["steps"]), (&one["moves"], &one["steps"]), "{line}");
+                assert!(other.to_string().find("stale").is_none(), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn clusters_are_drawn_and_told() {
+    let scene = Scene::new("modularity-picture");
+    let line = "--graph trade-66 --places 2 --machine threads --verify --svg trade.svg --csv trade.csv";
+    let ended = scene.run(&words(line));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let heading = "trade-66, 66 vertices, 4290 edges, broadcast, mixed; 2 places (threads)\n";
+    assert!(ended.stdout.starts_with(heading), "{ended:?}");
+    assert!(ended.stdout.contains("\nclusters    4\nmoves       62 in 63 steps\n"), "{ended:?}");
+    assert!(ended.stdout.contains("\nchecked  all 62 moves are those of one processor\n"), "{ended:?}");
+    let (drawn, listed) = (scene.result("trade.svg"), scene.result("trade.csv"));
+    assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>\n"));
+    assert!(drawn.contains("<title>66 vertices in 4 clusters</title>"));
+    assert_eq!(drawn.matches("<circle ").count(), 66);
+    assert_eq!((listed.lines().next(), listed.lines().count()), (Some("vertex,cluster"), 67));
+}
+
+#[test]
+fn bad_input_is_one_line_and_code_2() {
+    let scene = Scene::new("modularity-refused");
+    scene.leave("named.el", "ARG BRA 3\nARG CHL x\n");
+    scene.leave("numbers.el", "0 1\n0 x\n");
+    scene.leave("empty.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 0\n");
+    for (line, said) in [
+        ("--graph nosuch", "`nosuch`: no such file, and no graph of that name; names are power, karate,"),
+        (
+            "--graph named.el",
+            "named.el, line 2: \"ARG CHL x\"; allowed: `from to weight`, two names and a weight",
+        ),
+        ("--graph numbers.el", "numbers.el: line 2: found `0 x`, expected"),
+        ("--graph empty.mtx", "empty.mtx: no edges; allowed: a graph with one at least"),
+        ("--controller no", "--controller is \"no\"; allowed: broadcast, overlapped, timestamp"),
+        ("--memory no", "--memory is \"no\"; allowed: cached, uncached, through, mixed"),
+        ("--steps 0", "--steps is \"0\"; allowed: "),
+    ] {
+        let ended = scene.run(&words(line));
+        assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(said), "{line}: {ended:?}");
+    }
+}

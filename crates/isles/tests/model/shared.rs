@@ -1,0 +1,238 @@
+//! Shared objects: random readers and writers against a register model, order and misuse that is named, poison, growth.
+
+#[path = "../shared/round.rs"]
+mod round;
+
+use isles::prelude::*;
+use isles::{Controller, ErrorKind, Exclusion, Mapping, MemoryKind, Result, SharedOptions, acquire_all};
+use round::round;
+
+#[isles::test(places = 4)]
+async fn random_readers_and_writers_see_what_the_register_holds() -> Result<()> {
+    for seed in 0..60 {
+        round(seed).await?;
+    }
+    Ok(())
+}
+
+/// The program of the documentation.
+#[isles::test(places = 3)]
+async fn each_place_adds_one() -> Result<()> {
+    let total = Shared::new(0u64).await?;
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                *total.write().await? += 1;
+            });
+        }
+    })
+    .await?;
+    assert_eq!(*total.read().await?, 3);
+    Ok(())
+}
+
+#[isles::test(places = 4)]
+async fn values_are_the_same_under_all_controllers_and_kinds_of_memory() -> Result<()> {
+    all_kinds().await
+}
+
+/// Each place in turn adds to a text and to a mapping, with each controller, memory and exclusion.
+async fn all_kinds() -> Result<()> {
+    for options in all_options() {
+        let text = Shared::with(String::new(), options).await?;
+        let squares = Shared::with(Mapping::<u32>::new(10), options).await?;
+        for step in 0..6u32 {
+            let place = Place::new(step as usize % place_count()).expect("there are so many");
+            at!(place, {
+                let mut guard = text.write().await?;
+                guard.push_str(&step.to_string());
+                guard.release().await;
+                let mut guard = squares.write().await?;
+                let len = guard.len() + 700;
+                guard.grow(len);
+                guard.set(step as usize * 700, step * step);
+                guard.release().await;
+            })
+            .await?;
+        }
+        for place in places() {
+            at!(place, {
+                assert_eq!(*text.read().await?, "012345", "{options:?}");
+                let guard = squares.read().await?;
+                assert_eq!(guard.len(), 4210);
+                let found: Vec<u32> = (0..6).map(|step| guard.get(step * 700)).collect();
+                assert_eq!(found, [0, 1, 4, 9, 16, 25], "{options:?}");
+            })
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+fn all_options() -> impl Iterator<Item = SharedOptions> {
+    let controllers = [Controller::Broadcast, Controller::Overlapped, Controller::Timestamp];
+    let kinds = [MemoryKind::Cached, MemoryKind::Uncached, MemoryKind::Through];
+    let both = kinds.into_iter().flat_map(move |memory| {
+        controllers.map(|controller| SharedOptions::default().controller(controller).memory(memory))
+    });
+    both.flat_map(|options| [options, options.exclusive_by_program()])
+}
+
+/// On a chip, where nothing keeps caches coherent.
+#[cfg(feature = "chip")]
+mod chip {
+    use super::*;
+    use isles::{ChipReport, Launch, ModelledChip};
+
+    fn on_chip<F>(program: impl FnOnce() -> F) -> ChipReport
+    where
+        F: Future<Output = Result<()>> + 'static,
+    {
+        let launch = Launch::from_environment().unwrap().places(4);
+        let program = program();
+        let (result, _, report) =
+            launch.run_on_chip(ModelledChip::new("scc").unwrap(), move || program).unwrap();
+        result.unwrap();
+        report
+    }
+
+    #[test]
+    fn nothing_is_stale_under_all_controllers_and_kinds_of_memory() {
+        assert_eq!(on_chip(all_kinds).stale.expect("memory was used").number, 0);
+        let rounds = on_chip(|| async {
+            for seed in 0..12 {
+                round(seed).await?;
+            }
+            Ok(())
+        });
+        assert_eq!(rounds.stale.expect("memory was used").number, 0);
+    }
+
+    /// Place 1 reads, place 0 writes, and place 1 reads again, with an object whose guards flush nothing.
+    #[test]
+    fn a_forgotten_flush_is_a_stale_read_that_names_both_accesses() {
+        for memory in [MemoryKind::Cached, MemoryKind::Through] {
+            for exclusion in [Exclusion::Guards, Exclusion::Program] {
+                let report = on_chip(move || async move {
+                    let mut options = SharedOptions::default().memory(memory);
+                    options.exclusion = exclusion;
+                    let object = Shared::with(Mapping::<u64>::new(100), options.without_flushes()).await?;
+                    let other = here().next();
+                    let look = async || at!(other, object.read().await?.get(3)).await;
+                    assert_eq!(look().await?, 0);
+                    object.write().await?.set(3, 7);
+                    assert_eq!(look().await?, 0, "{memory:?} {exclusion:?}");
+                    Ok(())
+                });
+                let stale = report.stale.expect("memory was used");
+                assert!(stale.number > 0, "{memory:?} {exclusion:?}");
+                let last = stale.first.last().expect("it is listed");
+                assert_eq!((last.core.0, last.missed.core.0), (1, 0), "{last:?}");
+            }
+        }
+    }
+
+    /// A guard that finds something old costs the flush of its lines: 7,500 cycles and 300 for each of a chunk's 128.
+    #[test]
+    fn a_flush_costs_by_the_lines_of_the_object() {
+        let time = |memory: MemoryKind, steps: usize| {
+            on_chip(move || async move {
+                let options = SharedOptions::default().memory(memory).controller(Controller::Timestamp);
+                let options = options.exclusive_by_program();
+                let object = Shared::with(Mapping::<u64>::new(512), options).await?;
+                let other = here().next();
+                for step in 0..steps {
+                    let mut guard = object.write().await?;
+                    guard.set(step, 1);
+                    guard.release().await;
+                    at!(other, object.read().await?.get(step)).await?;
+                }
+                Ok(())
+            })
+            .time
+        };
+        let of_ten = |memory| time(memory, 20) - time(memory, 10);
+        let cycles = (of_ten(MemoryKind::Cached) - of_ten(MemoryKind::Through)).0 * 533 / 1_000_000;
+        // Ten times a chunk at the writer, and a chunk and the table's two lines at the reader.
+        let flushes = 10 * (2 * (7_500 + 300 * 128) + 2 * 7_800);
+        assert!(cycles.abs_diff(flushes) < flushes / 10, "{cycles} cycles, not {flushes}");
+    }
+}
+
+#[isles::test(places = 2)]
+async fn guards_that_wait_for_their_own_task_or_in_a_circle_are_misuse() -> Result<()> {
+    let (first, second) = (Shared::new(1).await?, Shared::new(2).await?);
+    let held = second.read().await?;
+    let error = first.write().await.err().expect("it comes before the one that is held");
+    assert_eq!(error.kind(), &ErrorKind::Misused);
+    assert!(error.to_string().contains("comes before the one whose guard was taken at"), "{error}");
+    let again = second.read().await?;
+    assert_eq!(*again + *held, 4, "a task may read twice");
+    let error = second.write().await.err().expect("it would wait for itself");
+    assert!(error.to_string().contains("of which the task has one already, taken at"), "{error}");
+    drop((held, again));
+    let (two, mut one) = acquire_all((second.read(), first.write())).await?;
+    *one += *two;
+    drop((one, two));
+    assert_eq!(*first.read().await?, 3);
+    Ok(())
+}
+
+#[isles::test(places = 1)]
+async fn a_guard_that_is_kept_across_the_end_of_its_finish_is_misuse() -> Result<()> {
+    let object = Shared::new(5).await?;
+    let kept = std::cell::RefCell::new(None);
+    let ended = finish(async {
+        *kept.borrow_mut() = Some(object.read().await?);
+        Ok::<_, isles::Error>(())
+    })
+    .await;
+    let error = ended.expect_err("a guard is left");
+    assert_eq!(error.kind(), &ErrorKind::Misused);
+    assert!(error.to_string().contains("was kept across the end of its finish"), "{error}");
+    assert!(error.to_string().contains("shared.rs:"), "{error}");
+    drop(kept);
+    *object.write().await? += 1;
+    Ok(())
+}
+
+#[isles::test(places = 2)]
+async fn a_panic_of_a_writer_poisons_until_it_is_repaired() -> Result<()> {
+    let object = Shared::new(vec![1, 2]).await?;
+    let other = here().next();
+    let panicked = at!(other, {
+        let mut guard = object.write().await?;
+        guard.push(3);
+        assert!(guard.is_empty(), "a mistake of a program");
+    })
+    .await;
+    assert!(panicked.is_err());
+    let error = object.read().await.err().expect("it is poisoned");
+    assert_eq!(error.kind(), &ErrorKind::Poisoned);
+    object.repair().await?.truncate(2);
+    assert_eq!(at!(other, object.read().await?.len()).await?, 2);
+    Ok(())
+}
+
+/// A wait that is given up lets the others go on.
+#[isles::test(places = 2)]
+async fn a_guard_that_nobody_waits_for_any_more_hinders_nobody() -> Result<()> {
+    let object = Shared::new(0).await?;
+    let other = here().next();
+    finish(async {
+        spawn_at!(other, {
+            for _ in 0..50 {
+                *object.write().await? += 1;
+            }
+        });
+        for _ in 0..50 {
+            let wait = object.write();
+            let _ = isles::timeout(std::time::Duration::ZERO, wait).await;
+            yield_now().await;
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await?;
+    assert_eq!(*object.read().await? % 50, 0);
+    Ok(())
+}

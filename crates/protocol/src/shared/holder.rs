@@ -1,0 +1,190 @@
+//! One place's side of an object: its token, the guards of its tasks, and the state of its copy.
+//!
+//! Invariants: guards are there only under a token that covers them; a writer is alone. A token goes back only when the
+//! home recalls it, and no guard is there that it covered. What was just granted serves one guard before it goes back.
+
+use super::{GuardMode, Token};
+
+/// What a task that wants a guard has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The guard is there.
+    Now,
+    /// Wait: for a guard here, for a grant, or for the token to go back.
+    Wait,
+    /// Ask the home for the token of this guard, then wait.
+    Ask,
+}
+
+/// A token that goes back to the home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GiveBack {
+    /// What stays here.
+    pub keeps: Token,
+    /// The generation of the copy here; changes since the home's go with it.
+    pub generation: u64,
+    /// Whether it was `Write` that was given up, so that the rest means something.
+    pub had_written: bool,
+    /// Whether the object is poisoned, as far as this place knows.
+    pub is_poisoned: bool,
+}
+
+/// The home says what nobody asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAsked;
+
+/// See the file header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    token: Token,
+    readers: u32,
+    is_writing: bool,
+    asked: Option<GuardMode>,
+    recalled: Option<Token>,
+    /// The token was granted for a task that has not had its guard yet.
+    is_reserved: bool,
+    generation: u64,
+    is_poisoned: bool,
+}
+
+impl Holder {
+    /// The side of a place that has `token` at first.
+    pub fn new(token: Token) -> Holder {
+        Holder { token, ..Holder::default() }
+    }
+
+    /// What the place may do without asking.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The generation of the copy here.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Whether the object is poisoned, as far as this place knows.
+    #[inline]
+    pub fn is_poisoned(&self) -> bool {
+        self.is_poisoned
+    }
+
+    /// How many guards there are.
+    pub fn guards(&self) -> u32 {
+        self.readers + u32::from(self.is_writing)
+    }
+
+    /// A task wants a guard, and no other one waits before it.
+    #[inline]
+    pub fn acquire(&mut self, mode: GuardMode) -> Admission {
+        let is_free = match mode {
+            GuardMode::Read => !self.is_writing,
+            GuardMode::Write => !self.is_writing && self.readers == 0,
+        };
+        if self.token.covers(mode) && (self.recalled.is_none() || self.is_reserved) {
+            if !is_free {
+                return Admission::Wait;
+            }
+            self.is_reserved = false;
+            match mode {
+                GuardMode::Read => self.readers += 1,
+                GuardMode::Write => self.is_writing = true,
+            }
+            return Admission::Now;
+        }
+        if self.asked.is_some() || self.recalled.is_some() {
+            return Admission::Wait;
+        }
+        self.asked = Some(mode);
+        Admission::Ask
+    }
+
+    /// A task that reads already wants another guard to read, which waits for nobody: the first one may wait for it.
+    #[inline]
+    pub fn join_reader(&mut self) {
+        self.readers += 1;
+    }
+
+    /// A guard ends; `has_changed` says of a writer whether it may have written. Returns what goes back.
+    #[inline]
+    pub fn release(&mut self, mode: GuardMode, has_changed: bool) -> Option<GiveBack> {
+        match mode {
+            GuardMode::Read => self.readers = self.readers.saturating_sub(1),
+            GuardMode::Write => {
+                self.is_writing = false;
+                self.generation += u64::from(has_changed);
+            }
+        }
+        self.give_back()
+    }
+
+    /// The home grants the token of `mode`; the copy here is of `generation` from now on. `has_waiting` says whether a
+    /// task waits for a guard.
+    ///
+    /// # Errors
+    /// Nobody asked for it.
+    pub fn granted(
+        &mut self,
+        mode: GuardMode,
+        generation: u64,
+        is_poisoned: bool,
+        has_waiting: bool,
+    ) -> Result<(), NotAsked> {
+        if self.asked != Some(mode) || generation < self.generation {
+            return Err(NotAsked);
+        }
+        self.asked = None;
+        self.token = Token::for_guard(mode);
+        self.is_reserved = has_waiting;
+        self.generation = generation;
+        self.is_poisoned = is_poisoned;
+        Ok(())
+    }
+
+    /// The home asks for the token, but for what it lets the place keep. Returns what goes back now.
+    ///
+    /// # Errors
+    /// The place has no more than it may keep, or is asked already.
+    pub fn recall(&mut self, keeps: Token) -> Result<Option<GiveBack>, NotAsked> {
+        if self.token <= keeps || self.recalled.is_some() {
+            return Err(NotAsked);
+        }
+        self.recalled = Some(keeps);
+        Ok(self.give_back())
+    }
+
+    /// No task waits for a guard any more. Returns what goes back now.
+    pub fn unreserve(&mut self) -> Option<GiveBack> {
+        self.is_reserved = false;
+        self.give_back()
+    }
+
+    /// The home is this place, and another one has given back `Write`: the copy here is of `generation`.
+    pub fn copied(&mut self, generation: u64, is_poisoned: bool) {
+        self.generation = self.generation.max(generation);
+        self.is_poisoned = is_poisoned;
+    }
+
+    /// The object is poisoned, or is not any more.
+    pub fn set_poisoned(&mut self, is_poisoned: bool) {
+        self.is_poisoned = is_poisoned;
+    }
+
+    /// The home is dead: nothing that was asked will be granted.
+    pub fn home_died(&mut self) {
+        self.asked = None;
+    }
+
+    #[inline]
+    fn give_back(&mut self) -> Option<GiveBack> {
+        let keeps = self.recalled?;
+        if self.is_reserved || self.is_writing || (keeps == Token::None && self.readers > 0) {
+            return None;
+        }
+        self.recalled = None;
+        let had_written = self.token == Token::Write;
+        self.token = keeps;
+        let (generation, is_poisoned) = (self.generation, self.is_poisoned);
+        Some(GiveBack { keeps, generation, had_written, is_poisoned })
+    }
+}

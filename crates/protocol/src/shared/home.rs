@@ -1,0 +1,185 @@
+//! The home's side of an object: who has a token, who waits for one, and whose copy is old.
+//!
+//! Invariants: the holders are one place with `Write`, or places with `Read`. Requests are granted in the order in
+//! which they came, so nobody waits for ever. The home's own place is asked and recalled as every other one.
+
+use super::{Controller, GiveBack, GuardMode, Token};
+use crate::PlaceId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A place asks for a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectRequest {
+    /// Who asks.
+    pub place: PlaceId,
+    /// For which guard.
+    pub mode: GuardMode,
+    /// The generation of its copy.
+    pub since: u64,
+}
+
+/// What the home has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomeStep {
+    /// Send the token, and the changes since the copy of the request. The place has to forget what its caches hold of
+    /// the object if `flushes`.
+    Grant {
+        /// What is granted.
+        request: ObjectRequest,
+        /// The generation of the value.
+        generation: u64,
+        /// Whether what caches hold may be old.
+        flushes: bool,
+        /// Whether a writer died.
+        is_poisoned: bool,
+    },
+    /// Ask `place` for its token, but for `keeps`.
+    Recall {
+        /// Who has it.
+        place: PlaceId,
+        /// What stays there.
+        keeps: Token,
+    },
+}
+
+/// A place gives back what it has not, or asks twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotHeld;
+
+/// See the file header.
+#[derive(Debug)]
+pub struct Home {
+    controller: Controller,
+    generation: u64,
+    is_poisoned: bool,
+    holders: BTreeMap<PlaceId, Token>,
+    waiting: VecDeque<ObjectRequest>,
+    recalled: BTreeMap<PlaceId, Token>,
+    /// Under the controllers with flags: the places whose caches hold nothing old.
+    fresh: BTreeSet<PlaceId>,
+}
+
+impl Home {
+    /// The home of a new object, whose token `Write` is at `place`.
+    pub fn new(controller: Controller, place: PlaceId) -> Home {
+        Home {
+            controller,
+            generation: 0,
+            is_poisoned: false,
+            holders: BTreeMap::from([(place, Token::Write)]),
+            waiting: VecDeque::new(),
+            recalled: BTreeMap::new(),
+            fresh: BTreeSet::from([place]),
+        }
+    }
+
+    /// The generation of the value, as far as the home knows: while no other place may write.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Whether a writer died or panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.is_poisoned
+    }
+
+    /// Notes a request; returns what is to be done.
+    ///
+    /// # Errors
+    /// The place waits already, has what it asks for, or has a copy that never was.
+    pub fn request(&mut self, request: ObjectRequest) -> Result<Vec<HomeStep>, NotHeld> {
+        let held = self.holders.get(&request.place).copied().unwrap_or_default();
+        let waits = self.waiting.iter().any(|waiting| waiting.place == request.place);
+        if waits || held.covers(request.mode) {
+            return Err(NotHeld);
+        }
+        self.waiting.push_back(request);
+        Ok(self.proceed())
+    }
+
+    /// `place` gives its token back, and its changes have been applied; returns what is to be done.
+    ///
+    /// # Errors
+    /// It was not asked for it.
+    pub fn given_back(&mut self, place: PlaceId, back: GiveBack) -> Result<Vec<HomeStep>, NotHeld> {
+        let had = self.holders.get(&place).copied().unwrap_or_default();
+        let is_its = back.had_written == (had == Token::Write);
+        if self.recalled.remove(&place) != Some(back.keeps) || !is_its {
+            return Err(NotHeld);
+        }
+        if back.had_written {
+            if back.generation > self.generation {
+                self.flag_others(place);
+            }
+            self.generation = self.generation.max(back.generation);
+            self.is_poisoned = back.is_poisoned;
+        }
+        match back.keeps {
+            Token::None => self.holders.remove(&place),
+            keeps => self.holders.insert(place, keeps),
+        };
+        Ok(self.proceed())
+    }
+
+    /// `place` has died; returns what is to be done. If it could write, the object is poisoned.
+    pub fn place_died(&mut self, place: PlaceId) -> Vec<HomeStep> {
+        self.is_poisoned |= self.holders.remove(&place) == Some(Token::Write);
+        self.waiting.retain(|request| request.place != place);
+        self.recalled.remove(&place);
+        self.fresh.remove(&place);
+        self.proceed()
+    }
+
+    /// Whether `place` may write, so that its changes are to be taken.
+    pub fn may_write(&self, place: PlaceId) -> bool {
+        self.holders.get(&place) == Some(&Token::Write)
+    }
+
+    fn flag_others(&mut self, writer: PlaceId) {
+        self.fresh.retain(|place| *place == writer);
+    }
+
+    fn proceed(&mut self) -> Vec<HomeStep> {
+        let mut steps = Vec::new();
+        while let Some(request) = self.waiting.front().copied() {
+            // What the place gives back on its way must not be taken for what is granted now.
+            if self.recalled.contains_key(&request.place) {
+                break;
+            }
+            let keeps = match request.mode {
+                GuardMode::Read => Token::Read,
+                GuardMode::Write => Token::None,
+            };
+            let excludes = |(place, token): (&PlaceId, &Token)| *place != request.place && *token > keeps;
+            let others: Vec<PlaceId> =
+                self.holders.iter().filter(|held| excludes(*held)).map(|(place, _)| *place).collect();
+            if others.is_empty() {
+                self.waiting.pop_front();
+                steps.push(self.grant(request));
+                continue;
+            }
+            for place in others {
+                if let std::collections::btree_map::Entry::Vacant(entry) = self.recalled.entry(place) {
+                    entry.insert(keeps);
+                    steps.push(HomeStep::Recall { place, keeps });
+                }
+            }
+            break;
+        }
+        steps
+    }
+
+    fn grant(&mut self, request: ObjectRequest) -> HomeStep {
+        let place = request.place;
+        self.holders.insert(place, Token::for_guard(request.mode));
+        let flushes = match self.controller {
+            Controller::Timestamp => request.since < self.generation,
+            Controller::Broadcast | Controller::Overlapped => !self.fresh.contains(&place),
+        };
+        self.fresh.insert(place);
+        if request.mode == GuardMode::Write && self.controller == Controller::Overlapped {
+            self.flag_others(place);
+        }
+        HomeStep::Grant { request, generation: self.generation, flushes, is_poisoned: self.is_poisoned }
+    }
+}

@@ -1,0 +1,77 @@
+//! Shared objects: which place may hold a guard, and when a place has to forget its copy.
+//!
+//! [`Holder`] is one place's side of one object, [`Home`] that of the place that made it. Both say what is to be sent,
+//! and neither knows values. `docs/design/shared.md` says why it is right.
+
+mod holder;
+mod home;
+#[cfg(test)]
+mod tests;
+
+pub use holder::{Admission, GiveBack, Holder, NotAsked};
+pub use home::{Home, HomeStep, NotHeld, ObjectRequest};
+
+use serde::{Deserialize, Serialize};
+
+/// What a guard lets its task do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum GuardMode {
+    /// Read, beside other readers.
+    Read,
+    /// Read and write, alone.
+    Write,
+}
+
+/// What a place may do without asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Token {
+    /// Nothing.
+    #[default]
+    None,
+    /// Let tasks read.
+    Read,
+    /// Let tasks read and write: no other place has a token.
+    Write,
+}
+
+impl Token {
+    /// Whether it is enough for a guard.
+    #[inline]
+    pub fn covers(self, mode: GuardMode) -> bool {
+        self >= Token::for_guard(mode)
+    }
+
+    /// The least token for a guard.
+    #[inline]
+    pub fn for_guard(mode: GuardMode) -> Token {
+        match mode {
+            GuardMode::Read => Token::Read,
+            GuardMode::Write => Token::Write,
+        }
+    }
+}
+
+/// How places learn that their copies are old.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Controller {
+    /// All others are flagged when a write ends that has changed something.
+    #[default]
+    Broadcast,
+    /// All others are flagged when a write begins, whether it changes something or not.
+    Overlapped,
+    /// Each write that changes something counts a generation, which every guard compares with the last that it saw.
+    Timestamp,
+}
+
+/// How cores of a modelled chip see memory that they share; elsewhere it means nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum MemoryKind {
+    /// Past all caches, word by word. Slow, and never stale.
+    Uncached,
+    /// In both caches of a core. A write stays in a line that the core has until the line goes or is flushed.
+    #[default]
+    Cached,
+    /// In the first cache only, with a tag by which all such lines are forgotten at once. Writes gather in a buffer of
+    /// one line, which goes to memory when it is written to its end, when another line is, or when it is drained.
+    Through,
+}
