@@ -83,6 +83,8 @@ pub enum JobReply {
     Jobs {
         /// By number.
         jobs: Vec<JobView>,
+        /// The kinds of jobs that there are.
+        kinds: Vec<KindView>,
     },
     /// All cores.
     Cores {
@@ -117,6 +119,15 @@ pub enum JobReply {
         /// Why, and what is allowed.
         reason: String,
     },
+}
+
+/// A kind of jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindView {
+    /// Its name.
+    pub name: String,
+    /// What words it takes, as help shows them.
+    pub words: String,
 }
 
 /// A job as people see it.

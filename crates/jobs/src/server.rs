@@ -5,7 +5,7 @@
 
 use crate::demonstration::Demonstration;
 use crate::job::{self, JobKind};
-use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView};
+use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView};
 use crate::seat::{self, Control, JobEvent, Runnable, Seat, SeatSample, StartId, StartOrder};
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
@@ -162,7 +162,10 @@ impl JobServer {
         let done = match request {
             JobRequest::List => {
                 let state = self.state.borrow();
-                Ok(JobReply::Jobs { jobs: state.table.jobs().map(|(id, job)| view(id, job)).collect() })
+                let jobs = state.table.jobs().map(|(id, job)| view(id, job)).collect();
+                let kind =
+                    |kind: &JobKind| KindView { name: kind.name.to_owned(), words: kind.words.to_owned() };
+                Ok(JobReply::Jobs { jobs, kinds: job::offered().iter().map(kind).collect() })
             }
             JobRequest::Cores => {
                 let cores = self.scored();

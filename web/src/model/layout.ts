@@ -3,7 +3,7 @@
 // A pane that is pinned stays; opening a view reuses the one pane that is not, or adds one. So what somebody wants to
 // compare is pinned, and everything else never piles up. A place opens beside the map, where the next one is chosen.
 
-export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "power", "warnings"] as const;
+export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "power", "jobs", "warnings"] as const;
 export type ViewName = typeof VIEWS[number];
 
 export interface Pane { id: number; view: ViewName; place: number; pinned: boolean }

@@ -60,7 +60,11 @@ export class Store {
         }
         this.panes = fromFragment(location.hash.slice(1), this.run.places);
         const chosen = this.panes.length > 0;
-        if (this.panes.length === 0) this.panes = [paneOf("chip", 0, false)];
+        if (this.panes.length === 0) {
+            // Jobs are dragged to the map.
+            const jobs = this.run.jobs ? [paneOf("jobs", 0, true)] : [];
+            this.panes = [paneOf("chip", 0, this.run.jobs === true), ...jobs];
+        }
         this.paneId = this.panes[0]!.id;
         this.place = this.panes.find((pane) => pane.view === "core")?.place ?? 0;
         this.changed();
@@ -266,6 +270,7 @@ export class Store {
 
     /** Whether there is something to show in a view of this run. */
     offers(view: ViewName): boolean {
+        if (view === "jobs") return this.run?.jobs === true;
         if (view === "summary") return this.run?.mode === "replay" || this.over;
         return view !== "power" || this.shown?.places.watt !== undefined;
     }

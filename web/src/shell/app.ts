@@ -20,6 +20,7 @@ import type { Palette } from "./palette";
 import "../views/chip";
 import "../views/core";
 import "../views/finishes";
+import "../views/jobs";
 import "../views/messages";
 import "../views/summary";
 import "./help";
@@ -155,6 +156,7 @@ export class App extends Element implements Shell {
             case "messages": return html`<isles-messages-view .pane=${pane}></isles-messages-view>`;
             case "finishes": return html`<isles-finishes-view .pane=${pane}></isles-finishes-view>`;
             case "power": return html`<isles-power-view .pane=${pane}></isles-power-view>`;
+            case "jobs": return html`<isles-jobs-view .pane=${pane}></isles-jobs-view>`;
             case "warnings": return html`<isles-warnings-view .pane=${pane}></isles-warnings-view>`;
         }
     }

@@ -4,6 +4,7 @@
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isles::{Machine, setting};
+use isles_app::ui::UiArguments;
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
@@ -45,6 +46,9 @@ enum ProgramVerb {
 struct ServeArguments {
     #[command(flatten)]
     places: PlaceArguments,
+
+    #[command(flatten)]
+    ui: UiArguments,
 
     #[command(flatten)]
     state: StateArgument,
@@ -204,7 +208,7 @@ fn main() -> ExitCode {
         Err(error) => return outcome(Err(Failure::Usage(error.to_string()))),
     };
     outcome(match arguments.verb {
-        ProgramVerb::Serve(arguments) => manage(&arguments),
+        ProgramVerb::Serve(arguments) => manage(*arguments),
         ProgramVerb::Job(arguments) => talk(arguments),
     })
 }
@@ -221,9 +225,11 @@ impl StateArgument {
     }
 }
 
-fn manage(arguments: &ServeArguments) -> Result<(), Failure> {
+fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
+    let plan = arguments.ui.plan(&mut arguments.places)?;
     let launch = arguments.places.launch(Vec::new())?;
-    let store = Store::open(arguments.state.directory()?, PROGRAM);
+    let directory = arguments.state.directory()?;
+    let store = Store::open(&directory, PROGRAM);
     let store = store.map_err(|error| Failure::Usage(format!("--state: {error}")))?;
     let is_over = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -237,7 +243,12 @@ fn manage(arguments: &ServeArguments) -> Result<(), Failure> {
         demonstration: arguments.demo.then_some(seed),
         is_modelled: matches!(launch.chosen_machine(), Machine::Chip(_)),
     };
-    serve(launch, options, is_over).map_err(Failure::Usage)
+    let server = plan.map(|plan| plan.managing(directory).start()).transpose()?;
+    let served = serve(launch, options, is_over).map_err(Failure::Usage);
+    if let Some(server) = server {
+        server.end();
+    }
+    served
 }
 
 fn talk(arguments: JobArguments) -> Result<(), Failure> {
@@ -302,7 +313,7 @@ fn wait(
     list: impl Fn() -> Result<JobReply, Failure>,
 ) -> Result<JobReply, Failure> {
     loop {
-        let JobReply::Jobs { jobs } = list()? else { return Err(unexpected()) };
+        let JobReply::Jobs { jobs, .. } = list()? else { return Err(unexpected()) };
         let job = jobs.into_iter().find(|job| job.id == id);
         let job = job.ok_or_else(|| Failure::Usage(format!("there is no job {id}")))?;
         let now = JobState::of_name(&job.state).ok_or_else(unexpected)?;
@@ -327,7 +338,7 @@ fn in_json(reply: &JobReply) -> String {
 
 fn in_words(reply: &JobReply) -> String {
     match reply {
-        JobReply::Jobs { jobs } => table_of_jobs(jobs),
+        JobReply::Jobs { jobs, .. } => table_of_jobs(jobs),
         JobReply::Cores { policy, cores } => table_of_cores(policy, cores),
         JobReply::Job { job, scores } => {
             let mut text = table_of_jobs(std::slice::from_ref(job));
