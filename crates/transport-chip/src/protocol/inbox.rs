@@ -3,8 +3,8 @@
 //! What comes from one place arrives in the order in which it was sent; that of several mostly does, so a new entry of
 //! an [`Inbox`] mostly goes at the end. [`LaneIndex`] numbers the lanes: one for each ordered pair of places and class;
 //! protocols keep what they know of a lane in a row by these numbers, and all lanes of one first place lie together.
-//! Where places are thousands, [`LaneNumbers`] numbers the lanes that are used. Invariants: the keys of an inbox ascend;
-//! `ends` undoes `lane`.
+//! Where places are thousands, [`LaneNumbers`] numbers the lanes that are used. Invariants: the keys of an inbox
+//! ascend; `ends` undoes `lane`.
 
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;

@@ -7,8 +7,8 @@
 //!
 //! An owner must hear at once when its job ends, while others will still come. So an answer is when the job ends if
 //! nobody else comes, and [`MaxMinServer::end_of`] answers again later, for good once the present is there. Among
-//! many, an answer looks over few beginnings and ends of others, and may be sooner than that. An owner has one job: what
-//! it asks for before that is over makes the job longer.
+//! many, an answer looks over few beginnings and ends of others, and may be sooner than that. An owner has one job:
+//! what it asks for before that is over makes the job longer.
 //!
 //! Invariants: what has passed by the present never changes; no answer is later than the end; no job is faster than
 //! alone; shares are never more than the whole.
@@ -113,8 +113,8 @@ impl Jobs {
     /// have had their part of that, or are through, and the server has had the time for it.
     fn bound(&self) -> u64 {
         let own = &self.all[0];
-        let served =
-            |job: &Job| (job.left >> (FRACTION_BITS / 2)) * u128::from(job.wanted) >> (FRACTION_BITS / 2);
+        let half = FRACTION_BITS / 2;
+        let served = |job: &Job| ((job.left >> half) * u128::from(job.wanted)) >> half;
         let (rest, wanted) = (served(own), u128::from(own.wanted.max(1)));
         let beside = |job: &Job| {
             let alike = if job.wanted >= own.wanted { rest } else { rest / wanted * u128::from(job.wanted) };
