@@ -129,10 +129,9 @@ impl Cores {
         let (spots, used) = lines::spots(&costs.topology, tiles);
         Cores {
             cores: spots.into_iter().map(|spot| PlacedCore::new(spot, &costs.plan)).collect(),
-            // The protocols of message buffers ask for nothing else.
-            paths: Paths::new(&costs.topology, &used, costs.buffer_lines > 0),
-            network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); used.len()],
+            paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),
+            network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             interrupts: Timeline::default(),
             controllers: Vec::new(),
             rounds: CopyCosts::new(&costs.work.caches, costs.buffer_lines),

@@ -114,7 +114,7 @@ fn three_places_at_one_controller_do_not_notice_each_other_and_twelve_do() {
 #[test]
 fn two_places_at_a_controller_that_one_of_them_fills_slow_each_other_and_at_two_they_do_not() {
     let (before, filled) = (
-        "value = \"66.7 cycles of memory\", error = \"25 %\", source",
+        "value = \"66.7 cycles of memory\", error = \"factor 5\", source",
         "value = \"150 cycles of memory\", error = \"25 %\", source",
     );
     assert_eq!(SCC.matches(before).count(), 1);

@@ -6,9 +6,9 @@
 //! those under way, so three that want a third each do not notice each other, and twelve take four times as long.
 //!
 //! An owner must hear at once when its job ends, while others will still come. So an answer is when the job ends if
-//! nobody else comes, and [`MaxMinServer::end_of`] answers again later, for good once the present is there. Where an
-//! answer would have to look over more than [`MOMENTS_MAX`] beginnings and ends of others, it is sooner than that. An
-//! owner has one job: what it asks for before that is over makes the job longer.
+//! nobody else comes, and [`MaxMinServer::end_of`] answers again later, for good once the present is there. Among
+//! many, an answer looks over few beginnings and ends of others, and may be sooner than that. An owner has one job:
+//! what it asks for before that is over makes the job longer.
 //!
 //! Invariants: what has passed by the present never changes; no answer is later than the end; no job is faster than
 //! alone; shares are never more than the whole.
@@ -21,8 +21,9 @@ const FRACTION_BITS: u32 = 32;
 /// All of the server.
 const WHOLE: u64 = 1 << FRACTION_BITS;
 
-/// How many moments at which a job begins or ends an answer looks ahead; beyond them it takes the job to be alone.
-const MOMENTS_MAX: u32 = 32;
+/// How many moments at which a job begins or ends an answer looks over at most, and for how many jobs in all of them.
+const MOMENTS_MAX: usize = 32;
+const LOOKS_MAX: usize = 1_024;
 
 /// What happens at the end of all time.
 const TOO_LATE: &str = "a core's clock is past 213 days";
@@ -104,6 +105,25 @@ impl Jobs {
             job.end = (job.left == 0).then_some(next);
         }
         self.now = next;
+    }
+
+    /// A time before which the first job, which is not over, does not end, whoever comes or goes.
+    ///
+    /// While it gets some, each other that is under way gets as much, or what it can use: so until it ends, all of them
+    /// have had their part of that, or are through, and the server has had the time for it.
+    fn bound(&self) -> u64 {
+        let own = &self.all[0];
+        let half = FRACTION_BITS / 2;
+        let served = |job: &Job| ((job.left >> half) * u128::from(job.wanted)) >> half;
+        let (rest, wanted) = (served(own), u128::from(own.wanted.max(1)));
+        let beside = |job: &Job| {
+            let alike = if job.wanted >= own.wanted { rest } else { rest / wanted * u128::from(job.wanted) };
+            alike.min(served(job))
+        };
+        let now = self.now.max(own.from);
+        let busy: u128 = self.all.iter().filter(|job| job.is_active(self.now)).map(beside).sum();
+        let shared = u64::try_from(u128::from(now) + (busy >> FRACTION_BITS)).expect(TOO_LATE);
+        own.end_at(self.now, WHOLE).max(if own.is_active(self.now) { shared } else { 0 })
     }
 
     fn of(&self, owner: u32) -> Option<usize> {
@@ -191,14 +211,14 @@ impl MaxMinServer {
         ahead.all.clear();
         ahead.all.push(own);
         ahead.all.extend(live().filter(|job| job.owner != owner));
-        for _ in 0..MOMENTS_MAX {
+        for _ in 0..MOMENTS_MAX.min(LOOKS_MAX / ahead.all.len()) {
             ahead.advance(u64::MAX);
             if let Some(end) = ahead.all[0].end {
                 return Picoseconds(end);
             }
             ahead.all.retain(|job| job.end.is_none());
         }
-        Picoseconds(ahead.all[0].end_at(ahead.now, WHOLE))
+        Picoseconds(ahead.bound())
     }
 }
 
