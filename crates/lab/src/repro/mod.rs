@@ -117,6 +117,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::teams::TEAMS,
     programs::rates::RATES,
     programs::power_loops::POWER_LOOPS,
+    programs::manyman::MANYMAN,
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,
