@@ -21,6 +21,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use isles_protocol::job::Policy;
 pub use job::{Job, JobKind, JobOutput, JobProgress, from_bytes, offer, to_bytes};
 pub use kinds::KINDS;
 pub use request::{CoreView, JobOrder, JobReply, JobRequest, JobView};

@@ -10,9 +10,9 @@ mod hartree_fock;
 mod host;
 mod imsuite;
 mod mpi;
+mod people;
 mod prk;
 pub mod twin;
-mod ui;
 mod windows;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -42,13 +42,15 @@ pub enum Suite {
     Windows,
     /// Very many tiny messages.
     Aggregation,
+    /// Jobs that people manage.
+    Jobs,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 11] = [
+    pub const ALL: [Suite; 12] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -59,6 +61,7 @@ impl Suite {
         Suite::Prk,
         Suite::Windows,
         Suite::Aggregation,
+        Suite::Jobs,
         Suite::Ui,
     ];
 
@@ -75,6 +78,7 @@ impl Suite {
             Suite::Prk => "prk",
             Suite::Windows => "windows",
             Suite::Aggregation => "aggregation",
+            Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
     }
@@ -92,7 +96,8 @@ impl Suite {
             Suite::Prk => prk::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
-            Suite::Ui => ui::GROUPS,
+            Suite::Jobs => people::jobs::GROUPS,
+            Suite::Ui => people::ui::GROUPS,
         }
     }
 }
