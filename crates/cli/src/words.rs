@@ -47,13 +47,17 @@ fn help_of_another(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
 
 fn application_last(whole: &Command, words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let Some(sweep) = whole.find_subcommand("sweep") else { return words };
+    let is_app = |word: &OsString| word.to_string_lossy().split('=').next() == Some("--app");
+    let names_app = words.iter().take_while(|word| *word != "--").any(is_app);
     let (mut own, mut rest) = (words[..=verb].to_vec(), Vec::new());
     let mut words = words.into_iter().skip(verb + 1);
     while let Some(word) = words.next() {
         let text = word.to_string_lossy().into_owned();
         match flag(sweep, &text).or_else(|| flag(whole, &text)) {
             _ if text == "--" => rest.extend(words.by_ref()),
-            None if rest.is_empty() && run::app("", &text).is_ok() => own.extend(["--app".into(), word]),
+            None if rest.is_empty() && !names_app && run::app("", &text).is_ok() => {
+                own.extend(["--app".into(), word]);
+            }
             Some(argument) => {
                 let takes_next = argument.get_action().takes_values() && !text.contains('=');
                 own.push(word);

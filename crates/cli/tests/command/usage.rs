@@ -147,6 +147,7 @@ fn sample(row: &SettingRow) -> &'static str {
         ("color", _) => "never",
         ("record", _) => "run",
         ("protocol", _) => "sections",
+        ("constants", _) => "links.flit_time=2",
         ("preset", _) => "800/1600/1066",
         ("power model" | "voltages", _) => "manyman",
         ("work", _) => "host:20",
