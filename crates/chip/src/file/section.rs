@@ -382,7 +382,8 @@ impl<'t> Section<'t> {
         };
         let (value, note) = (plain(parts.value.get_ref()), parts.note.clone());
         let line = findings.line(at);
-        findings.constants.push(Constant { path, value, error, band, source, note, line });
+        let at = parts.value.span();
+        findings.constants.push(Constant { path, value, error, band, source, note, line, at });
     }
 
     /// Complains of every key that nobody asked for.

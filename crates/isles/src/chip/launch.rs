@@ -350,6 +350,7 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
 fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
     let preset = chip.chip().default_preset().name().to_owned();
     let said = [
+        launch.chip.constants.as_ref().map(|constants| constants.value.clone()),
         chip.chip().chosen_voltages().map(|name| format!("voltages {name}")),
         (launch.seed != 0).then(|| format!("seed {}", launch.seed)),
     ];
