@@ -68,7 +68,7 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
         cores: vec![CoreView::default(); place_count()],
         is_looking: false,
     }));
-    let mut server = JobServer { seats, events, state, options, is_ending: false };
+    let mut server = JobServer { seats, events, state, options, is_ending: false, fault: None };
     server.turn_until_over(&socket, &told, demonstration, &is_over).await
 }
 
@@ -86,6 +86,8 @@ struct JobServer {
     state: Rc<RefCell<SharedTable>>,
     options: JobServerOptions,
     is_ending: bool,
+    /// Why the table could not be written the last time.
+    fault: Option<String>,
 }
 
 impl JobServer {
@@ -135,9 +137,15 @@ impl JobServer {
     }
 
     /// Writes the table, if it has changed.
-    fn keep(&self) {
-        if let Err(error) = self.state.borrow_mut().table.keep() {
-            isles::notice(format_args!("isles: {error}"));
+    fn keep(&mut self) {
+        let kept = self.state.borrow_mut().table.keep();
+        let fault = kept.err().map(|error| error.to_string());
+        // It is tried again and again, and told once.
+        if fault != self.fault {
+            if let Some(fault) = &fault {
+                isles::notice(format_args!("isles: the table of jobs is not written: {fault}"));
+            }
+            self.fault = fault;
         }
     }
 
