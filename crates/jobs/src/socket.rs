@@ -9,9 +9,11 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest line of a request.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -30,10 +32,15 @@ pub fn socket_path(directory: &Path) -> PathBuf {
     directory.join("socket")
 }
 
+/// Longest time that the end of a job server waits for its last answers to be written.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
 /// A socket that is removed with its job server.
 pub(crate) struct JobSocket {
     path: PathBuf,
     asked: Receiver<Asked>,
+    /// Requests whose answers are not written.
+    open: Arc<AtomicUsize>,
 }
 
 impl JobSocket {
@@ -54,6 +61,8 @@ impl JobSocket {
         let listener = UnixListener::bind(&path).map_err(failed)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
         let (sender, asked) = channel();
+        let unanswered = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&unanswered);
         let accept = move || {
             let (done, free) = channel::<()>();
             let mut open = 0;
@@ -64,9 +73,9 @@ impl JobSocket {
                     continue; // it is closed
                 }
                 open += 1;
-                let (sender, done) = (sender.clone(), done.clone());
+                let (sender, done, counted) = (sender.clone(), done.clone(), Arc::clone(&counted));
                 let serve = move || {
-                    let _ = converse(stream, &sender); // who has gone needs no answer
+                    let _ = converse(stream, &sender, &counted); // who has gone needs no answer
                     let _ = done.send(());
                 };
                 if thread::Builder::new().name("isles job".to_owned()).spawn(serve).is_err() {
@@ -75,7 +84,7 @@ impl JobSocket {
             }
         };
         thread::Builder::new().name("isles jobs".to_owned()).spawn(accept).map_err(failed)?;
-        Ok(JobSocket { path, asked })
+        Ok(JobSocket { path, asked, open: unanswered })
     }
 
     /// The next request, if there is one.
@@ -87,10 +96,26 @@ impl JobSocket {
 impl Drop for JobSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path); // somebody may have
+        // The process may end right after this.
+        let until = Instant::now() + LAST_ANSWERS;
+        // PAIR answers: observe
+        while self.open.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
-fn converse(stream: UnixStream, asked: &Sender<Asked>) -> io::Result<()> {
+/// A request whose answer is not written, until it is dropped.
+struct Unanswered<'a>(&'a AtomicUsize);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        // PAIR answers: publish
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io::Result<()> {
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {
@@ -98,6 +123,8 @@ fn converse(stream: UnixStream, asked: &Sender<Asked>) -> io::Result<()> {
         if lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)? == 0 {
             return Ok(());
         }
+        open.fetch_add(1, Ordering::Relaxed);
+        let _unanswered = Unanswered(open);
         let reply = match serde_json::from_str(&line) {
             Err(fault) => JobReply::Refused { reason: format!("the request is no request: {fault}") },
             Ok(request) => {

@@ -26,7 +26,11 @@ impl JobServer {
     /// Starts it, and waits until it listens: until it says so.
     fn start(&mut self, words: &[&str]) {
         let mut command = program(&self.folder, "serve");
-        let mut process = command.args(words).stderr(Stdio::piped()).spawn().unwrap();
+        self.listen(command.args(words));
+    }
+
+    fn listen(&mut self, command: &mut Command) {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         let mut lines = BufReader::new(process.stderr.take().unwrap());
         while !said.contains("jobs are managed in") {
@@ -169,6 +173,20 @@ fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
     let (still, moved) = (server.wait(&still, "finished"), server.wait(&moved, "finished"));
     assert_eq!(still["reason"], moved["reason"]);
     assert!(moves > 20, "it moved only {moves} times");
+    server.end();
+}
+
+#[test]
+fn a_program_has_jobs_of_its_own_and_only_those() {
+    let folder = std::env::temp_dir().join(format!("isles-jobs-own-{}", std::process::id()));
+    let mut server = JobServer { process: None, folder };
+    let example = Path::new(env!("CARGO_BIN_EXE_isles-jobs")).with_file_name("examples").join("primes");
+    let mut command = Command::new(example);
+    command.arg(&server.folder).env("ISLES_PLACES", "2").env("ISLES_MACHINE", "processes");
+    server.listen(command.stdin(Stdio::null()));
+    let job = server.begin(&["--task", "primes", "--at", "1", "--", "100000"]);
+    assert_eq!(server.wait(&job, "finished")["reason"], "9592");
+    assert!(server.refused(&["start", "--task", "pi"]).contains("--task is \"pi\"; allowed: primes"));
     server.end();
 }
 
