@@ -29,6 +29,6 @@ pub mod supply;
 pub mod topology;
 
 pub use chip::{
-    Caches, Chip, ControllerId, Dividers, Domains, FrequencyDomainId, Interrupts, LinkTraits, Memory,
-    MessageBuffer, Preset, VoltageDomainId,
+    Caches, Chip, ControllerId, Dividers, Domains, FileServer, FrequencyDomainId, Interrupts, LinkTraits,
+    Memory, MessageBuffer, Preset, VoltageDomainId,
 };

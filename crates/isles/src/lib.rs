@@ -34,6 +34,8 @@ mod chip;
 #[path = "chip_absent.rs"]
 mod chip;
 pub mod glb;
+pub mod io;
+
 mod init;
 mod launch;
 mod machine;

@@ -64,6 +64,6 @@ pub use shared::{
 pub use task::Priority;
 pub use task::coop::{sent, yield_now};
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};
-pub use time::{Cycles, Sleep, now, sleep, timeout, work};
+pub use time::{Cycles, Sleep, access_file, now, sleep, timeout, work};
 pub use window::{Combine, NumberKind, Window, WindowNumber, WindowOptions};
 pub use wire::plain;

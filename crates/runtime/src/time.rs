@@ -10,7 +10,7 @@ use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
 use crate::local::Local;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
-use isles_transport::Work;
+use isles_transport::{FileAccess, Work};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -43,6 +43,12 @@ impl From<Cycles> for Work {
 pub fn work(cost: impl Into<Work>) {
     let (cost, line) = (cost.into(), Location::caller());
     Local::try_with(|local| local.endpoint().observer().map(|observer| observer.work(&cost, line)));
+}
+
+/// Says that the calling task has read or written a file, which on a modelled chip comes from a server that all places
+/// share. Outside of a place it does nothing.
+pub fn access_file(access: &FileAccess) {
+    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.access_file(access)));
 }
 
 /// The time since the start of the run at the calling place: the host's, or on a modelled chip the chip's.

@@ -10,8 +10,9 @@ use crate::world::WorldShared;
 use crate::world::messages::Delivery;
 use crate::world::state::WorldState;
 use isles_transport::{
-    AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
-    Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId, Unpark, Work,
+    AlignedBytes, Arrival, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Limits,
+    MappedMemory, Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId,
+    Unpark, Work,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -252,6 +253,10 @@ impl Multicast for ChipEndpoint {
 impl Observer for ChipEndpoint {
     fn work(&self, work: &Work, line: &'static Location<'static>) {
         self.state().work(self.here, work, line);
+    }
+
+    fn access_file(&self, access: &FileAccess) {
+        self.state().access_file(self.here, access);
     }
 
     /// Only a trace draws them, which is begun before a place asks.

@@ -37,6 +37,6 @@ pub use idle_policy::IdlePolicy;
 pub use ping_pong::half_ping_pong;
 pub use placement::{CoreMap, Placement, PlacementError};
 pub use protocol::{Protocol, ProtocolConfig};
-pub use report::{Flow, GearChanges, Ledger, LinkLoad, Report, TimeCategory};
+pub use report::{FileTraffic, Flow, GearChanges, Ledger, LinkLoad, Report, TimeCategory};
 pub use shared::{MemoryRegion, Stale};
 pub use world::{ChipWorld, TurnOutcome, WorldError};

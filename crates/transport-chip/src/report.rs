@@ -80,6 +80,21 @@ pub struct GearChanges {
     pub voltages: u64,
 }
 
+/// Files that programs have read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileTraffic {
+    /// How many were read.
+    pub reads: u64,
+    /// How many were written.
+    pub writes: u64,
+    /// Of those that were read, how many the server had not in its memory.
+    pub cold: u64,
+    /// The bytes of all.
+    pub bytes: u64,
+    /// How long places waited for them together.
+    pub waited: Picoseconds,
+}
+
 /// What happened on the chip until the time of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -97,6 +112,8 @@ pub struct Report {
     pub fetched: u64,
     /// Whether places have wanted more of a memory controller than it has.
     pub is_memory_crowded: bool,
+    /// Files that programs have read and written.
+    pub files: FileTraffic,
     /// Flits that passed a link, counted for each link.
     pub flit_hops: u64,
     /// All events; how many there were, and whether another run had the same.
@@ -135,6 +152,14 @@ impl fmt::Display for Report {
         writeln!(f, "cores           {}", shares.join(", "))?;
         writeln!(f, "events          {}", digest.events())?;
         writeln!(f, "digest          {digest}")?;
+        let FileTraffic { reads, writes, cold, bytes, waited } = self.files;
+        if reads + writes > 0 {
+            writeln!(
+                f,
+                "files           {reads} read, {cold} of them cold, {writes} written; {bytes} bytes; places waited {:.6} ms",
+                waited.0 as f64 / 1e9
+            )?;
+        }
         let GearChanges { rates, voltages } = self.shifts;
         if rates + voltages > 0 {
             writeln!(f, "clocks          {rates} changes of rates, {voltages} of voltages")?;

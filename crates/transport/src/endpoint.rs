@@ -339,10 +339,24 @@ pub trait Multicast {
     ) -> Result<(), SendError>;
 }
 
+/// A file that a program has read or written as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileAccess {
+    /// A number of it, the same for all who name it alike.
+    pub file: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// Whether it was written.
+    pub is_write: bool,
+}
+
 /// Looks at what a place does: counts its work where time is modelled, draws its spans where a run is traced.
 pub trait Observer {
     /// The core of this place does `work`, as the program says at `line`.
     fn work(&self, work: &Work, line: &'static Location<'static>);
+
+    /// The program has read or written a file, which is done when this returns.
+    fn access_file(&self, access: &FileAccess);
 
     /// Whether spans are drawn; constant. Where they are not, nobody calls the two below.
     fn draws_spans(&self) -> bool;

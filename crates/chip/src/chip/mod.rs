@@ -10,7 +10,7 @@ mod parts;
 
 pub(crate) use parts::Controllers;
 pub use parts::{
-    Caches, ControllerId, Dividers, Domains, FrequencyDomainId, Interrupts, LinkTraits, Memory,
+    Caches, ControllerId, Dividers, Domains, FileServer, FrequencyDomainId, Interrupts, LinkTraits, Memory,
     MessageBuffer, Preset, VoltageDomainId,
 };
 
@@ -34,6 +34,7 @@ pub struct Chip {
     pub(crate) memory: Memory,
     pub(crate) links: LinkTraits,
     pub(crate) interrupts: Option<Interrupts>,
+    pub(crate) files: Option<FileServer>,
     pub(crate) dividers: Option<Dividers>,
     pub(crate) domains: Domains,
     pub(crate) presets: Vec<Preset>,
@@ -97,6 +98,11 @@ impl Chip {
     /// What links carry.
     pub const fn links(&self) -> &LinkTraits {
         &self.links
+    }
+
+    /// The server of files, if there is one.
+    pub const fn files(&self) -> Option<&FileServer> {
+        self.files.as_ref()
     }
 
     /// The interrupt controller, if it has one.

@@ -117,6 +117,19 @@ impl Interrupts {
     }
 }
 
+/// The server of files behind all cores: a disk, and the memory in which what was read or written stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileServer {
+    /// Until the first byte of a file comes from the disk.
+    pub cold_latency: Cost,
+    /// What each KiB takes then.
+    pub cold_kib: Cost,
+    /// The same of one that is in the server's memory.
+    pub warm_latency: Cost,
+    /// What each KiB takes then.
+    pub warm_kib: Cost,
+}
+
 impl TimingTable<HopCost> {
     /// From the raising of an interrupt of so many targets at once to the arrival at the last.
     pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {

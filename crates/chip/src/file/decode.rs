@@ -6,7 +6,9 @@
 use super::section::{Findings, Precision, Section, show};
 use super::unit::{self, Dimension, Reason};
 use super::{power, preset};
-use crate::chip::{Caches, Chip, ControllerId, Controllers, Dividers, Domains, Interrupts, LinkTraits};
+use crate::chip::{
+    Caches, Chip, ControllerId, Controllers, Dividers, Domains, FileServer, Interrupts, LinkTraits,
+};
 use crate::chip::{Memory, MessageBuffer, Preset};
 use crate::cost::{Operation, Operations};
 use crate::energy::VoltageTable;
@@ -31,6 +33,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     let links = root.required_child(findings, "links").and_then(|part| links(part, findings));
     let interrupts =
         root.child(findings, "interrupt").and_then(|part| interrupts(part, topology.as_ref(), findings));
+    let files = root.child(findings, "files").map(|part| files(part, findings));
     let domains = match root.child(findings, "domains") {
         Some(part) => domains(part, topology.as_ref(), findings),
         None => topology.map(|topology| Domains { frequency: topology.extent(), voltage: topology.extent() }),
@@ -60,6 +63,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         memory: memory?,
         links: links?,
         interrupts,
+        files: files.flatten(),
         dividers: dividers.map(|(dividers, _)| dividers),
         domains: domains?,
         default_preset: default_preset?,
@@ -315,6 +319,22 @@ fn links(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<LinkTrait
         payload_max: payload_max?,
         overhead: overhead?,
         recovery: recovery.unwrap_or_default(),
+    })
+}
+
+fn files(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<FileServer> {
+    let mut cost = |key: &str| {
+        let read = |value: &DeValue<'_>| quantity(value, |text| unit::cost(text, None));
+        part.required(findings, key, TIMED, "a time such as \"5 ms\"", read)
+    };
+    let [cold_latency, cold_kib, warm_latency, warm_kib] =
+        ["cold_latency", "cold_kib", "warm_latency", "warm_kib"].map(&mut cost);
+    part.close(findings);
+    Some(FileServer {
+        cold_latency: cold_latency?,
+        cold_kib: cold_kib?,
+        warm_latency: warm_latency?,
+        warm_kib: warm_kib?,
     })
 }
 

@@ -7,8 +7,8 @@
 use super::collect::Collector;
 use super::record::{RECORDS_MAX, RecordKind, Recorder, now};
 use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError, Span,
-    SpanId, Work,
+    Arrival, Class, Endpoint, FileAccess, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError,
+    Span, SpanId, Work,
 };
 use std::cell::RefCell;
 use std::ops::Range;
@@ -162,6 +162,12 @@ impl<E: Endpoint> Observer for RecordedEndpoint<E> {
     fn work(&self, work: &Work, line: &'static Location<'static>) {
         if let Some(observer) = self.endpoint.observer() {
             observer.work(work, line);
+        }
+    }
+
+    fn access_file(&self, access: &FileAccess) {
+        if let Some(observer) = self.endpoint.observer() {
+            observer.access_file(access);
         }
     }
 

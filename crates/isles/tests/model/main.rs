@@ -20,6 +20,7 @@ mod everywhere;
 mod exchange;
 mod failure;
 #[cfg(feature = "chip")]
+mod files;
 mod held;
 #[cfg(feature = "chip")]
 mod interrupts;

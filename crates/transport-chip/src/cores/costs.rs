@@ -11,6 +11,7 @@
 //! message that fits the first cache costs nothing beyond its lines.
 
 use super::Cores;
+use super::files::FileTimes;
 use super::lines::LineTimes;
 use crate::demand::{LineCosts, LineCount, WORD_BYTES, WorkCosts};
 use crate::energy::power_tables::PowerTables;
@@ -51,6 +52,7 @@ pub struct Costs {
     packets: Option<PacketCosts>,
     /// The interrupt controller, if there is one.
     pub(super) interrupts: Option<Interrupts>,
+    pub(super) files: Option<FileTimes>,
     /// The memory that all cores share; nothing if the chip's file does not say what it costs.
     pub(super) memory: Option<Arc<SharedMemoryCosts>>,
     /// What the work of programs costs.
@@ -86,6 +88,7 @@ impl Costs {
             buffer_lines: u32::try_from(buffer_bytes / line_bytes).unwrap_or(u32::MAX),
             packets,
             interrupts: chip.interrupts().copied(),
+            files: FileTimes::of(chip),
             memory,
             work,
             lines,

@@ -8,6 +8,7 @@
 
 mod costs;
 mod draw;
+mod files;
 mod gear_change;
 pub(crate) mod interrupt;
 mod lines;
@@ -99,6 +100,7 @@ pub(crate) struct Cores {
     interrupts: Timeline,
     /// Memory controllers; none before somebody uses one.
     controllers: Vec<MaxMinServer>,
+    files: files::Files,
     /// What copies of long messages meet in private memory.
     rounds: CopyCosts,
     /// The least time that anything can still ask for.
@@ -134,6 +136,7 @@ impl Cores {
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             interrupts: Timeline::default(),
             controllers: Vec::new(),
+            files: files::Files::default(),
             rounds: CopyCosts::new(&costs.work.caches, costs.buffer_lines),
             present: Picoseconds::ZERO,
             lines: LineTraffic::default(),

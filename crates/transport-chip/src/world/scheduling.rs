@@ -9,7 +9,7 @@ use crate::demand::Demand;
 use crate::idle_policy::IdlePolicy;
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{PlaceId, Work};
+use isles_transport::{FileAccess, PlaceId, Work};
 use std::panic::Location;
 
 impl WorldState {
@@ -97,6 +97,12 @@ impl WorldState {
         } else {
             self.cores.work(place, &demand);
         }
+    }
+
+    /// Lets `place` wait for a file that its program has read or written.
+    pub(crate) fn access_file(&mut self, place: PlaceId, access: &FileAccess) {
+        self.settle(place);
+        self.cores.access_file(place, access);
     }
 
     /// Ends a turn of a place that wants another one.

@@ -12,8 +12,8 @@
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
 use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError, Span,
-    SpanId, Work,
+    Arrival, Class, Endpoint, FileAccess, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError,
+    Span, SpanId, Work,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld};
 use rustix::time::{ClockId, clock_gettime};
@@ -423,6 +423,13 @@ impl Observer for TimedEndpoint {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
             self.endpoint.work(work, line);
+        }
+    }
+
+    /// Where code is measured, so is the file of this host: else it would count twice.
+    fn access_file(&self, access: &FileAccess) {
+        if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
+            self.endpoint.access_file(access);
         }
     }
 

@@ -1,0 +1,50 @@
+//! Files that a place reads and writes, which on a modelled chip come from a server that all cores share.
+//!
+//! The file is that of the host, and its bytes are the same on any machine; what the access takes says the model. It
+//! knows no chip. Invariant: an access that fails is not told to anybody.
+
+use isles_transport::FileAccess;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::Path;
+
+/// Reads a whole file.
+///
+/// On a modelled chip the clock of the place moves on to when the server of files has sent it: later where that is
+/// busy, and sooner once the file was read or written before. Outside of a place it takes what it takes.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let bytes = std::fs::read(path.as_ref())?;
+    tell(path.as_ref(), bytes.len(), false);
+    Ok(bytes)
+}
+
+/// [`read`], of a text.
+///
+/// # Errors
+/// The file cannot be read, or is no UTF-8.
+pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+    let text = std::fs::read_to_string(path.as_ref())?;
+    tell(path.as_ref(), text.len(), false);
+    Ok(text)
+}
+
+/// Writes a whole file, in the place of one that is there; for its time see [`read`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    std::fs::write(path.as_ref(), bytes.as_ref())?;
+    tell(path.as_ref(), bytes.as_ref().len(), true);
+    Ok(())
+}
+
+fn tell(path: &Path, bytes: usize, is_write: bool) {
+    // With fixed keys, so the same name is the same number in each run.
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    let access = FileAccess { file: hasher.finish(), bytes: bytes as u64, is_write };
+    isles_runtime::access_file(&access);
+}

@@ -1,0 +1,69 @@
+//! Files behind the cores: one server, whose disk and link all places share.
+//!
+//! The latency of a call is its place's own; the bytes of all go one call after the other. What was read or written
+//! once stays in the server's memory and is warm from then on. A chip whose file says nothing of a server has one that
+//! takes no time. Invariant: what calls wait for is booked as waiting, and counted.
+
+use super::Cores;
+use crate::report::{FileTraffic, TimeCategory};
+use isles_chip::Chip;
+use isles_chip::cost::Cost;
+use isles_chip::kernel::Timeline;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{FileAccess, PlaceId};
+use std::collections::BTreeSet;
+
+/// Latency of a call, and time of a KiB.
+type CallTimes = [Picoseconds; 2];
+
+/// What a call takes of the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileTimes {
+    cold: CallTimes,
+    warm: CallTimes,
+}
+
+impl FileTimes {
+    /// None if the chip's file says nothing of a server.
+    pub(super) fn of(chip: &Chip) -> Option<FileTimes> {
+        let server = chip.files()?;
+        let clocks = chip.default_preset().clocks();
+        let times = |costs: [&Cost; 2]| costs.map(|cost| cost.at(clocks).over(0));
+        Some(FileTimes {
+            cold: times([&server.cold_latency, &server.cold_kib]),
+            warm: times([&server.warm_latency, &server.warm_kib]),
+        })
+    }
+}
+
+/// The server of a run.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    link: Timeline,
+    warm: BTreeSet<u64>,
+    pub(super) traffic: FileTraffic,
+}
+
+impl Cores {
+    /// Lets `place` wait until the server has done this.
+    pub(crate) fn access_file(&mut self, place: PlaceId, access: &FileAccess) {
+        let is_warm = !self.files.warm.insert(access.file) || access.is_write;
+        let traffic = &mut self.files.traffic;
+        let calls = if access.is_write { &mut traffic.writes } else { &mut traffic.reads };
+        *calls += 1;
+        traffic.bytes += access.bytes;
+        traffic.cold += u64::from(!is_warm);
+        let Some(FileTimes { cold, warm }) = self.costs.files else { return };
+        let [latency, kib] = if is_warm { warm } else { cold };
+        let bytes = Picoseconds((u128::from(kib.0) * u128::from(access.bytes) / 1_024) as u64);
+        let (present, now) = (self.present, self.now(place));
+        let end = self.files.link.reserve(present, now + latency, bytes) + bytes;
+        self.files.traffic.waited += end - now;
+        self.spend(place, end - now, TimeCategory::Waiting);
+    }
+
+    /// What programs have read and written.
+    pub(crate) fn file_traffic(&self) -> FileTraffic {
+        self.files.traffic
+    }
+}
