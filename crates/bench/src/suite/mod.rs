@@ -3,21 +3,21 @@
 //! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
 //! compared with like; where a peer has two forms of a thing, the row says which one.
 
-mod aggregation;
 mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
 mod imsuite;
+mod memory;
 mod mpi;
 mod prk;
 pub mod twin;
 mod ui;
-mod windows;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
+use memory::{aggregation, shared, windows};
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +42,15 @@ pub enum Suite {
     Windows,
     /// Very many tiny messages.
     Aggregation,
+    /// Objects that places share.
+    Shared,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 11] = [
+    pub const ALL: [Suite; 12] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -59,6 +61,7 @@ impl Suite {
         Suite::Prk,
         Suite::Windows,
         Suite::Aggregation,
+        Suite::Shared,
         Suite::Ui,
     ];
 
@@ -75,6 +78,7 @@ impl Suite {
             Suite::Prk => "prk",
             Suite::Windows => "windows",
             Suite::Aggregation => "aggregation",
+            Suite::Shared => "shared",
             Suite::Ui => "ui",
         }
     }
@@ -92,6 +96,7 @@ impl Suite {
             Suite::Prk => prk::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
+            Suite::Shared => shared::GROUPS,
             Suite::Ui => ui::GROUPS,
         }
     }

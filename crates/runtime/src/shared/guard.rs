@@ -185,7 +185,7 @@ impl<'a, T: SharedValue> Future for WriteFuture<'a, T> {
         let hold = ready!(self.0.poll(context))?;
         match hold.object.value.try_borrow_mut() {
             Ok(value) => {
-                let flags = hold.object.flags_at_begin();
+                let flags = hold.object.flags_at_begin(&value);
                 Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed: false, flags, hold }))
             }
             Err(_) => Poll::Ready(Err(hold.overlap(GuardMode::Write))),
@@ -242,14 +242,20 @@ impl<T: SharedValue> Object<T> {
 
     /// Tells others at once that their caches are old, if the controller does so.
     #[inline]
-    fn flags_at_begin(&self) -> Option<u32> {
-        let state = &self.state;
-        let is_told = state.is_free() && state.options.controller == Controller::Overlapped;
+    fn flags_at_begin(&self, value: &T) -> Option<u32> {
+        let (state, memory) = (&self.state, self.state.memory.as_ref()?);
+        let is_overlapped = state.is_free() && state.options.controller == Controller::Overlapped;
+        let is_told = is_overlapped && value.is_cached(memory);
         is_told.then(|| Local::with(|local| state.flag_others(local)))
     }
 
     /// A writer ends. Returns whether others' copies are old by it, and what names the flags that they were sent.
-    fn end_write(&self, mut value: RefMut<'_, T>, has_changed: bool) -> (bool, Option<u32>) {
+    fn end_write(
+        &self,
+        mut value: RefMut<'_, T>,
+        has_changed: bool,
+        is_flagged: bool,
+    ) -> (bool, Option<u32>) {
         let state = &self.state;
         if !has_changed {
             return (false, None);
@@ -268,9 +274,9 @@ impl<T: SharedValue> Object<T> {
         if !state.is_free() {
             return (is_old_elsewhere, None);
         }
-        let is_flagged = is_old_elsewhere && state.options.controller == Controller::Broadcast;
+        let is_told = is_old_elsewhere && !is_flagged && state.options.controller != Controller::Timestamp;
         // Lines are written back while the flags are on their way.
-        let flags = is_flagged.then(|| Local::with(|local| state.flag_others(local)));
+        let flags = is_told.then(|| Local::with(|local| state.flag_others(local)));
         state.is_unwritten.set(false);
         value.write_back(memory, lines);
         if is_old_elsewhere && state.options.controller == Controller::Timestamp {
@@ -340,7 +346,7 @@ impl<T: SharedValue> WriteGuard<'_, T> {
         if self.has_changed && std::thread::panicking() {
             self.hold.object.state.holder.borrow_mut().set_poisoned(true);
         }
-        let (has_changed, flags) = self.hold.object.end_write(value, self.has_changed);
+        let (has_changed, flags) = self.hold.object.end_write(value, self.has_changed, self.flags.is_some());
         self.hold.end(GuardMode::Write, has_changed);
         flags
     }

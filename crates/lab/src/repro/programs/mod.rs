@@ -11,6 +11,7 @@ pub mod betweenness;
 pub mod ga;
 pub mod gups;
 pub mod hartree_fock;
+pub mod modularity;
 pub mod power_loops;
 pub mod rates;
 pub mod teams;
