@@ -30,9 +30,10 @@ export const launch = () => chromium.launch({ executablePath: executable(), args
 
 /** A page of its own context at an address, with the list of what it did wrong. */
 export async function open(browser, address, options = {}) {
-    const { theme = "light", width = 1280, height = 800, reduced = true, wait = true } = options;
+    const { theme = "light", width = 1280, height = 800, reduced = true, wait = true, touch = false } = options;
     const context = await browser.newContext({
         viewport: { width, height }, colorScheme: theme, reducedMotion: reduced ? "reduce" : "no-preference",
+        hasTouch: touch,
     });
     const faults = [];
     await watch(context, address, faults);

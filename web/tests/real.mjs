@@ -49,7 +49,7 @@ export class RealRun {
             const read = (text) => {
                 this.said += text;
                 const found = [...this.said.matchAll(/http:\/\/\S+#token=[0-9a-f]+(?=\n)/g)].map(([all]) => all);
-                if (found.length === 2) resolve(found);
+                if (found.length >= 2) resolve(found);
             };
             this.child.stdout.setEncoding("utf8").on("data", read);
             this.child.stderr.setEncoding("utf8").on("data", read);

@@ -468,3 +468,93 @@ function manyCores() {
         ["serves_from = [0, 2]", "serves_from = [0, 8]"], ["serves_to = [3, 3]", "serves_to = [31, 15]"],
     ].reduce((text, [from, to]) => change(text, from, to), readFileSync(join(CHIPS, "mesh.toml"), "utf8"));
 }
+
+/** Drags the handle of a job to an element, by mouse or by a finger. */
+async function dragJob(page, job, to, touch = false) {
+    const center = async (locator) => {
+        await locator.scrollIntoViewIfNeeded();
+        const box = await locator.boundingBox();
+        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    };
+    const handle = page.locator(`.job[data-job="${job}"] .job-handle`);
+    const [from, end] = [await center(handle), await center(page.locator(to).first())];
+    if (touch) {
+        const session = await page.context().newCDPSession(page);
+        const send = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+        await send("touchStart", [from]);
+        await send("touchMove", [{ x: (from.x + end.x) / 2, y: (from.y + end.y) / 2 }]);
+        await send("touchMove", [end]);
+        await send("touchEnd", []);
+        return;
+    }
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    await page.mouse.move(end.x, end.y, { steps: 4 });
+    await page.mouse.up();
+}
+
+test("the picture page-jobs of a real run is taken, and is small", async () => {
+    const words = ["serve", "--machine", "chip:scc", "--ui", "--demo", "--seed", "7", "--state", "jobs"];
+    await onRun(words, async ({ page }) => {
+        await page.waitForFunction(() => document.querySelectorAll(".job").length >= 16);
+        await page.waitForSelector('.job[data-state="finished"]');
+        await page.click('.job[data-state="running"] button.link');
+        await page.waitForSelector(".jobs .output");
+        await keep(page, "page-jobs");
+    });
+});
+
+const jobState = (page, job, state) =>
+    page.waitForSelector(`.job[data-job="${job}"] .job-state:text("${state}")`);
+
+for (const touch of [false, true]) {
+    test(`jobs on a modelled chip: added, started, moved and written by ${touch ? "touch" : "mouse"}, paused by keys`,
+        async () => {
+            const words = ["serve", "--machine", "chip:scc", "--ui", "--state", "jobs"];
+            await onRun(words, async ({ page, run }) => {
+                await page.waitForSelector(".jobs-form option[value=pi]", { state: "attached" });
+                await page.fill(".jobs-form [name=words]", "1000000000000");
+                await page.fill(".jobs-form [name=name]", HOSTILE);
+                await page.click('.jobs-form button:text("Add")');
+                await jobState(page, 1, "new");
+                assert.ok(await page.evaluate(() => window.hostile === undefined), "names are text");
+                await dragJob(page, 1, '.cell[data-place="5"]', touch);
+                await jobState(page, 1, "running at 5");
+                await dragJob(page, 1, '.cell[data-place="9"]', touch);
+                await jobState(page, 1, "running at 9");
+                await dragJob(page, 1, '.jobs[data-group="Waiting"] h3', touch);
+                await jobState(page, 1, "checkpointed");
+                await page.focus('button[aria-label="Start job 1"]');
+                await page.keyboard.press("Enter");
+                await jobState(page, 1, "running");
+                await page.focus('button[aria-label="Pause job 1"]');
+                await page.keyboard.press("Enter");
+                await jobState(page, 1, "paused");
+                await page.click('button[aria-label="Duplicate job 1"]');
+                await jobState(page, 2, "new");
+                await page.click('button[aria-label="Remove job 2"]');
+                assert.equal(await page.locator('.job[data-job="2"]').count(), 1, "what is lost is asked for first");
+                await page.click('button[aria-label="Really: Remove job 2"]');
+                await page.waitForSelector('.job[data-job="2"]', { state: "detached" });
+                await page.selectOption(".jobs-clock", "8");
+                await page.waitForSelector(".jobs-said:text('6 supplies now divide their clock by 8')");
+                await page.fill("input[type=search]", "no such job");
+                await page.waitForSelector('.job[data-job="1"]', { state: "detached" });
+                await page.fill("input[type=search]", "");
+                await page.waitForSelector('.job[data-job="1"]');
+                assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
+                // Who has the other address may look only.
+                const view = /watch it only at +(\S+)/.exec(run.said)[1].replace(/\/\/[^:]+/, "//127.0.0.1");
+                const other = await open(theBrowser(), view, {});
+                await other.page.waitForSelector('.job[data-job="1"]');
+                assert.equal(await other.page.locator(".job-handle, .job-orders button, .jobs-form").count(), 0);
+                const refused = await other.page.evaluate(() => fetch("api/v1/jobs", {
+                    method: "POST", headers: { "Content-Type": "application/json" },
+                    body: JSON.stringify({ ask: "tell", job: 1, order: "kill" }),
+                }).then((answer) => answer.status));
+                assert.equal(refused, 403);
+                await other.context.close();
+                await jobState(page, 1, "paused");
+            }, { touch });
+        });
+}

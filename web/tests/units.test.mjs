@@ -106,10 +106,12 @@ test("places without a mesh lie row by row, and a mesh that is too small is none
 });
 
 test("opening a view takes the pane that is not pinned, and never more than six are open", () => {
-    let panes = [page.paneOf("chip", 0, true)];
+    let panes = [page.paneOf("chip", 0, false)];
     ({ panes } = page.open(panes, "core", 3));
     ({ panes } = page.open(panes, "core", 5));
-    assert.equal(page.toFragment(panes), "chip*,core:5");
+    assert.equal(page.toFragment(panes), "chip,core:5", "a place opens beside the map, and the next takes its pane");
+    const alone = page.open([page.paneOf("chip", 0, false)], "power", 0).panes;
+    assert.equal(page.toFragment(alone), "power", "a map that nobody pinned gives way to the view that was asked for");
     for (let place = 10; place < 30; place++) {
         ({ panes } = page.open(panes, "core", place));
         panes = panes.map((pane) => ({ ...pane, pinned: true }));

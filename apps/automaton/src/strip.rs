@@ -171,10 +171,10 @@ impl Strip {
     }
 
     /// What it takes of a core to compute `rows` rows: for a cell nine loads and as many additions, two comparisons
-    /// with what they choose, and a store; two bytes are walked through.
+    /// with what they choose, and a store; two bytes are walked through, of all its rows.
     pub fn work(&self, rows: usize) -> Work {
-        let cells = (rows * self.columns) as u64;
-        Work::new().integers(24 * cells).branches(cells).streamed(2 * cells)
+        let [cells, all] = [rows, self.rows].map(|rows| (rows * self.columns) as u64);
+        Work::new().integers(24 * cells).branches(cells).streamed(2 * cells).of(2 * all)
     }
 }
 

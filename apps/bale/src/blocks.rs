@@ -3,6 +3,7 @@
 //! The first owners have an entry more than the others. The owner is predicted as g · n / 2^k, which is right or one
 //! too high (Aggarwal, Sabharwal, Garg, Heidelberger 2009, theorem 4.1, 003:204), and corrected by one comparison.
 
+use isles::memory;
 use isles_app::Failure;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -64,7 +65,7 @@ impl Blocks {
 /// # Errors
 /// They do not. Where the system does not say what is free, nothing is refused.
 pub(crate) fn check_room(source: &str, bytes: u128) -> Result<(), Failure> {
-    let free = free_bytes();
+    let free = memory::free_bytes();
     match free {
         Some(free) if bytes > u128::from(free) => Err(Failure::Usage(format!(
             "{source} takes {:.1} GiB; allowed: at most {:.1} GiB, which this host has free",
@@ -73,12 +74,6 @@ pub(crate) fn check_room(source: &str, bytes: u128) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-fn free_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]

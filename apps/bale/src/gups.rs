@@ -9,7 +9,7 @@ use crate::blocks::{self, Blocks};
 use crate::generator;
 use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;
-use isles::{AggregatorOptions, Combine, ItemRoute, Torus, WindowOptions};
+use isles::{AggregatorOptions, Combine, ItemRoute, Torus, WindowOptions, memory};
 use isles_app::Failure;
 use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
 use serde::{Deserialize, Serialize};
@@ -274,7 +274,9 @@ impl Application for Gups {
             return plan.share_table(mode).await;
         }
         let table = PlaceLocal::with(plan, |plan: GupsPlan| TablePart::new(plan.part(here()))).await?;
-        let updates = Aggregator::with(options, &table, TablePart::update).await?;
+        let updates =
+            Aggregator::batched(options, &table, |table: &mut TablePart, numbers| table.update(&numbers))
+                .await?;
         let begun = now();
         plan.update_all(&table, &updates, mode).await?;
         let seconds = (now() - begun).as_secs_f64();
@@ -448,20 +450,21 @@ impl GupsPlan {
         let own = self.own_updates(here().index() as u64 / self.group);
         let mask = self.blocks.size() - 1;
         let mut number = generator::start((self.begin + own.start) as i64);
-        for index in own {
+        let made = own.map(|index| {
             number = generator::next(number);
-            let place = self.place(number & mask);
-            if mode == Mode::Messages {
-                spawn_at!(place, [number, table] table.lock().update(number));
-            } else {
-                updates.push(place, number).await?;
-            }
             if index.is_multiple_of(CHARGED) && self.costs.make_cycles > 0 {
                 work(Cycles(self.costs.make_cycles * CHARGED));
             }
             if index % 4096 == 4095 {
                 add_done(4096);
             }
+            (self.place(number & mask), number)
+        });
+        if mode != Mode::Messages {
+            return updates.push_all(made).await;
+        }
+        for (place, number) in made {
+            spawn_at!(place, [number, table] table.lock().update(&[number]));
         }
         Ok(())
     }
@@ -475,12 +478,12 @@ struct TablePart {
     entries: Vec<u64>,
     /// What an update costs on a modelled core.
     cost: u64,
-    /// Updates until the next that is noted, and those that were.
-    until: u64,
+    /// Updates so far.
     updates: u64,
-    /// Between which of them the steady rate is taken, and the times of those two.
+    /// Between which of them the steady rate is taken.
     marks: [u64; 2],
-    times: [Duration; 2],
+    /// How many there were when these were reached, and when that was.
+    noted: [(u64, Duration); 2],
 }
 
 /// What a part is made of.
@@ -500,43 +503,38 @@ impl TablePart {
     /// The part of an owner, as it is before the first update.
     fn new(PartPlan { blocks, owner, cost, marks }: PartPlan) -> TablePart {
         let range = owner.map_or(0..0, |owner| blocks.range(owner));
+        let mut entries = memory::vec_in_large_pages(range.clone().count());
+        entries.extend(range.clone());
         TablePart {
             first: range.start,
             mask: blocks.size() - 1,
-            entries: range.collect(),
+            entries,
             cost,
-            until: CHARGED,
             updates: 0,
             marks,
-            times: [Duration::ZERO; 2],
+            noted: [(0, Duration::ZERO); 2],
         }
     }
 
-    /// Applies an update.
+    /// Applies updates.
     ///
     /// # Panics
-    /// If its entry is not here.
-    #[inline]
-    fn update(&mut self, number: u64) {
-        let index = (number & self.mask) - self.first;
-        self.entries[index as usize] ^= number;
-        // As few instructions as can be: so more updates wait for their memory at once.
-        self.until -= 1;
-        if self.until == 0 {
-            self.note_updates();
+    /// If an entry is not here.
+    fn update(&mut self, numbers: &[u64]) {
+        let (mask, first, entries) = (self.mask, self.first, &mut *self.entries);
+        for number in numbers {
+            entries[((number & mask) - first) as usize] ^= number;
         }
-    }
-
-    /// Charges updates to a modelled core, and takes the time at the marks.
-    #[inline(never)]
-    fn note_updates(&mut self) {
-        self.until = CHARGED;
-        self.updates += CHARGED;
+        let count = numbers.len() as u64;
         if self.cost > 0 {
-            work(Cycles(self.cost * CHARGED));
+            work(Cycles(self.cost * count));
         }
-        if let Some(mark) = self.marks.iter().position(|mark| mark / CHARGED == self.updates / CHARGED) {
-            self.times[mark] = now();
+        let before = self.updates;
+        self.updates += count;
+        for (mark, noted) in self.marks.iter().zip(&mut self.noted) {
+            if (before..self.updates).contains(mark) {
+                *noted = (self.updates, now());
+            }
         }
     }
 
@@ -547,7 +545,7 @@ impl TablePart {
 
     /// Updates a nanosecond of this part in the middle of the run; none if it had too few.
     fn steady_rate(&self) -> f64 {
-        let ([first, last], [begin, end]) = (self.marks, self.times);
+        let [(first, begin), (last, end)] = self.noted;
         if end > begin { (last - first) as f64 / (end - begin).as_secs_f64() / 1e9 } else { 0.0 }
     }
 

@@ -55,23 +55,27 @@ impl Effort {
         let all = graph.vertices();
         // An edge: its target, the target's position and paths, both written back, and the end of the list of edges on
         // paths. A vertex: its row, its end in that list, the ends of two loops.
+        let walked = INDEX * (edges + successors + 2 * vertices);
         let forward = Work::new()
             .integers(12 * edges + 10 * vertices)
             .floats(edges)
             .branches(edges + 2 * vertices)
-            .streamed(INDEX * (edges + successors + 2 * vertices))
+            .streamed(walked)
+            .of(walked)
             .pieces(vertices)
             .scattered(edges, INDEX * all)
             .scattered(edges, NUMBER * vertices)
             .scattered(vertices, INDEX * all);
         // An edge on a path: its successor's share. A vertex: the reciprocal of its paths, its dependency, to whole
         // numbers and into a sum of four words; then its position is forgotten.
+        let walked = INDEX * (successors + 2 * vertices) + 2 * NUMBER * vertices;
         let back = Work::new()
             .integers(4 * successors + 38 * vertices)
             .floats(successors + 5 * vertices)
             .divisions(vertices)
             .branches(successors + 4 * vertices)
-            .streamed(INDEX * (successors + 2 * vertices) + 2 * NUMBER * vertices)
+            .streamed(walked)
+            .of(walked)
             .scattered(successors, NUMBER * vertices)
             .scattered(vertices, SUM * all)
             .scattered(vertices, INDEX * all);
@@ -82,7 +86,7 @@ impl Effort {
     fn by_distance(&self, graph: &Graph) -> [Work; 2] {
         let Effort { edges, vertices, removals, queue, .. } = *self;
         let all = graph.vertices();
-        let rows = (INDEX + NUMBER) * edges;
+        let walked = (INDEX + NUMBER) * edges + INDEX * vertices;
         let levels = u64::from(queue.max(2).ilog2());
         // An entry goes down as many levels as the heap has, which takes a comparison of two children and a move each,
         // and up a few; the first levels are always in the first cache, so two lines of it are looked for.
@@ -90,7 +94,8 @@ impl Effort {
             .integers(10 * edges + 12 * vertices + (10 * levels + 20) * removals)
             .floats(2 * edges)
             .branches(3 * edges + 2 * vertices + (2 * levels + 4) * removals)
-            .streamed(rows + INDEX * vertices)
+            .streamed(walked)
+            .of(walked)
             .pieces(2 * vertices)
             .scattered(edges + removals, CELL * all)
             .scattered(2 * removals, ENTRY * queue)
@@ -100,7 +105,8 @@ impl Effort {
             .floats(2 * edges + 5 * vertices)
             .divisions(vertices)
             .branches(3 * edges + 4 * vertices)
-            .streamed(rows + INDEX * vertices)
+            .streamed(walked)
+            .of(walked)
             .pieces(2 * vertices)
             .scattered(edges + 2 * vertices, CELL * all)
             .scattered(vertices, SUM * all)

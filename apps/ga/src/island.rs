@@ -185,6 +185,7 @@ impl Island {
         Work::new()
             .cycles(size * child)
             .streamed(size * (length + 16))
+            .of(size * (length + 16))
             .scattered(size * draws, size * 16)
             .scattered(size * (length.div_ceil(32) + 2), size * length)
     }

@@ -26,6 +26,7 @@ pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
         .integers(24 * candidates + 200 * quartets + 14 * integrals + 8 * elements)
         .branches(4 * candidates + 40 * quartets + elements)
         .streamed(pair_bytes)
+        .of(pair_bytes)
         .pieces(quartets)
         .scattered(candidates, matrix / 8)
         .scattered(12 * quartets, 2 * matrix)
@@ -47,7 +48,8 @@ pub(super) fn of_integrals(operations: &Operations) -> Work {
 /// Of packing a symmetric matrix, or unpacking it: each element is looked at, compared or added, and written twice.
 pub(super) fn of_matrix(functions: usize) -> Work {
     let elements = (functions * functions) as u64;
-    Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(2 * elements * NUMBER)
+    let bytes = 2 * elements * NUMBER;
+    Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(bytes).of(bytes)
 }
 
 /// Of the linear algebra of an iteration, which the first place does alone.
@@ -59,7 +61,7 @@ pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work 
     // sums of eight earlier matrices; the density.
     let floats = 14 * cube + 9 * cube + 100 * square + 2 * square * pairs_of_electrons as u64;
     let bytes = 30 * square * NUMBER;
-    Work::new().floats(floats).integers(3 * floats / 2).branches(floats / 8).streamed(bytes)
+    Work::new().floats(floats).integers(3 * floats / 2).branches(floats / 8).streamed(bytes).of(bytes)
 }
 
 #[cfg(test)]

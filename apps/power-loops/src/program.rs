@@ -67,7 +67,7 @@ pub fn pass_work(program: LoopProgram) -> Work {
         // The variable stays in a register: an addition and the count of the loop.
         LoopProgram::Increment => steps.integers(2 * ELEMENTS),
         // A load, an addition, the count.
-        LoopProgram::Zeros | LoopProgram::Most => steps.integers(3 * ELEMENTS).streamed(BYTES),
+        LoopProgram::Zeros | LoopProgram::Most => steps.integers(3 * ELEMENTS).streamed(BYTES).of(BYTES),
         // Every element lies in another line than the one before; the index is multiplied and divided.
         LoopProgram::Seventh => steps.integers(5 * ELEMENTS).divisions(ELEMENTS).scattered(ELEMENTS, BYTES),
     }

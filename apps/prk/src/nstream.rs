@@ -38,7 +38,8 @@ async fn stream(team: &Team, (a, b, c): &Vectors, iterations: u64) -> isles::Res
         }
         let (mut a, b, c) = (a.lock(), b.read(), c.read());
         let (b, c) = (b.values(), c.values());
-        work(Work::new().floats(3 * b.len() as u64).streamed(24 * b.len() as u64));
+        let elements = b.len() as u64;
+        work(Work::new().floats(3 * elements).streamed(24 * elements).of(24 * elements));
         for ((a, b), c) in a.values_mut().iter_mut().zip(b).zip(c) {
             *a += *b + SCALAR * *c;
         }

@@ -101,7 +101,9 @@ impl PartRows {
     #[inline]
     fn compute(&self, grid: &DistArray<f64, 2>, row: usize, left: f64) -> f64 {
         let PartRows { start, stride, width, comes } = *self;
-        work(Work::new().floats(2 * width as u64).streamed(16 * width as u64));
+        // The row above was written last, so only this one is walked through, of all rows.
+        let [bytes, all] = [1, grid.extents()[0]].map(|rows| 8 * (rows * width) as u64);
+        work(Work::new().floats(2 * width as u64).streamed(bytes).of(all));
         let mut part = grid.lock();
         let two = &mut part.values_mut()[start + (row - 1) * stride..][..2 * stride];
         let (above, this) = two.split_at_mut(stride);

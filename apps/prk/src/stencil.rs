@@ -91,7 +91,8 @@ impl Inner {
 
     fn work(&self, radius: usize) -> Work {
         let points = (self.rows.len() * self.columns.len()) as u64;
-        Work::new().floats(points * (2 * (4 * radius as u64 + 1) + 2)).streamed(32 * points)
+        let bytes = 32 * points;
+        Work::new().floats(points * (2 * (4 * radius as u64 + 1) + 2)).streamed(bytes).of(bytes)
     }
 }
 

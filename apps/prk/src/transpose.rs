@@ -36,7 +36,8 @@ async fn transpose(
         }
         a.transpose_with(b, |sum, element| *sum += element).await?;
         let mut part = a.lock();
-        work(Work::new().floats(2 * part.values().len() as u64).streamed(32 * part.values().len() as u64));
+        let elements = part.values().len() as u64;
+        work(Work::new().floats(2 * elements).streamed(32 * elements).of(32 * elements));
         part.values_mut().iter_mut().for_each(|element| *element += 1.0);
     }
     let seconds = (now() - started).as_secs_f64();

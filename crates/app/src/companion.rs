@@ -44,6 +44,9 @@ pub const DASHBOARD: Companion =
 /// Published experiments, power models, calibration.
 pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab", true);
 
+/// Jobs that people manage.
+pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/jobs", true);
+
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 

@@ -4,7 +4,7 @@
 //! before anything starts.
 
 use crate::Failure;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use isles::{Claim, Flag, FlagGroup, Launch, Machine, MachineClass, SETTINGS, SettingFlag, SettingRow};
 
 /// What was said with the flags of settings.
@@ -20,6 +20,7 @@ impl SaidSettings {
             let argument = argument.value_name(flag.value).help(row.help()).help_heading(heading(row, flag));
             let argument = argument.allow_negative_numbers(true).allow_hyphen_values(flag.takes_hyphen);
             let argument = argument.global(flag.group == FlagGroup::Command);
+            let argument = if flag.repeats { argument.action(ArgAction::Append) } else { argument };
             command.arg(match flag.short {
                 Some(letter) => argument.short(letter),
                 None => argument,
@@ -32,8 +33,9 @@ impl SaidSettings {
         let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
         // A flag of all commands is none of an application that is asked for its arguments alone.
         let said = |row: &'static SettingRow| {
-            let value = matches.try_get_one::<String>(row.variable).ok().flatten();
-            Some((row, value?.clone()))
+            let values: Vec<&str> =
+                matches.try_get_many::<String>(row.variable).ok()??.map(String::as_str).collect();
+            Some((row, values.join(";")))
         };
         SaidSettings(rows.filter_map(said).collect())
     }

@@ -15,7 +15,7 @@ pub mod input;
 pub mod picture;
 mod program;
 pub mod runs;
-mod seeds;
+pub mod seeds;
 pub mod ui;
 pub mod usage;
 

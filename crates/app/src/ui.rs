@@ -48,6 +48,7 @@ pub struct UiArguments {
 /// A page that is to be shown.
 pub struct UiPlan {
     directory: PathBuf,
+    jobs: Option<PathBuf>,
     is_scratch: bool,
     is_kept: bool,
     port: u16,
@@ -96,7 +97,7 @@ impl UiArguments {
         let is_scratch = said.is_none();
         let directory = said.map_or_else(scratch, PathBuf::from);
         places.say(RECORD, directory.to_string_lossy().into_owned());
-        Ok(Some(UiPlan { directory, is_scratch, is_kept: self.keep_ui, port }))
+        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port }))
     }
 }
 
@@ -119,6 +120,11 @@ fn scratch() -> PathBuf {
 }
 
 impl UiPlan {
+    /// The page also manages the jobs of that directory.
+    pub fn managing(self, jobs: PathBuf) -> UiPlan {
+        UiPlan { jobs: Some(jobs), ..self }
+    }
+
     /// Starts the server, which waits for the run to begin.
     ///
     /// # Errors
@@ -131,6 +137,9 @@ impl UiPlan {
         }
         if self.is_scratch {
             command.arg("--scratch");
+        }
+        if let Some(jobs) = &self.jobs {
+            command.arg("--jobs").arg(jobs);
         }
         // It is never written to: its end tells the server that this process is gone, whatever has ended it.
         command.stdin(Stdio::piped()).stdout(Stdio::null());

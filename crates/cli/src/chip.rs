@@ -4,9 +4,10 @@ use clap::Subcommand;
 use isles::{Claim, Destination, ModelledChip, ProtocolRoom};
 use isles_app::Failure;
 use isles_app::console;
+use isles_app::runs::refusal;
 use isles_chip::Chip;
 use isles_chip::draw;
-use isles_chip::file::{BUILT_IN, FindError, is_path};
+use isles_chip::file::{BUILT_IN, ChangeError, FindError, is_path};
 use std::path::Path;
 
 /// What to do with the chips.
@@ -21,6 +22,9 @@ pub enum Verb {
         /// Writes the drawing into this file, as SVG, and prints nothing else; - is standard output
         #[arg(long, value_name = "FILE")]
         svg: Option<String>,
+        /// A constant in the place of that of the file, such as links.flit_time=2; may be said several times
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
     },
     /// Prints every fault of chip files in a line of its own, and how many places can run; exit code 2 if there is one
     Check {
@@ -34,8 +38,8 @@ pub enum Verb {
 pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let text = match verb {
         Verb::List => list()?,
-        Verb::Show { name, svg: None } => show(&find(name)?),
-        Verb::Show { name, svg: Some(file) } => return write_svg(name, file),
+        Verb::Show { name, svg: None, set } => show(&changed(name, set)?),
+        Verb::Show { name, svg: Some(file), set } => return write_svg((name, set), file),
         Verb::Check { files } => return check_all(files),
     };
     console::tell(true, &text).map_err(Failure::stdout)
@@ -59,6 +63,12 @@ fn find(name: &str) -> Result<Chip, Failure> {
     })
 }
 
+/// The same with other constants.
+fn changed(name: &str, set: &[String]) -> Result<Chip, Failure> {
+    let refused = |ChangeError { asked, allowed }| refusal("--set", &asked, &allowed);
+    find(name)?.with_constants(&set.join(";"), None).map_err(refused)
+}
+
 fn list() -> Result<String, Failure> {
     let mut text =
         format!("{:<12} {:>7} {:>7} {:>7} {:>8}  about\n", "name", "cores", "places", "tiles", "presets");
@@ -77,10 +87,10 @@ fn show(chip: &Chip) -> String {
     format!("{}{}\n{drawing}\n{}", draw::summary(chip), draw::powers(chip), draw::constants(chip))
 }
 
-fn write_svg(name: &str, file: &str) -> Result<(), Failure> {
+fn write_svg((name, set): (&str, &[String]), file: &str) -> Result<(), Failure> {
     let reads: Vec<Claim> = read(name).into_iter().collect();
     let destination = Destination::check("--svg", Some(file), Path::new(file), &reads)?;
-    let svg = draw::svg(&find(name)?).map_err(|error| Failure::Usage(error.to_string()))?;
+    let svg = draw::svg(&changed(name, set)?).map_err(|error| Failure::Usage(error.to_string()))?;
     destination.write(|out| out.write_all(svg.as_bytes()))?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, Unwritten, setting};
 use isles_app::companion::{BENCH, unstartable};
 use isles_app::console;
 use isles_app::runs::refusal;
+use isles_app::seeds::{SeedsArguments, compare_program};
 use isles_app::ui::{UiArguments, UiPlan, UiServer};
 use isles_app::{Failure, PlaceArguments};
 use std::env;
@@ -31,6 +32,9 @@ pub struct Arguments {
     hosts: HostsArguments,
 
     #[command(flatten)]
+    seeds: SeedsArguments,
+
+    #[command(flatten)]
     ui: UiArguments,
 }
 
@@ -47,6 +51,9 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     if let Some(command) = arguments.hosts.command(&arguments.program, &arguments.places.flags())? {
         arguments.ui.refuse_beside("--hosts")?;
         return if arguments.hosts.is_dry() { hosts::print(&command) } else { become_program(command) };
+    }
+    if let Some(number) = &arguments.seeds.seeds {
+        return compare_seeds(arguments, number);
     }
     let ui = arguments.ui.plan(&mut arguments.places)?;
     let (program, own) =
@@ -80,6 +87,17 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
         // It has said why.
         code => std::process::exit(code),
     }
+}
+
+/// Runs the program with several seeds on a modelled chip.
+fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
+    arguments.ui.refuse_beside("--seeds")?;
+    let words = arguments.program.iter().map(|word| word.clone().into_string());
+    let words = words.collect::<Result<Vec<_>, _>>();
+    let words = words.map_err(|word| refusal("the program", &word.to_string_lossy(), "words in UTF-8"))?;
+    let (program, own) = words.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
+    let launch = arguments.places.launch(vec![Claim::read(program, "the program")])?;
+    compare_program(number, (program, own), (&arguments.places, &launch))
 }
 
 /// What is added to the number of a signal that has ended a program, for its exit code; shells do so.

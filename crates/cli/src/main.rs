@@ -22,7 +22,7 @@ mod trace;
 mod words;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use isles_app::companion::LAB;
+use isles_app::companion::{Companion, JOBS, LAB};
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::ffi::OsString;
@@ -60,7 +60,7 @@ enum Verb {
     Doctor(Box<doctor::Arguments>),
     /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
     #[command(disable_help_flag = true)]
-    Calibrate(LabArguments),
+    Calibrate(PassedOn),
     /// Shows a recorded run that runs in this terminal
     Top(live::TopArguments),
     /// Shows a recorded run that has ended in a browser
@@ -75,10 +75,16 @@ enum Verb {
     Chip(chip::Verb),
     /// Fits power models to measured powers
     #[command(disable_help_flag = true)]
-    Power(LabArguments),
+    Power(PassedOn),
+    /// Manages jobs over places until it is ended: started, paused, moved, written by hand
+    #[command(disable_help_flag = true)]
+    Serve(PassedOn),
+    /// Starts, pauses, moves, writes and ends the jobs of isles serve
+    #[command(disable_help_flag = true)]
+    Job(PassedOn),
     /// Runs published experiments on the modelled chip and prints both figures
     #[command(disable_help_flag = true)]
-    Repro(LabArguments),
+    Repro(PassedOn),
     /// Draws results as SVG: curves, bars, published against ours, time against energy
     Plot(plot::Arguments),
     /// Shows what the trace of a run says
@@ -89,17 +95,17 @@ enum Verb {
     Bench(launch::BenchArguments),
 }
 
-/// What the lab is told.
+/// What another program is told.
 #[derive(clap::Args)]
-struct LabArguments {
-    /// See --help after the command, which asks the program isles-lab
+struct PassedOn {
+    /// See --help after the command, which asks the program that it becomes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
-impl LabArguments {
-    fn become_it(self, verb: &str) -> Result<(), Failure> {
-        LAB.become_it([OsString::from(verb)].into_iter().chain(self.words))
+impl PassedOn {
+    fn become_it(self, program: &Companion, verb: &str) -> Result<(), Failure> {
+        program.become_it([OsString::from(verb)].into_iter().chain(self.words))
     }
 }
 
@@ -143,15 +149,17 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::List => run::list(),
         Verb::Counters => counters::print(),
         Verb::Doctor(arguments) => doctor::carry_out(&arguments),
-        Verb::Calibrate(arguments) => arguments.become_it("calibrate"),
+        Verb::Calibrate(arguments) => arguments.become_it(&LAB, "calibrate"),
         Verb::Launch(mut arguments) => launch::launch(&mut arguments),
         Verb::Top(arguments) => live::top(&arguments),
         Verb::Replay(arguments) => live::replay(&arguments),
         Verb::Report(arguments) => live::report(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),
-        Verb::Power(arguments) => arguments.become_it("power"),
-        Verb::Repro(arguments) => arguments.become_it("repro"),
+        Verb::Power(arguments) => arguments.become_it(&LAB, "power"),
+        Verb::Serve(arguments) => arguments.become_it(&JOBS, "serve"),
+        Verb::Job(arguments) => arguments.become_it(&JOBS, "job"),
+        Verb::Repro(arguments) => arguments.become_it(&LAB, "repro"),
         Verb::Plot(arguments) => plot::carry_out(&arguments),
         Verb::Trace(verb) => trace::carry_out(&verb),
         Verb::Bench(arguments) => launch::bench(&arguments),

@@ -3,15 +3,17 @@
 //! The command knows no argument of an application or of the lab. Invariant: words for the command itself keep their
 //! order and their text.
 
+use crate::run;
 use clap::{Arg, Command};
 use std::ffi::OsString;
 
 /// The verbs behind which another program reads all words.
-pub const PASSED_ON: [&str; 4] = ["run", "calibrate", "power", "repro"];
+pub const PASSED_ON: [&str; 6] = ["run", "calibrate", "power", "repro", "serve", "job"];
 
 /// Returns `words`, of which the first is the program, as `whole` can read them.
 ///
-/// What `isles sweep` does not know itself is for the application, and goes behind `--`. Help for a command of another
+/// What `isles sweep` does not know itself is for the application, and goes behind `--`; the name of one that stands
+/// before all that is as with `--app`. Help for a command of another
 /// program is asked of that: `isles help run bc` becomes `isles run bc --help`.
 pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(whole, &words) else { return words };
@@ -45,12 +47,17 @@ fn help_of_another(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
 
 fn application_last(whole: &Command, words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let Some(sweep) = whole.find_subcommand("sweep") else { return words };
+    let is_app = |word: &OsString| word.to_string_lossy().split('=').next() == Some("--app");
+    let names_app = words.iter().take_while(|word| *word != "--").any(is_app);
     let (mut own, mut rest) = (words[..=verb].to_vec(), Vec::new());
     let mut words = words.into_iter().skip(verb + 1);
     while let Some(word) = words.next() {
         let text = word.to_string_lossy().into_owned();
         match flag(sweep, &text).or_else(|| flag(whole, &text)) {
             _ if text == "--" => rest.extend(words.by_ref()),
+            None if rest.is_empty() && !names_app && run::app("", &text).is_ok() => {
+                own.extend(["--app".into(), word]);
+            }
             Some(argument) => {
                 let takes_next = argument.get_action().takes_values() && !text.contains('=');
                 own.push(word);
@@ -92,6 +99,8 @@ mod tests {
             sorted("isles sweep --graph power --app bc --places 2,4 -q --cap=30"),
             "isles sweep --app bc --places 2,4 --cap=30 -- --graph power -q"
         );
+        assert_eq!(sorted("isles sweep bc -- --rmat small"), "isles sweep --app bc -- --rmat small");
+        assert_eq!(sorted("isles sweep -- bc 1"), "isles sweep -- bc 1");
         let separated = "isles sweep --app bc -- --places 3";
         assert_eq!(sorted(separated), separated, "what stands behind -- is not looked at");
         for line in ["isles sweep --app bc --help", "isles run bc --graph karate", "isles", "isles --version"]

@@ -5,7 +5,8 @@
 //! headers come within [`HEADER_LIMIT`] or the connection is closed; what a stalled reader has not taken for
 //! [`STALL_MS`] ends its connection.
 
-use crate::routes;
+use crate::jobs;
+use crate::routes::{self, Found};
 use crate::server::Shared;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -119,8 +120,13 @@ async fn answer(stream: TcpStream, shared: Arc<Shared>, connection: OpenConnecti
         if shared.guard.is_known(request.headers()) {
             connection.is_known();
         }
-        let answer = routes::answer(&shared, &request);
-        async move { Ok::<_, Infallible>(answer) }
+        let (found, shared) = (routes::answer(&shared, &request), Arc::clone(&shared));
+        async move {
+            Ok::<_, Infallible>(match found {
+                Found::Answer(answer) => answer,
+                Found::Jobs => jobs::answer(&shared, request).await,
+            })
+        }
     });
     let mut connection = http1::Builder::new();
     connection

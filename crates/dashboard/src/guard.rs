@@ -29,9 +29,36 @@ pub(crate) enum Access {
     Token,
     /// The token or a session, to look.
     View,
-    /// The token or a session that may change the run. No route needs it yet.
-    #[allow(dead_code, reason = "verbs that manage a run come on the same table")]
+    /// The token or the session of those who may change something.
     Control,
+}
+
+/// What who asks may do; the second may do what the first may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Look.
+    View,
+    /// Tell jobs what to do.
+    Control,
+}
+
+impl Role {
+    /// What the interface calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Role::View => "view",
+            Role::Control => "control",
+        }
+    }
+}
+
+/// What a role has to show.
+#[derive(Debug)]
+struct Secrets {
+    role: Role,
+    /// Changed for a session by the page; or sent with each request by a program.
+    token: String,
+    session: String,
 }
 
 /// A random number in hexadecimal.
@@ -47,29 +74,41 @@ pub(crate) fn secret() -> Result<String, String> {
 /// What the server knows of those who may ask.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// Changed for a session by the page; or sent with each request by a program.
-    token: String,
-    session: String,
+    secrets: Vec<Secrets>,
     /// A name of this server that no other has: `isles-RANDOM.localhost`.
     name: String,
     port: u16,
 }
 
 impl Guard {
-    /// For a server at this port.
-    pub(crate) fn new(port: u16) -> Result<Guard, String> {
+    /// For a server at this port, which some may ask to change something if `is_controlled`.
+    pub(crate) fn new(port: u16, is_controlled: bool) -> Result<Guard, String> {
         let name = format!("isles-{}.localhost", &secret()?[..12]);
-        Ok(Guard { token: secret()?, session: secret()?, name, port })
+        let roles = [Role::View, Role::Control].into_iter().take(1 + usize::from(is_controlled));
+        let secrets = roles.map(|role| Ok(Secrets { role, token: secret()?, session: secret()? }));
+        Ok(Guard { secrets: secrets.collect::<Result<_, String>>()?, name, port })
     }
 
-    /// The addresses to open: by the name that is ours alone, and by number.
+    /// The addresses to open, for who may do most: by the name that is ours alone, and by number.
     pub(crate) fn addresses(&self) -> [String; 2] {
-        [&self.name, "127.0.0.1"].map(|host| format!("http://{host}:{}/#token={}", self.port, self.token))
+        self.addresses_for(self.secrets.last())
     }
 
-    /// The cookie of a session; named by the port, because cookies do not keep ports apart.
-    pub(crate) fn cookie(&self) -> String {
-        format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name(), self.session)
+    /// The addresses for those who may only look, where others may do more.
+    pub(crate) fn view_addresses(&self) -> Option<[String; 2]> {
+        (self.secrets.len() > 1).then(|| self.addresses_for(self.secrets.first()))
+    }
+
+    fn addresses_for(&self, secrets: Option<&Secrets>) -> [String; 2] {
+        let token = secrets.map_or("", |secrets| secrets.token.as_str());
+        [&self.name, "127.0.0.1"].map(|host| format!("http://{host}:{}/#token={token}", self.port))
+    }
+
+    /// The cookie of the session that the token of a request is changed for; named by the port, because cookies do not
+    /// keep ports apart.
+    pub(crate) fn cookie(&self, headers: &HeaderMap) -> Option<String> {
+        let session = &self.secrets.iter().find(|secrets| has_token(headers, secrets))?.session;
+        Some(format!("{}={session}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name()))
     }
 
     fn cookie_name(&self) -> String {
@@ -129,13 +168,19 @@ impl Guard {
     /// # Errors
     /// The refusal.
     pub(crate) fn check_access(&self, headers: &HeaderMap, access: Access) -> Result<(), Box<Answer>> {
+        let role = self.role(headers);
         let is_allowed = match access {
             Access::Public => true,
-            Access::Token => self.has_token(headers),
-            Access::View | Access::Control => self.is_known(headers),
+            Access::Token => self.secrets.iter().any(|secrets| has_token(headers, secrets)),
+            Access::View => role.is_some(),
+            Access::Control => role == Some(Role::Control),
         };
         if is_allowed {
             return Ok(());
+        }
+        if role.is_some() && access == Access::Control {
+            let detail = "this address may look only; open the one that was printed for who manages";
+            return refuse(StatusCode::FORBIDDEN, "no right to change anything", detail);
         }
         let detail = "open the address that was printed when the run began, with its token; it is also in the file \
                       ui-address of the run directory";
@@ -144,8 +189,17 @@ impl Guard {
 
     /// Whether who asks has shown the token, or the session that our page has changed it for.
     pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
+        self.role(headers).is_some()
+    }
+
+    /// What who asks may do, if anything.
+    pub(crate) fn role(&self, headers: &HeaderMap) -> Option<Role> {
         // A browser sends cookies also for pages of other ports; only with this word it is our own page.
-        self.has_token(headers) || (self.has_session(headers) && site(headers) == Some("same-origin"))
+        let is_own_page = site(headers) == Some("same-origin");
+        let has_shown = |secrets: &&Secrets| {
+            has_token(headers, secrets) || (is_own_page && self.has_session(headers, secrets))
+        };
+        self.secrets.iter().filter(has_shown).map(|secrets| secrets.role).max()
     }
 
     /// Whether a value of `Host` is a name of this server.
@@ -155,23 +209,23 @@ impl Guard {
         port.parse() == Ok(self.port) && names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    fn has_token(&self, headers: &HeaderMap) -> bool {
-        let value = only(headers, &header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-        // RFC 9110, 11.1 and 11.4: the name of a scheme has no case, and one space or more follow it.
-        let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
-        let (scheme, rest) = value.split_at(end);
-        scheme.eq_ignore_ascii_case(b"Bearer") && is_same(rest.trim_ascii_start(), &self.token)
-    }
-
-    fn has_session(&self, headers: &HeaderMap) -> bool {
+    fn has_session(&self, headers: &HeaderMap, secrets: &Secrets) -> bool {
         let name = self.cookie_name();
         let cookies = headers.get_all(header::COOKIE).iter();
         let mut pairs = cookies.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
         pairs.any(|pair| {
             let known = pair.trim().split_once('=').filter(|(known, _)| *known == name);
-            known.is_some_and(|(_, session)| is_same(session.as_bytes(), &self.session))
+            known.is_some_and(|(_, session)| is_same(session.as_bytes(), &secrets.session))
         })
     }
+}
+
+fn has_token(headers: &HeaderMap, secrets: &Secrets) -> bool {
+    let value = only(headers, &header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    // RFC 9110, 11.1 and 11.4: the name of a scheme has no case, and one space or more follow it.
+    let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
+    let (scheme, rest) = value.split_at(end);
+    scheme.eq_ignore_ascii_case(b"Bearer") && is_same(rest.trim_ascii_start(), &secrets.token)
 }
 
 /// What the browser says of the site that asks.

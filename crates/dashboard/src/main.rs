@@ -44,6 +44,9 @@ enum Verb {
         /// Remove the run directory then
         #[arg(long, requires = "owned")]
         scratch: bool,
+        /// The directory of the jobs that the run manages
+        #[arg(long)]
+        jobs: Option<PathBuf>,
     },
     /// Shows a run that has ended, from its event log
     Replay {
@@ -63,23 +66,29 @@ enum Verb {
 fn main() -> ExitCode {
     let mut folder = None;
     let (source, options) = match Arguments::parse().verb {
-        Verb::Live { directory, port, keep, owned, scratch } => {
+        Verb::Live { directory, port, keep, owned, scratch, jobs } => {
             let wait = if owned { BEGIN_LIMIT } else { Duration::ZERO };
             folder = scratch.then(|| directory.clone());
             if owned {
                 end_with_owner(folder.clone());
             }
-            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep })
+            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep, jobs })
         }
         Verb::Replay { directory, port } => {
-            (RunSource::Replay(directory), ServeOptions { port, is_kept: true })
+            (RunSource::Replay(directory), ServeOptions { port, is_kept: true, jobs: None })
         }
         Verb::Report { directory } => return print_report(&directory),
     };
-    let tell = |[name, number]: &[String; 2], cut: Option<&str>| {
+    let tell = |[name, number]: &[String; 2], view: Option<&[String; 2]>, cut: Option<&str>| {
         cut.into_iter().for_each(warn);
         // Nobody may be there to read; the server is there all the same.
-        let _ = writeln!(io::stderr(), "watch the run at {name}\n              or {number}");
+        let _ = match view {
+            None => writeln!(io::stderr(), "watch the run at {name}\n              or {number}"),
+            Some([look, _]) => writeln!(
+                io::stderr(),
+                "manage the run at {name}\n               or {number}\nwatch it only at  {look}"
+            ),
+        };
     };
     match serve(&source, &options, tell) {
         Ok(()) => {

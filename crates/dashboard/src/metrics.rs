@@ -5,6 +5,7 @@
 //! Invariant: the text ends with `# EOF`.
 
 use crate::answer::{Answer, text};
+use crate::routes::Asked;
 use crate::server::Shared;
 use isles_view::{PlaceColumns, PlaceCondition, RunState, RunView, Snapshot};
 use std::fmt::Write as _;
@@ -55,7 +56,7 @@ const FAMILIES: [Family; 15] = [
 ];
 
 /// Answers with the metrics of now.
-pub(crate) fn answer(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
+pub(crate) fn answer(shared: &Shared, _: &Asked<'_>) -> Answer {
     text(KIND, shared.with_view(|view| metrics(view)))
 }
 

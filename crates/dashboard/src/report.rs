@@ -4,6 +4,7 @@
 //! hashes, and nothing else. Invariants: no text of a run can end the element that carries it; the file asks nobody.
 
 use crate::assets::{SCRIPT, STYLE};
+use crate::guard::Role;
 use crate::routes::RunAnswer;
 use crate::server::cut_of;
 use isles_telemetry::LogError;
@@ -60,7 +61,7 @@ fn html(run: &mut ReplayedRun) -> String {
     let curve = |name: &'static str| Some((name, run.history(&shown, Series::of_name(name)?, 0, u64::MAX)));
     let histories = CURVES.into_iter().filter_map(curve).collect();
     let outputs = outputs(run);
-    let data = ReportData { run: RunAnswer::of(run), snapshots, summary, histories, outputs };
+    let data = ReportData { run: RunAnswer::of(run, Role::View), snapshots, summary, histories, outputs };
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
     let script = SCRIPT.replace("</script", "<\\/script");
     let policy = format!(

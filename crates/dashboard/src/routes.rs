@@ -5,12 +5,13 @@
 
 use crate::answer::{Answer, answer as whole, json, problem, text};
 use crate::assets::ASSETS;
-use crate::guard::Access;
+use crate::guard::{Access, Role};
+use crate::jobs;
 use crate::metrics;
 use crate::server::Shared;
 use crate::stream::SnapshotStream;
 use http_body_util::{Either, Full, StreamBody};
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use isles_view::{RunView, Series, SeriesInfo};
 use serde::Serialize;
@@ -21,7 +22,28 @@ pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 /// Most places of one question about the past.
 const HISTORY_PLACES_MAX: usize = 1024;
 
-type Handler = fn(&Shared, &str, Option<u64>) -> Answer;
+/// What a handler is told: the query, the last event that a reader has had, and who asks.
+pub(crate) struct Asked<'a> {
+    query: &'a str,
+    last: Option<u64>,
+    headers: &'a HeaderMap,
+    role: Role,
+}
+
+/// Who answers.
+#[derive(Clone, Copy)]
+enum Handler {
+    /// This server, at once.
+    Here(fn(&Shared, &Asked<'_>) -> Answer),
+    /// The job server.
+    Jobs,
+}
+
+/// What is answered: something, or what the job server says.
+pub(crate) enum Found {
+    Answer(Answer),
+    Jobs,
+}
 
 /// A row of the table.
 pub(crate) struct RouteRow {
@@ -31,39 +53,52 @@ pub(crate) struct RouteRow {
     handler: Handler,
 }
 
-const fn get(path: &'static str, access: Access, handler: Handler) -> RouteRow {
-    RouteRow { path, method: Method::GET, access, handler }
+const fn get(path: &'static str, access: Access, handler: fn(&Shared, &Asked<'_>) -> Answer) -> RouteRow {
+    RouteRow { path, method: Method::GET, access, handler: Handler::Here(handler) }
+}
+
+const fn of_jobs(path: &'static str, method: Method, access: Access) -> RouteRow {
+    RouteRow { path, method, access, handler: Handler::Jobs }
 }
 
 /// The table; the files of the page stand before it.
-pub(crate) static ROUTES: [RouteRow; 9] = [
-    RouteRow { path: "/api/v1/session", method: Method::POST, access: Access::Token, handler: session },
+pub(crate) static ROUTES: [RouteRow; 12] = [
+    RouteRow {
+        path: "/api/v1/session",
+        method: Method::POST,
+        access: Access::Token,
+        handler: Handler::Here(session),
+    },
     get("/api/v1/run", Access::View, run),
     get("/api/v1/stream", Access::View, stream),
     get("/api/v1/history", Access::View, history),
     get("/api/v1/output", Access::View, output),
     get("/api/v1/at", Access::View, at),
     get("/api/v1/summary", Access::View, summary),
-    get("/api/v1/openapi.json", Access::View, |_, _, _| text("application/json", OPENAPI)),
+    of_jobs(jobs::LIST, Method::GET, Access::View),
+    of_jobs(jobs::LIST, Method::POST, Access::Control),
+    of_jobs(jobs::OUTPUT, Method::GET, Access::View),
+    get("/api/v1/openapi.json", Access::View, |_, _| text("application/json", OPENAPI)),
     get("/metrics", Access::View, metrics::answer),
 ];
 
-/// Answers a request.
-pub(crate) fn answer<B>(shared: &Shared, request: &Request<B>) -> Answer {
-    find(shared, request).unwrap_or_else(|refusal| *refusal)
+/// Finds the answer to a request, or who has it.
+pub(crate) fn answer<B>(shared: &Shared, request: &Request<B>) -> Found {
+    find(shared, request).unwrap_or_else(|refusal| Found::Answer(*refusal))
 }
 
-fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Answer, Box<Answer>> {
+fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> {
     let path = request.uri().path();
     let asset = ASSETS.iter().find(|asset| asset.path == path);
     let rows: Vec<&RouteRow> = ROUTES.iter().filter(|route| route.path == path).collect();
-    let access = asset.map(|_| Access::Public).or_else(|| Some(rows.first()?.access));
+    let of_method = rows.iter().find(|route| route.method == *request.method()).or(rows.first());
+    let access = asset.map(|_| Access::Public).or_else(|| Some(of_method?.access));
     shared.guard.check_origin(request, access)?;
     // Who may not ask learns nothing of what there is.
     shared.guard.check_access(request.headers(), access.unwrap_or(Access::View))?;
     if let Some(asset) = asset {
         allow(request.method(), &[Method::GET, Method::HEAD])?;
-        return Ok(text(asset.kind, asset.text));
+        return Ok(Found::Answer(text(asset.kind, asset.text)));
     }
     if rows.is_empty() {
         let detail = "see /api/v1/openapi.json for what there is";
@@ -81,7 +116,14 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Answer, Box<Answer>>
     let route =
         route.ok_or_else(|| Box::new(problem(StatusCode::METHOD_NOT_ALLOWED, "another method", "")))?;
     let last = request.headers().get("last-event-id").and_then(|last| last.to_str().ok()?.parse().ok());
-    Ok((route.handler)(shared, request.uri().query().unwrap_or_default(), last))
+    let role = shared.guard.role(request.headers()).unwrap_or(Role::View);
+    let query = request.uri().query().unwrap_or_default();
+    Ok(match route.handler {
+        Handler::Here(handler) => {
+            Found::Answer(handler(shared, &Asked { query, last, headers: request.headers(), role }))
+        }
+        Handler::Jobs => Found::Jobs,
+    })
 }
 
 /// Refuses a method that a path does not have.
@@ -104,7 +146,7 @@ fn bad(name: &str, value: &str, allowed: &str) -> Answer {
 }
 
 /// The value of a parameter of a query, without escapes but that of the comma.
-fn parameter(query: &str, name: &str) -> Option<String> {
+pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let value = pairs.find(|(known, _)| *known == name)?.1;
     Some(value.replace("%2C", ",").replace("%2c", ","))
@@ -122,9 +164,9 @@ fn number<T: std::str::FromStr>(query: &str, name: &str, default: Option<T>) -> 
     }
 }
 
-fn session(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
+fn session(shared: &Shared, asked: &Asked<'_>) -> Answer {
     let mut answer = whole(StatusCode::NO_CONTENT, "", Either::Left(Full::default()));
-    match HeaderValue::from_str(&shared.guard.cookie()) {
+    match HeaderValue::from_str(&shared.guard.cookie(asked.headers).unwrap_or_default()) {
         Ok(cookie) => _ = answer.headers_mut().insert(header::SET_COOKIE, cookie),
         Err(fault) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "no cookie", &fault.to_string()),
     }
@@ -155,6 +197,7 @@ pub(crate) struct RunAnswer<'a> {
     core_of: Option<&'a [u32]>,
     counters: &'static [SeriesInfo],
     pages_role: &'static str,
+    jobs: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     length_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,7 +206,7 @@ pub(crate) struct RunAnswer<'a> {
 
 impl RunAnswer<'_> {
     /// What is told of this run.
-    pub(crate) fn of(view: &dyn RunView) -> RunAnswer<'_> {
+    pub(crate) fn of(view: &dyn RunView, role: Role) -> RunAnswer<'_> {
         let run = view.description();
         let length = view.length();
         RunAnswer {
@@ -183,25 +226,27 @@ impl RunAnswer<'_> {
             }),
             core_of: run.core_of.as_deref(),
             counters: Series::of_run(run),
-            pages_role: "view",
+            pages_role: role.name(),
+            jobs: false,
             length_ms: length.map(|(length, _)| length),
             cut: length.map(|(_, cut)| cut),
         }
     }
 }
 
-fn run(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
-    shared.with_view(|view| json(&RunAnswer::of(view)))
+fn run(shared: &Shared, asked: &Asked<'_>) -> Answer {
+    shared
+        .with_view(|view| json(&RunAnswer { jobs: shared.jobs.is_some(), ..RunAnswer::of(view, asked.role) }))
 }
 
-fn stream(shared: &Shared, _: &str, last: Option<u64>) -> Answer {
-    match SnapshotStream::new(&shared.snapshots, &shared.readers, last) {
+fn stream(shared: &Shared, asked: &Asked<'_>) -> Answer {
+    match SnapshotStream::new(&shared.snapshots, &shared.readers, asked.last) {
         Some(stream) => whole(StatusCode::OK, "text/event-stream", Either::Right(StreamBody::new(stream))),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "too many readers", "close other pages of this run"),
     }
 }
 
-fn history(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
+fn history(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
     let look = || -> Result<Answer, Box<Answer>> {
         let places = parameter(query, "places").unwrap_or_default();
         let allowed = "numbers of places with commas, at most 1024";
@@ -217,7 +262,7 @@ fn history(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
     look().unwrap_or_else(|refusal| *refusal)
 }
 
-fn output(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
+fn output(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
     let places = shared.with_view(|view| view.description().places);
     let look = || -> Result<Answer, Box<Answer>> {
         let place = number::<u32>(query, "place", None)?;
@@ -231,13 +276,13 @@ fn output(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
     look().unwrap_or_else(|refusal| *refusal)
 }
 
-fn summary(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
+fn summary(shared: &Shared, _: &Asked<'_>) -> Answer {
     let running = "a run has a summary when it is over and its log was written";
     let found = shared.with_view(|view| view.summary());
     found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no summary", running), |summary| json(&summary))
 }
 
-fn at(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
+fn at(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
     let time = match number(query, "time_ms", None) {
         Ok(time) => time,
         Err(refusal) => return *refusal,

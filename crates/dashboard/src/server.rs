@@ -45,6 +45,8 @@ pub struct ServeOptions {
     pub port: u16,
     /// Whether to go on when the run has ended.
     pub is_kept: bool,
+    /// The directory of the jobs that the run manages, if it does.
+    pub jobs: Option<PathBuf>,
 }
 
 /// Why nothing is served.
@@ -82,6 +84,8 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) snapshots: watch::Receiver<Arc<Published>>,
     pub(crate) readers: Readers,
+    /// The directory of the jobs that the run manages.
+    pub(crate) jobs: Option<PathBuf>,
     view: Arc<Mutex<View>>,
 }
 
@@ -139,15 +143,15 @@ impl Shared {
     }
 }
 
-/// Serves the run until it has ended, or for ever. Once it listens, `told` gets the addresses to open; and of a log
-/// that is cut off, where it ends.
+/// Serves the run until it has ended, or for ever. Once it listens, `told` gets the addresses to open; those for who
+/// may only look, if others may do more; and of a log that is cut off, where it ends.
 ///
 /// # Errors
 /// Nothing is served; see [`ServeError`].
 pub fn serve(
     source: &RunSource,
     options: &ServeOptions,
-    told: impl FnOnce(&[String; 2], Option<&str>),
+    told: impl FnOnce(&[String; 2], Option<&[String; 2]>, Option<&str>),
 ) -> Result<(), ServeError> {
     let system = |what: &str| {
         let what = what.to_owned();
@@ -159,7 +163,7 @@ pub fn serve(
         let listening = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await;
         let listener = listening.map_err(|cause| ServeError::Port(options.port, cause))?;
         let port = listener.local_addr().map_err(system("the server has no address"))?.port();
-        let guard = Guard::new(port).map_err(ServeError::System)?;
+        let guard = Guard::new(port, options.jobs.is_some()).map_err(ServeError::System)?;
         let mut view = View::open(source)?;
         let first = Arc::new(Published::new(view.as_run().latest()));
         let (sender, snapshots) = watch::channel(first);
@@ -171,8 +175,9 @@ pub fn serve(
         if let RunSource::Live(directory, _) = source {
             keep_address(directory, &guard.addresses()[0]);
         }
-        told(&guard.addresses(), cut.as_deref());
-        let shared = Shared { guard, snapshots, readers: Readers::default(), view: Arc::clone(&view) };
+        told(&guard.addresses(), guard.view_addresses().as_ref(), cut.as_deref());
+        let (jobs, readers) = (options.jobs.clone(), Readers::default());
+        let shared = Shared { guard, snapshots, readers, jobs, view: Arc::clone(&view) };
         tokio::spawn(accept(listener, Arc::new(shared)));
         look(&view, &sender, options.is_kept).await;
         Ok(())

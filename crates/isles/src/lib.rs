@@ -55,6 +55,7 @@ pub use chip::{
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
+pub use isles_runtime::memory;
 pub use isles_runtime::{
     AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Controller, Counter, CounterNumber,
     Cycles, Error, ErrorKind, Exclusion, Finish, Gatherer, Global, HeldMemory, ItemRoute, Mapping,

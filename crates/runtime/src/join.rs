@@ -1,9 +1,10 @@
-//! Waiting for several futures of one task, as the crate `futures` names it.
+//! Waiting for several futures of one task, as the crate `futures` names it; for one at each place.
 //!
 //! Of many futures each has a waker of its own, which notes its number; so a turn of the task polls those that were
 //! woken, and the whole costs as many polls as there were wake-ups, however many futures there are.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::place::{Place, here, places};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,30 @@ pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 /// That of a future; the others are dropped.
 pub async fn try_join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
     join_until(futures, Result::is_err).await.into_iter().collect()
+}
+
+/// What `everywhere!` expands to: `call` begins the body at one place. That of the place itself begins last, so that
+/// all run at once.
+///
+/// # Errors
+/// One error is itself, several are a list, as of a finish; all bodies have ended then.
+pub async fn everywhere<T, F>(call: impl Fn(Place) -> F) -> Result<Vec<T>>
+where
+    F: Future<Output = Result<T>>,
+{
+    let here = here();
+    let others = places().filter(|place| *place != here);
+    let mut results = join_all(others.chain([here]).map(call).collect()).await;
+    let own = results.pop();
+    own.into_iter().for_each(|own| results.insert(here.index(), own));
+    let (mut values, mut errors) = (Vec::with_capacity(results.len()), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(error) => errors.push(error),
+        }
+    }
+    Error::collect(errors, 0).map_or(Ok(values), Err)
 }
 
 /// Waits for both futures, or for the first error of one; returns the value of the second.

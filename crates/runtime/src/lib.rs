@@ -11,13 +11,13 @@ mod call;
 pub mod capture;
 pub mod channel;
 mod error;
-mod everywhere;
 mod finish;
 mod handle;
 mod join;
 pub mod limits;
 mod local;
 mod members;
+pub mod memory;
 mod message;
 mod monitor;
 mod part;
@@ -42,14 +42,13 @@ pub use channel::{
 };
 pub use error::foreign::{BodyError, StdError, body_error, body_result};
 pub use error::{Error, ErrorKind, Result, catch_panic, of_library};
-pub use everywhere::everywhere;
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{
     Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, PlaceRef, Replicated,
 };
 pub use isles_protocol::aggregation::{ItemRoute, RouteFault, Torus};
 pub use isles_transport::{Table, Work};
-pub use join::try_join_all;
+pub use join::{everywhere, try_join_all};
 pub use local::told::{eprint, print, progress, show};
 pub use local::{Clock, CoreReading, Local, Step};
 pub use monitor::Monitor;

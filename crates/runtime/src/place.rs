@@ -14,6 +14,7 @@ pub struct Place(PlaceId);
 
 impl Place {
     /// The place with number `index`, if the run has that many.
+    #[inline]
     #[track_caller]
     pub fn new(index: usize) -> Option<Place> {
         Local::with(|local| (index < local.places() as usize).then_some(Place(PlaceId(index as u32))))

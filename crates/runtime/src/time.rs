@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::mem;
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -38,9 +39,10 @@ impl From<Cycles> for Work {
 /// On a modelled chip the clock of the place moves on by that much; on a real machine the step takes the time it takes,
 /// and this is free. Call it once for much work rather than often for little. Outside of a place it does nothing.
 #[inline]
+#[track_caller]
 pub fn work(cost: impl Into<Work>) {
-    let cost = cost.into();
-    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.work(&cost)));
+    let (cost, line) = (cost.into(), Location::caller());
+    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.work(&cost, line)));
 }
 
 /// The time since the start of the run at the calling place: the host's, or on a modelled chip the chip's.

@@ -1,8 +1,9 @@
 //! How far off the predicted time and energy of a run may be, by the errors that the chip's file states.
 //!
 //! A rule and no statistics, said in `docs/chip/validation.md`: everything that places did is off by the widest error
-//! of the constants that it rests on, all to one side, and waiting ends when others are done. What no error says is
-//! named. It is known when the run is over, from what the report says. Invariant: a figure that was predicted lies in
+//! of the constants that it rests on, all to one side, and waiting ends when others are done. A constant whose error
+//! nobody knows counts as off by a factor of two, and is named; so is what no error is about. It is known when the run
+//! is over, from what the report says. Invariant: a figure that was predicted lies in
 //! its band.
 
 use crate::energy::{Energy, ModelEnergy};
@@ -19,8 +20,13 @@ pub(crate) const PAGE: &str = "docs/chip/validation.md#how-far-off-a-prediction-
 /// has this error, too.
 const INSTRUCTIONS: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
 
-/// What a line of a message buffer costs, and on shared memory also what is written and read there.
+/// What counts as the error of a constant of which nobody has said any: not to know must not look better than to know.
+const UNKNOWN: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
+
+/// What a line of a message buffer costs, one of private memory, and on shared memory also what is written and read
+/// there.
 const BUFFERS: [&str; 2] = ["buffer_line", "buffer_word"];
+const FETCHED: [&str; 2] = ["memory_cached", "second_cache"];
 const SHARED: [&str; 6] =
     ["memory_word", "memory_through", "memory_cached", "flush_start", "flush_line", "flush_all"];
 
@@ -31,6 +37,8 @@ pub struct Bands {
     pub time: [Picoseconds; 2],
     /// Of the energy and the mean power; none if nobody has published any power.
     pub energy: Option<EnergyBands>,
+    /// The constants whose error nobody has said, and which count as off by a factor of two.
+    pub unknown: Vec<String>,
     /// What no stated error holds, in words.
     pub besides: Vec<String>,
 }
@@ -54,7 +62,7 @@ struct ErrorFactor {
 impl ErrorFactor {
     const EXACT: ErrorFactor = ErrorFactor { least: 1.0, most: 1.0 };
 
-    /// None if it is no share of the value.
+    /// None if nobody knows it, or it is no share of the value.
     fn of(band: Band) -> Option<ErrorFactor> {
         match band {
             Band::Exact => Some(ErrorFactor::EXACT),
@@ -75,13 +83,20 @@ impl ErrorFactor {
 impl Bands {
     /// Of a run on `chip`.
     pub fn of(chip: &Chip, report: &Report) -> Bands {
-        let mut besides = beyond_errors(report);
-        let share = of_time(chip, report, &mut besides);
+        let mut unsure = Unsure { unknown: Vec::new(), besides: beyond_errors(report) };
+        let share = of_time(chip, report, &mut unsure);
         let time = [share.least, share.most].map(|share| Picoseconds((report.time.0 as f64 * share) as u64));
         let energy = report.energy.as_ref();
-        let energy = energy.and_then(|energy| of_energy(chip, energy, share, &mut besides));
-        Bands { time, energy, besides }
+        let energy = energy.and_then(|energy| of_energy(chip, energy, share, &mut unsure));
+        let Unsure { unknown, besides } = unsure;
+        Bands { time, energy, unknown, besides }
     }
+}
+
+/// What is named beside the bands.
+struct Unsure {
+    unknown: Vec<String>,
+    besides: Vec<String>,
 }
 
 /// What this run stands on and no error of the chip's file is about.
@@ -99,12 +114,12 @@ fn beyond_errors(report: &Report) -> Vec<String> {
 }
 
 /// Of all that places did, by how much of it each category is.
-fn of_time(chip: &Chip, report: &Report, besides: &mut Vec<String>) -> ErrorFactor {
+fn of_time(chip: &Chip, report: &Report, unsure: &mut Unsure) -> ErrorFactor {
     let (mut all, mut sum) = (0.0, ErrorFactor { least: 0.0, most: 0.0 });
     for (category, _) in TIME_CATEGORIES {
         let time = spent(report, category) as f64;
         if time > 0.0
-            && let Some(share) = of_category(chip, report, category, besides)
+            && let Some(share) = of_category(chip, report, category, unsure)
         {
             all += time;
             sum.least += time * share.least;
@@ -124,11 +139,11 @@ fn of_category(
     chip: &Chip,
     report: &Report,
     category: TimeCategory,
-    besides: &mut Vec<String>,
+    unsure: &mut Unsure,
 ) -> Option<ErrorFactor> {
     let preset = chip.default_preset().name();
     let mut of_preset = |keys: &[&str]| {
-        widest(chip, besides, |path| {
+        widest(chip, unsure, |path| {
             within(path, "preset", preset)
                 .filter(|name| keys.iter().any(|key| name.split('.').next() == Some(key)))
         })
@@ -138,8 +153,11 @@ fn of_category(
         TimeCategory::Handling | TimeCategory::Polling => INSTRUCTIONS,
         TimeCategory::Measured => ErrorFactor::EXACT,
         TimeCategory::Working if !report.by_class => ErrorFactor::EXACT,
-        TimeCategory::Working => widest(chip, besides, |path| path.strip_prefix("core.operation.")),
-        TimeCategory::Fetching => of_preset(&["memory_cached", "controller_line", "second_cache"]),
+        TimeCategory::Working => widest(chip, unsure, |path| path.strip_prefix("core.operation.")),
+        TimeCategory::Fetching if report.is_memory_crowded => {
+            of_preset(&[&FETCHED[..], &["controller_line"]].concat())
+        }
+        TimeCategory::Fetching => of_preset(&FETCHED),
         TimeCategory::Copying if report.stale.is_some() => of_preset(&[&BUFFERS[..], &SHARED].concat()),
         TimeCategory::Copying => of_preset(&BUFFERS),
     })
@@ -152,32 +170,29 @@ fn within<'a>(path: &'a str, table: &str, name: &str) -> Option<&'a str> {
     rest.strip_prefix(name).or_else(quoted)?.strip_prefix('.')
 }
 
-/// The widest of the errors of some constants; those that have none are named.
+/// The widest of the errors of some constants; those of which none is known are named.
 ///
 /// `name` gives what a constant is called, from its path, if it is one of them.
-fn widest(chip: &Chip, besides: &mut Vec<String>, name: impl Fn(&str) -> Option<&str>) -> ErrorFactor {
+fn widest(chip: &Chip, unsure: &mut Unsure, name: impl Fn(&str) -> Option<&str>) -> ErrorFactor {
     let mut all = ErrorFactor::EXACT;
     for constant in chip.constants() {
         let Some(name) = name(&constant.path) else { continue };
-        match ErrorFactor::of(constant.band) {
-            Some(share) => all = all.or(share),
-            None if besides.iter().any(|other| other == name) => {}
-            None => besides.push(name.to_owned()),
+        let is_unknown = constant.band == Band::Unknown;
+        let share = if is_unknown { Some(UNKNOWN) } else { ErrorFactor::of(constant.band) };
+        all = share.map_or(all, |share| all.or(share));
+        let names = if is_unknown { &mut unsure.unknown } else { &mut unsure.besides };
+        if (is_unknown || share.is_none()) && !names.iter().any(|other| other == name) {
+            names.push(name.to_owned());
         }
     }
     all
 }
 
 /// From the model that says least to the one that says most, each with the widest error of its coefficients.
-fn of_energy(
-    chip: &Chip,
-    energy: &Energy,
-    time: ErrorFactor,
-    besides: &mut Vec<String>,
-) -> Option<EnergyBands> {
+fn of_energy(chip: &Chip, energy: &Energy, time: ErrorFactor, unsure: &mut Unsure) -> Option<EnergyBands> {
     let mut watts: Option<[f64; 2]> = None;
     for model in &energy.models {
-        let [least, most] = of_model(chip, energy, model, besides);
+        let [least, most] = of_model(chip, energy, model, unsure);
         watts = Some(watts.map_or([least, most], |all| [all[0].min(least), all[1].max(most)]));
     }
     let seconds = energy.span.0 as f64 / PICOSECONDS_PER_SECOND as f64;
@@ -185,8 +200,8 @@ fn of_energy(
     watts.map(|watts| EnergyBands { joules: joules(watts), watts })
 }
 
-fn of_model(chip: &Chip, energy: &Energy, model: &ModelEnergy, besides: &mut Vec<String>) -> [f64; 2] {
-    let share = widest(chip, besides, |path| {
+fn of_model(chip: &Chip, energy: &Energy, model: &ModelEnergy, unsure: &mut Unsure) -> [f64; 2] {
+    let share = widest(chip, unsure, |path| {
         within(path, "power", &model.name).filter(|coefficient| !coefficient.contains('.')).map(|_| path)
     });
     [share.least, share.most].map(|share| energy.mean(model).watts() * share)
@@ -200,6 +215,9 @@ impl fmt::Display for Bands {
         write!(f, "how far off     {} by the errors that the chip's file states", band(seconds, "s"))?;
         if let Some(EnergyBands { joules, watts }) = self.energy {
             write!(f, "; {}, {}, by any of the models", band(joules, "J"), band(watts, "W"))?;
+        }
+        if !self.unknown.is_empty() {
+            write!(f, "\n  error unknown {}; counted as a factor of 2", self.unknown.join(", "))?;
         }
         write!(f, "\n  besides       {}; see {PAGE}", self.besides.join(", "))
     }

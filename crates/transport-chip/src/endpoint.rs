@@ -15,6 +15,7 @@ use isles_transport::{
 };
 use std::cell::RefMut;
 use std::ops::Range;
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -249,8 +250,8 @@ impl Multicast for ChipEndpoint {
 }
 
 impl Observer for ChipEndpoint {
-    fn work(&self, work: &Work) {
-        self.state().work(self.here, work);
+    fn work(&self, work: &Work, line: &'static Location<'static>) {
+        self.state().work(self.here, work, line);
     }
 
     /// Only a trace draws them, which is begun before a place asks.

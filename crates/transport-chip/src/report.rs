@@ -1,6 +1,7 @@
 //! What a run on a chip came to: times, ledgers, changes of gears, and what crossed each link and between places.
 
 use crate::cores::LineTraffic;
+use crate::demand::unsaid::UnsaidRegion;
 use crate::energy::Energy;
 use crate::shared::Stale;
 use isles_chip::kernel::Digest;
@@ -94,6 +95,8 @@ pub struct Report {
     pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
     pub fetched: u64,
+    /// Whether places have wanted more of a memory controller than it has.
+    pub is_memory_crowded: bool,
     /// Flits that passed a link, counted for each link.
     pub flit_hops: u64,
     /// All events; how many there were, and whether another run had the same.
@@ -106,6 +109,8 @@ pub struct Report {
     pub shifts: GearChanges,
     /// Reads of shared memory that missed a write; none if no place has shared memory.
     pub stale: Option<Stale>,
+    /// The first line of the program that lets the model guess through what a step walks; none if all is said.
+    pub unsaid_region: Option<UnsaidRegion>,
     /// What the chip has drawn; none if nobody has published its power.
     pub energy: Option<Energy>,
 }

@@ -9,6 +9,7 @@ use crate::work::Work;
 use isles_protocol::PlaceId;
 use std::fmt;
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -340,8 +341,8 @@ pub trait Multicast {
 
 /// Looks at what a place does: counts its work where time is modelled, draws its spans where a run is traced.
 pub trait Observer {
-    /// The core of this place does `work`.
-    fn work(&self, work: &Work);
+    /// The core of this place does `work`, as the program says at `line`.
+    fn work(&self, work: &Work, line: &'static Location<'static>);
 
     /// Whether spans are drawn; constant. Where they are not, nobody calls the two below.
     fn draws_spans(&self) -> bool;

@@ -34,6 +34,8 @@ pub struct Work {
     pub branches: u64,
     /// Bytes that are walked through in order, once each.
     pub streamed_bytes: u64,
+    /// Through how many bytes the walk goes, of which these are a part; 0 if nobody has said.
+    pub streamed_region: u64,
     /// In how many pieces, each somewhere else.
     pub streamed_pieces: u64,
     /// Tables with accesses in no order.
@@ -62,6 +64,7 @@ impl Work {
             divisions: 0,
             branches: 0,
             streamed_bytes: 0,
+            streamed_region: 0,
             streamed_pieces: 0,
             tables: [Table { accesses: 0, bytes: 0 }; TABLES_MAX],
         }
@@ -100,10 +103,29 @@ impl Work {
     /// So many more bytes that are walked through in order, once each.
     ///
     /// They are found in a cache only as far as that holds all the memory of the step. A list that is walked through
-    /// again and again is that many steps.
+    /// again and again is that many steps. If a step is one of several that walk through a longer list together, say
+    /// how long that is, by [`Work::of`].
     #[must_use]
     pub const fn streamed(self, bytes: u64) -> Work {
         Work { streamed_bytes: self.streamed_bytes.saturating_add(bytes), ..self }
+    }
+
+    /// What is streamed is a part of a walk through `region` more bytes, whose next part is that of the next step: the
+    /// same byte comes again after so many. Tables are met in all these steps alike.
+    ///
+    /// So work that is cut into any number of steps asks for the same lines. A list that each step walks through from
+    /// its beginning is `streamed(bytes).of(bytes)`, which is also what a step counts as that says no region; but of
+    /// steps that say none, follow each other and fit a cache, a run on a modelled chip warns.
+    ///
+    /// ```
+    /// use isles_transport::Work;
+    /// // A quarter of the rows of a grid of 4 MiB; the other three quarters follow.
+    /// let quarter = Work::new().streamed(1 << 20).of(4 << 20);
+    /// assert_eq!((quarter.streamed_bytes, quarter.streamed_region), (1 << 20, 4 << 20));
+    /// ```
+    #[must_use]
+    pub const fn of(self, region: u64) -> Work {
+        Work { streamed_region: self.streamed_region.saturating_add(region), ..self }
     }
 
     /// The walk begins somewhere else so many more times, as with the rows of a graph: a line more each time.
@@ -147,7 +169,7 @@ mod tests {
     #[test]
     fn counts_add_up_and_end_at_the_largest() {
         let work = Work::new().cycles(1).integers(2).floats(3).divisions(4).branches(5);
-        let work = work.streamed(6).pieces(7).pieces(70).integers(20).cycles(u64::MAX);
+        let work = work.streamed(6).of(8).of(4).pieces(7).pieces(70).integers(20).cycles(u64::MAX);
         let expected = Work {
             cycles: u64::MAX,
             integers: 22,
@@ -155,6 +177,7 @@ mod tests {
             divisions: 4,
             branches: 5,
             streamed_bytes: 6,
+            streamed_region: 12,
             streamed_pieces: 77,
             ..Work::new()
         };

@@ -25,6 +25,8 @@ export interface Run {
     /** What has a history: columns of the places. */
     counters: CounterInfo[];
     pages_role: "view" | "control";
+    /** Whether the run manages jobs. */
+    jobs?: boolean;
     /** Of a replay: how far its log goes, and whether it ends without its last frame. */
     length_ms?: number;
     cut?: boolean;
@@ -127,6 +129,26 @@ export interface Summary {
     working_ms: number;
 }
 
+/** A job that the run manages. */
+export interface Job {
+    id: number;
+    name: string;
+    what: { Task: [string, string[]] } | { Command: string[] };
+    state: string;
+    place: number | null;
+    /** Percent of a processor, bytes, seconds. */
+    processor: number;
+    memory: number;
+    busy: number;
+    reason: string;
+}
+
+export interface Core { place: number; processor: number; memory: number; jobs: number[]; divider: number | null }
+export interface JobKind { name: string; words: string }
+export interface JobsAnswer { jobs: Job[]; kinds: JobKind[]; cores: Core[]; policy: string }
+export interface JobOutput { lines: string[]; before: number; file: string }
+export interface OrderAnswer { job?: Job; scores?: number[]; text?: string }
+
 /** A request that the server refused or that did not reach it (`status` 0). */
 export class RequestError extends Error {
     constructor(readonly status: number, message: string) {
@@ -140,6 +162,21 @@ async function get<T>(path: string): Promise<T> {
     let answer: Response;
     try {
         answer = await fetch(`api/v1/${path}`, { credentials: "same-origin", cache: "no-store" });
+    } catch {
+        throw new RequestError(0, "the server does not answer");
+    }
+    if (!answer.ok) throw new RequestError(answer.status, await problemOf(answer));
+    return await answer.json() as T;
+}
+
+/** Tells the server something, which it may refuse. */
+async function post<T>(path: string, body: object): Promise<T> {
+    let answer: Response;
+    try {
+        answer = await fetch(`api/v1/${path}`, {
+            method: "POST", credentials: "same-origin", cache: "no-store",
+            headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+        });
     } catch {
         throw new RequestError(0, "the server does not answer");
     }
@@ -169,6 +206,10 @@ export const getSummary = () => get<Summary>("summary");
 
 /** The lines after a sequence number; they begin at 1, so 0 asks for all that is kept. */
 export const getOutput = (place: number, after: number) => get<Output>(`output?place=${place}&after=${after}`);
+
+export const getJobs = () => get<JobsAnswer>("jobs");
+export const tellJobs = (request: object) => post<OrderAnswer>("jobs", request);
+export const getJobOutput = (job: number, lines: number) => get<JobOutput>(`jobs/output?job=${job}&lines=${lines}`);
 
 const COLUMNS = [
     "busy", "tasks", "queue", "blocked", "messages_sent", "messages_received", "bytes_sent", "bytes_received",

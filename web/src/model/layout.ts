@@ -1,9 +1,9 @@
 // Which views are open beside each other, as plain values; the address carries them in its fragment.
 //
 // A pane that is pinned stays; opening a view reuses the one pane that is not, or adds one. So what somebody wants to
-// compare is pinned, and everything else never piles up.
+// compare is pinned, and everything else never piles up. A place opens beside the map, where the next one is chosen.
 
-export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "power", "warnings"] as const;
+export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "power", "jobs", "warnings"] as const;
 export type ViewName = typeof VIEWS[number];
 
 export interface Pane { id: number; view: ViewName; place: number; pinned: boolean }
@@ -21,7 +21,7 @@ export function paneOf(view: ViewName, place: number, pinned: boolean): Pane {
 export function open(panes: Pane[], view: ViewName, place: number): { panes: Pane[]; at: Pane } {
     const shown = panes.find((pane) => pane.view === view && (view !== "core" || pane.place === place));
     if (shown) return { panes, at: shown };
-    const free = panes.findIndex((pane) => !pane.pinned);
+    const free = panes.findIndex((pane) => !pane.pinned && !(view === "core" && pane.view === "chip"));
     if (free >= 0) {
         const at = { ...panes[free]!, view, place };
         return { panes: panes.map((pane, index) => index === free ? at : pane), at };

@@ -60,7 +60,11 @@ export class Store {
         }
         this.panes = fromFragment(location.hash.slice(1), this.run.places);
         const chosen = this.panes.length > 0;
-        if (this.panes.length === 0) this.panes = [paneOf("chip", 0, true)];
+        if (this.panes.length === 0) {
+            // Jobs are dragged to the map.
+            const jobs = this.run.jobs ? [paneOf("jobs", 0, true)] : [];
+            this.panes = [paneOf("chip", 0, this.run.jobs === true), ...jobs];
+        }
         this.paneId = this.panes[0]!.id;
         this.place = this.panes.find((pane) => pane.view === "core")?.place ?? 0;
         this.changed();
@@ -253,7 +257,7 @@ export class Store {
         const index = this.panes.findIndex((pane) => pane.id === id);
         if (index < 0) return;
         const panes = this.panes.filter((pane) => pane.id !== id);
-        if (panes.length === 0) panes.push(paneOf("chip", 0, true));
+        if (panes.length === 0) panes.push(paneOf("chip", 0, false));
         this.setPanes(panes, panes[Math.max(0, index - 1)]!.id);
     }
 
@@ -266,6 +270,7 @@ export class Store {
 
     /** Whether there is something to show in a view of this run. */
     offers(view: ViewName): boolean {
+        if (view === "jobs") return this.run?.jobs === true;
         if (view === "summary") return this.run?.mode === "replay" || this.over;
         return view !== "power" || this.shown?.places.watt !== undefined;
     }

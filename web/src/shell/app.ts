@@ -20,6 +20,7 @@ import type { Palette } from "./palette";
 import "../views/chip";
 import "../views/core";
 import "../views/finishes";
+import "../views/jobs";
 import "../views/messages";
 import "../views/summary";
 import "./help";
@@ -155,6 +156,7 @@ export class App extends Element implements Shell {
             case "messages": return html`<isles-messages-view .pane=${pane}></isles-messages-view>`;
             case "finishes": return html`<isles-finishes-view .pane=${pane}></isles-finishes-view>`;
             case "power": return html`<isles-power-view .pane=${pane}></isles-power-view>`;
+            case "jobs": return html`<isles-jobs-view .pane=${pane}></isles-jobs-view>`;
             case "warnings": return html`<isles-warnings-view .pane=${pane}></isles-warnings-view>`;
         }
     }
@@ -169,12 +171,15 @@ export class App extends Element implements Shell {
         this.querySelector<Help>("isles-help")?.open();
     }
 
-    /** Leaves a view: one that is not pinned closes, and the map has the keyboard. */
+    /** Leaves a view: one that is not pinned closes or gives way to the map, and the map has the keyboard. */
     back(): void {
         // What was to take the keyboard in the next frame does not any more.
         store.focusPane = 0;
         const pane = store.panes.find((other) => other.id === store.paneId);
-        if (pane && !pane.pinned && pane.view !== "chip" && store.panes.length > 1) store.closePane(pane.id);
+        if (pane && !pane.pinned && pane.view !== "chip") {
+            if (store.panes.length > 1) store.closePane(pane.id);
+            else store.openView("chip", store.place, true);
+        }
         const map = this.querySelector<HTMLElement>("isles-place-grid, isles-place-canvas");
         if (map) map.focus();
         else this.querySelector<HTMLElement>(".pane h2")?.focus();
@@ -188,10 +193,17 @@ export class App extends Element implements Shell {
 
     output(): void {
         if (!this.querySelector(".output")) store.openView("core", store.place);
-        // The view is made in the next frame, its output in the one after.
-        requestAnimationFrame(() => requestAnimationFrame(() =>
-            (this.querySelector<HTMLElement>(`#pane-${store.paneId} .output`)
-                ?? this.querySelector<HTMLElement>(".output"))?.focus()));
+        this.focusOutput(20);
+    }
+
+    /** The view is made in one of the next frames, and its output after it. */
+    private focusOutput(frames: number): void {
+        requestAnimationFrame(() => {
+            const output = this.querySelector<HTMLElement>(`#pane-${store.paneId} .output`)
+                ?? this.querySelector<HTMLElement>(".output");
+            if (output) output.focus();
+            else if (frames > 0) this.focusOutput(frames - 1);
+        });
     }
 
     press(name: string): void {

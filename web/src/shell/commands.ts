@@ -16,10 +16,10 @@ export interface Command {
 
 export const VIEW_NAMES: Record<ViewName, string> = {
     summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power",
-    warnings: "Warnings",
+    jobs: "Jobs", warnings: "Warnings",
 };
 const VIEW_KEYS: Record<ViewName, string> = {
-    summary: "s", chip: "c", core: "o", messages: "m", finishes: "f", power: "p", warnings: "w",
+    summary: "s", chip: "c", core: "o", messages: "m", finishes: "f", power: "p", jobs: "j", warnings: "w",
 };
 
 /** The name of a view for this run: a run without a mesh has no chip. */

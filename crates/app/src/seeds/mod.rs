@@ -1,4 +1,5 @@
-//! `isles run APP --seeds N`: how much of a prediction is the order of what happens at one time.
+//! `isles run APP --seeds N`, `isles launch --seeds N`: how much of a prediction is the order of what happens at one
+//! time.
 //!
 //! The model takes things of one moment in an order that a seed permutes; the chip fixes none. The same program runs
 //! with several seeds, each in a process of its own, and the spread of its time and energy is printed.
@@ -12,7 +13,7 @@ use crate::runs::{self, own_arguments, refusal};
 use crate::{Failure, PlaceArguments};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
-use isles::{CodeTime, Destination, FlagGroup, Launch, Machine, SETTINGS, SettingRow, setting};
+use isles::{CodeTime, Destination, Flag, FlagGroup, Launch, Machine, SETTINGS, SettingRow, setting};
 use report::{SeedOutcome, text, write_json};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -20,7 +21,7 @@ use std::path::Path;
 /// Seeds at most: more would say nothing new.
 const SEEDS_MAX: u32 = 10_000;
 
-/// The argument of `isles run` beside those of places and application.
+/// The argument of `isles run` and `isles launch` beside those of places and application.
 #[derive(Args, Debug)]
 pub struct SeedsArguments {
     /// Run with the seeds 0 to N - 1 on a modelled chip, and print how far time and energy move with them; --summary
@@ -37,6 +38,9 @@ pub struct SeedsArguments {
 /// The one file that several runs can have together.
 const SUMMARY: &SettingRow = setting("summary");
 
+/// The setting in which they differ.
+const SEED: &SettingRow = setting("seed");
+
 /// The setting that several runs cannot have but as a program says it.
 const WORK: &SettingRow = setting("work");
 
@@ -49,19 +53,43 @@ pub fn compare(
     (app, matches): (&dyn App, &ArgMatches),
     (places, launch): (&PlaceArguments, &Launch),
 ) -> Result<(), Failure> {
-    let number = read(number)?;
     check(app, matches)?;
+    let own = own_arguments(app, matches);
+    compare_runs(number, (places, launch), |_, told| {
+        runs::summary(app.name(), &own, told.iter().flat_map(|flag| [flag.name, flag.value]))
+    })
+}
+
+/// The same with a program that somebody has built with Isles, and its arguments.
+pub fn compare_program(
+    number: &str,
+    (program, own): (&str, &[String]),
+    (places, launch): (&PlaceArguments, &Launch),
+) -> Result<(), Failure> {
+    compare_runs(number, (places, launch), |seed, told| {
+        let file = format!("isles-seeds-{}-{seed}.json", std::process::id());
+        runs::program_summary((program, own), told, &std::env::temp_dir().join(file))
+    })
+}
+
+/// Runs something with so many seeds; `run` returns the summary of one, which is told all of what was said.
+fn compare_runs(
+    number: &str,
+    (places, launch): (&PlaceArguments, &Launch),
+    run: impl Fn(usize, &[Flag<'_>]) -> Result<Value, Failure> + Sync,
+) -> Result<(), Failure> {
+    let number = read(number)?;
     check_run(places, launch)?;
     let json = places.said(SUMMARY);
     let json =
         json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
-    let own = own_arguments(app, matches);
-    let said = places.flags().into_iter().filter(|flag| flag.variable != SUMMARY.variable);
-    let said: Vec<&str> = said.flat_map(|flag| [flag.name, flag.value]).collect();
+    let mut said = places.flags();
+    said.retain(|flag| flag.variable != SUMMARY.variable);
     let ended = runs::all(number as usize, "seeds", |seed| {
         let number = seed.to_string();
-        let told = said.iter().copied().chain(["--seed", number.as_str()]);
-        let summary = runs::summary(app.name(), &own, told)?;
+        let mut told = said.clone();
+        told.push(Flag { variable: SEED.variable, name: "--seed", value: &number });
+        let summary = run(seed, &told)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         Ok((outcome(seed, &summary).ok_or_else(lacking)?, settings(&summary)))
     })?;

@@ -6,6 +6,7 @@
 //! of its figures; side 0 and side 1 never get the same core if the process may use two.
 
 mod balance;
+mod jobs;
 mod kernels;
 mod ours;
 mod raw;
@@ -64,6 +65,9 @@ const CHILDREN: &[(&str, Body)] = &[
     ("recorded-flood", watched::recorded_flood),
     ("traced-flood", watched::traced_flood),
     ("traced-short", watched::traced_short),
+    ("jobs-cost", jobs::cost),
+    ("jobs-in-memory", jobs::in_memory),
+    ("jobs-on-disk", jobs::on_disk),
     ("isles-steal", balance::steals),
     ("loop-uts-t1", balance::loop_t1),
     ("loop-uts-t1l", balance::loop_t1l),

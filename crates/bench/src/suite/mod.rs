@@ -10,9 +10,9 @@ mod host;
 mod imsuite;
 mod memory;
 mod mpi;
+mod people;
 mod prk;
 pub mod twin;
-mod ui;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
@@ -44,13 +44,15 @@ pub enum Suite {
     Aggregation,
     /// Objects that places share.
     Shared,
+    /// Jobs that people manage.
+    Jobs,
     /// Runs that somebody looks at.
     Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 12] = [
+    pub const ALL: [Suite; 13] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -62,6 +64,7 @@ impl Suite {
         Suite::Windows,
         Suite::Aggregation,
         Suite::Shared,
+        Suite::Jobs,
         Suite::Ui,
     ];
 
@@ -79,6 +82,7 @@ impl Suite {
             Suite::Windows => "windows",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
+            Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
     }
@@ -97,7 +101,8 @@ impl Suite {
             Suite::Windows => windows::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
-            Suite::Ui => ui::GROUPS,
+            Suite::Jobs => people::jobs::GROUPS,
+            Suite::Ui => people::ui::GROUPS,
         }
     }
 }

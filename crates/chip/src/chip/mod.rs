@@ -19,6 +19,7 @@ use crate::energy::{MeshPower, PowerModel, VoltageTable};
 use crate::file::Constant;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A chip, out of its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,8 @@ pub struct Chip {
     pub(crate) constants: Vec<Constant>,
     /// Of the text of its file, and of what was chosen of it.
     pub(crate) fingerprint: u128,
+    /// The text of its file.
+    pub(crate) text: Arc<str>,
 }
 
 impl Chip {

@@ -72,6 +72,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         sources: BTreeMap::new(),
         constants: Vec::new(),
         fingerprint: 0,
+        text: "".into(),
     })
 }
 

@@ -4,7 +4,9 @@
 //! person who writes a chip mends ten at once as easily as one; only what is no TOML at all stops the reading.
 //!
 //! `unit` reads quantities, `section` keys with source and error, `decode` the parts of a chip, `library` finds files.
+//! `change` puts other constants in the place of those of a file.
 
+mod change;
 mod decode;
 mod library;
 mod power;
@@ -14,12 +16,14 @@ mod section;
 mod tests;
 mod unit;
 
+pub use change::ChangeError;
 pub use library::{BUILT_IN, FindError, is_path};
 pub use unit::Band;
 
 use crate::chip::{Chip, digest};
 use section::{Findings, Section};
 use std::fmt;
+use std::ops::Range;
 use toml::de::DeTable;
 
 /// The longest text that is read, in bytes: a hundred times what any chip needs.
@@ -63,6 +67,8 @@ pub struct Constant {
     pub note: Option<String>,
     /// The line of the file.
     pub line: usize,
+    /// Where in the text of the file the value stands.
+    pub(crate) at: Range<usize>,
 }
 
 impl Chip {
@@ -92,6 +98,7 @@ impl Chip {
                 constants: std::mem::take(&mut findings.constants),
                 sources: std::mem::take(&mut findings.sources),
                 fingerprint: digest(DIGEST_START, text),
+                text: text.into(),
                 ..chip
             }),
             _ => Err(findings.into_faults()),

@@ -12,8 +12,9 @@ use crate::cost::{Access, Clocks, Cost, Mode, TimingTable};
 /// The names of all presets, and those that could be read with the places of their names; at least one, or a fault.
 pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>, Vec<(Preset, usize)>) {
     let Some(mut part) = root.required_child(findings, "preset") else { return Default::default() };
-    let sections = part.others(findings);
-    let names = sections.iter().map(|(name, _)| name.clone()).collect();
+    let mut sections = part.others(findings);
+    let names: Vec<String> = sections.iter().map(|(name, _)| name.clone()).collect();
+    inherit(&mut sections, findings);
     if sections.is_empty() {
         findings.fault(part.at(), "there is no preset; allowed: one or more [preset.NAME]");
     }
@@ -23,6 +24,25 @@ pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>,
     };
     let presets = sections.into_iter().filter_map(read).collect();
     (names, presets)
+}
+
+/// Gives each preset that is `like` another one what that says and it does not; one that is like none is dropped.
+fn inherit(sections: &mut Vec<(String, Section<'_>)>, findings: &mut Findings<'_>) {
+    let whole = sections.iter().filter(|(_, section)| !section.has("like"));
+    let whole: Vec<_> = whole.map(|(name, section)| (name.clone(), section.base())).collect();
+    sections.retain_mut(|(_, section)| {
+        let Some((like, at)) = section.text(findings, "like") else { return !section.has("like") };
+        let base = whole.iter().find(|(name, _)| *name == like);
+        if let Some((_, base)) = base {
+            section.inherit(base);
+        } else {
+            let names: Vec<&str> = whole.iter().map(|(name, _)| name.as_str()).collect();
+            let (path, names) = (section.path("like"), names.join(", "));
+            findings
+                .fault(at, format!("{path} is {like:?}; allowed: a preset that is like no other: {names}"));
+        }
+        base.is_some()
+    });
 }
 
 fn preset(name: String, mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Preset> {

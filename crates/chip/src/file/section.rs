@@ -10,7 +10,7 @@ use super::unit::{BAND_ALLOWED, Dimension, Reason, band};
 use super::{Constant, Fault};
 use std::collections::BTreeMap;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 /// What was found so far.
 pub struct Findings<'t> {
@@ -89,12 +89,35 @@ pub struct Section<'t> {
     asked: Vec<String>,
     source: Option<String>,
     error: Option<&'t Spanned<DeValue<'t>>>,
+    /// What stands here unless the section says it itself.
+    base: Option<&'t DeTable<'t>>,
 }
 
 impl<'t> Section<'t> {
     /// The file as a whole.
     pub fn root(table: &'t DeTable<'t>) -> Self {
-        Self { path: String::new(), at: 0, table, asked: Vec::new(), source: None, error: None }
+        Self { path: String::new(), at: 0, table, asked: Vec::new(), source: None, error: None, base: None }
+    }
+
+    /// The same section, to be the base of another one.
+    pub fn base(&self) -> Self {
+        let Self { at, table, error, base, .. } = *self;
+        Self {
+            path: self.path.clone(),
+            at,
+            table,
+            asked: Vec::new(),
+            source: self.source.clone(),
+            error,
+            base,
+        }
+    }
+
+    /// Takes all from `base` that this section does not say itself.
+    pub fn inherit(&mut self, base: &Self) {
+        self.base = Some(base.table);
+        self.source = self.source.take().or_else(|| base.source.clone());
+        self.error = self.error.or(base.error);
     }
 
     /// Where the name of the section stands.
@@ -112,13 +135,18 @@ impl<'t> Section<'t> {
     /// What stands under a key, which from now on may stand there: where its name begins, and the value.
     fn entry(&mut self, key: &str) -> Option<(usize, &'t Spanned<DeValue<'t>>)> {
         self.asked.push(key.to_owned());
-        let found = self.table.iter().find(|(name, _)| name.get_ref() == key);
+        let found = self.entries().find(|(name, _)| name.get_ref() == key);
         found.map(|(name, value)| (name.span().start, value))
+    }
+
+    /// Its own keys, and then those of its base.
+    fn entries(&self) -> impl Iterator<Item = (&'t Spanned<DeString<'t>>, &'t Spanned<DeValue<'t>>)> {
+        self.table.iter().chain(self.base.into_iter().flatten())
     }
 
     /// Whether there is such a key; does not ask for it.
     pub fn has(&self, key: &str) -> bool {
-        self.table.iter().any(|(name, _)| name.get_ref() == key)
+        self.entries().any(|(name, _)| name.get_ref() == key)
     }
 
     /// Notes that something is missing here.
@@ -181,7 +209,7 @@ impl<'t> Section<'t> {
             return None;
         };
         let (source, error) = (self.source.clone(), self.error);
-        let mut section = Self { path, at, table, asked: Vec::new(), source, error };
+        let mut section = Self { path, at, table, asked: Vec::new(), source, error, base: None };
         if let Some((name, at)) = section.text(findings, "source") {
             // One that is not listed is one fault, not one of each constant that has no other.
             section.source = findings.source(at, &section.path("source"), &name).or(Some(name));
@@ -263,8 +291,8 @@ impl<'t> Section<'t> {
         };
         let mut parts = Parts { value: entry, source, error, note: None };
         if let Some(table) = entry.get_ref().as_table() {
-            let inner =
-                Self { path: self.path(key), at, table, asked: Vec::new(), source: None, error: None };
+            let path = self.path(key);
+            let inner = Self { path, at, table, asked: Vec::new(), source: None, error: None, base: None };
             parts = inner.parts(findings, parts)?;
         }
         let path = self.path(key);
@@ -354,7 +382,8 @@ impl<'t> Section<'t> {
         };
         let (value, note) = (plain(parts.value.get_ref()), parts.note.clone());
         let line = findings.line(at);
-        findings.constants.push(Constant { path, value, error, band, source, note, line });
+        let at = parts.value.span();
+        findings.constants.push(Constant { path, value, error, band, source, note, line, at });
     }
 
     /// Complains of every key that nobody asked for.

@@ -337,6 +337,49 @@ fn what_is_no_toml_is_said_with_its_line() {
     assert!(faults.len() == 1 && faults[0].line == 1, "a line for each line: {faults:?}");
 }
 
+/// The file of the SCC with this in place of the heading and first line of its preset that is like another.
+fn with_preset(head: &str) -> Result<Chip, Vec<Fault>> {
+    let scc = include_str!("../../../../chips/scc.toml");
+    let before = "[preset.\"533/800/800 quadrant\"]\nlike = \"533/800/800\"\n";
+    assert!(scc.contains(before));
+    Chip::parse("scc.toml", &scc.replace(before, head))
+}
+
+#[test]
+fn a_preset_that_is_like_another_differs_in_what_it_says() {
+    let chip = Chip::find("scc").unwrap();
+    let [same, other] = ["533/800/800", "533/800/800 quadrant"].map(|name| chip.preset(name).unwrap());
+    assert_eq!(same.clocks(), other.clocks());
+    let nanoseconds = |preset: &crate::Preset| preset.times().controller_line.unwrap().over(0).nanoseconds();
+    assert_eq!((nanoseconds(same), nanoseconds(other)), (83.375, 20.5));
+    for mode in crate::cost::Mode::ALL {
+        assert_eq!(
+            same.times().access(mode).map(|access| access.read),
+            other.times().access(mode).map(|access| access.read)
+        );
+    }
+    let of_read = |name: &str| {
+        let path = format!("preset.{name:?}.memory_cached.read");
+        chip.constants().iter().find(|constant| constant.path == path).unwrap().clone()
+    };
+    let [same, other] = ["533/800/800", "533/800/800 quadrant"].map(of_read);
+    assert_eq!((same.value, same.source, same.error), (other.value, other.source, other.error));
+}
+
+#[test]
+fn a_preset_is_like_one_that_is_whole() {
+    for (like, name) in
+        [("533/800/801", "\"533/800/801\""), ("533/800/800 quadrant", "\"533/800/800 quadrant\"")]
+    {
+        let faults =
+            with_preset(&format!("[preset.\"533/800/800 quadrant\"]\nlike = \"{like}\"\n")).unwrap_err();
+        let text = format!(
+            "preset.\"533/800/800 quadrant\".like is {name}; allowed: a preset that is like no other: "
+        );
+        assert!(faults[0].text.starts_with(&text), "{faults:?}");
+    }
+}
+
 #[test]
 fn all_faults_of_a_file_come_at_once_in_the_order_of_their_lines() {
     let text = MESH

@@ -7,8 +7,8 @@
 
 pub mod exact;
 mod fair_share_server;
-mod fractional_reservations;
 mod key;
+mod max_min_server;
 mod network;
 mod queue;
 #[cfg(test)]
@@ -16,8 +16,8 @@ mod tests;
 mod timeline;
 
 pub use fair_share_server::{FairShareServer, Job, JobId};
-pub use fractional_reservations::FractionalReservations;
 pub use key::{Digest, EventClass, Key, TieBreak};
+pub use max_min_server::MaxMinServer;
 pub use network::{LinkTiming, Network, Train};
 pub use queue::Queue;
 pub use timeline::Timeline;

@@ -8,7 +8,7 @@ use super::run::{SpentByPlaces, scaling};
 use super::table::CsvTable;
 use super::{Kind, PlotRequest, Spent, scale_for};
 use isles_app::Failure;
-use isles_plot::{Axis, Figure, Plane, PlanePoint, PlaneSeries};
+use isles_plot::{Axis, Curve, CurvePoint, Figure, Origin, Plane, PlanePoint, PlaneSeries, Series};
 
 /// One setting and what it came to.
 pub struct SweepRow {
@@ -17,6 +17,8 @@ pub struct SweepRow {
     clock: String,
     seconds: f64,
     joules: f64,
+    /// Constants of the chip, by their keys.
+    constants: Vec<(String, String)>,
 }
 
 impl SweepRow {
@@ -37,13 +39,41 @@ impl SweepRow {
                 Some(megahertz) => format!("{megahertz:.0} MHz"),
                 None => governor.to_owned(),
             });
-        let rows = places.into_iter().zip(clocks).zip(seconds).zip(joules);
-        Ok(rows
-            .map(|(((places, clock), seconds), joules)| SweepRow { places, clock, seconds, joules })
-            .collect())
+        let keys = table.names_after("in_time");
+        let columns: Vec<Vec<&str>> = keys.iter().map(|key| table.texts(key)).collect();
+        let constants = (0..places.len()).map(|row| {
+            let values = columns.iter().map(|column| column[row].to_owned());
+            keys.iter().cloned().zip(values).collect()
+        });
+        let rows = places.into_iter().zip(clocks).zip(seconds).zip(joules).zip(constants);
+        let row = |((((places, clock), seconds), joules), constants)| SweepRow {
+            places,
+            clock,
+            seconds,
+            joules,
+            constants,
+        };
+        Ok(rows.map(row).collect())
+    }
+
+    /// The number that the first constant begins with.
+    fn constant(&self) -> Option<f64> {
+        let (_, value) = self.constants.first()?;
+        let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
+        value[..end].parse().ok()
+    }
+
+    /// Places and clock, and constants but for the first so many.
+    fn beside(&self, skipped: usize) -> String {
+        let constants = self.constants.iter().skip(skipped);
+        constants.fold(self.label_of_places(), |label, (key, value)| format!("{label}, {key}={value}"))
     }
 
     fn label(&self) -> String {
+        self.beside(0)
+    }
+
+    fn label_of_places(&self) -> String {
         let several = if self.places == 1.0 { "place" } else { "places" };
         format!("{} {several}, {}", self.places, self.clock)
     }
@@ -63,8 +93,13 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
         (is_other(|row, first| row.places != first.places), is_other(|row, first| row.clock != first.clock))
     };
     let only_places = sweeps.iter().all(|(_, rows)| varies(rows) == (true, false));
-    let default = if only_places || request.what.is_some() { Kind::Curve } else { Kind::Plane };
+    let constants = sweeps.iter().all(|(_, rows)| {
+        rows.iter().all(|row| row.constant().is_some())
+            && rows.iter().any(|row| row.constant() != rows[0].constant())
+    });
+    let default = if only_places || constants || request.what.is_some() { Kind::Curve } else { Kind::Plane };
     match request.kind("the CSV of a sweep", default, &[Kind::Plane, Kind::Curve])? {
+        Kind::Curve if constants => Ok(over_constant(&sweeps, request.what)),
         Kind::Curve => Ok(curve(&sweeps, request.what)),
         _ => Ok(plane(&sweeps)),
     }
@@ -83,6 +118,37 @@ fn plane(sweeps: &[(&InputFile, &Vec<SweepRow>)]) -> Figure {
         x: Axis::new("Time", "s", scale_for(rows().map(|row| row.seconds))),
         y: Axis::new("Energy", "J", scale_for(rows().map(|row| row.joules))),
         series: sweeps.iter().map(series).collect(),
+    })
+}
+
+/// Time or energy over the first constant, a curve for each combination of all else.
+fn over_constant(sweeps: &[(&InputFile, &Vec<SweepRow>)], what: Option<Spent>) -> Figure {
+    let mut series: Vec<Series> = Vec::new();
+    for (file, rows) in sweeps {
+        for row in *rows {
+            let own = row.beside(1);
+            let name = if sweeps.len() == 1 { own } else { format!("{}, {own}", file.label()) };
+            let spent = if what == Some(Spent::Energy) { row.joules } else { row.seconds };
+            let point = CurvePoint::new(row.constant().unwrap_or_default(), spent);
+            match series.iter_mut().find(|series| series.name == name) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series { name, origin: Origin::Ours, points: vec![point] }),
+            }
+        }
+    }
+    let points = || series.iter().flat_map(|series| &series.points);
+    let (label, unit) = if what == Some(Spent::Energy) { ("Energy", "J") } else { ("Time", "s") };
+    let first = sweeps.first().and_then(|(_, rows)| rows.first()).and_then(|row| row.constants.first());
+    let (key, unit_of_key) = first.map_or(("", ""), |(key, value)| {
+        (key.as_str(), value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim())
+    });
+    Figure::Curve(Curve {
+        title: format!("{label} by {key}"),
+        subtitle: if let [one] = &series[..] { one.name.clone() } else { String::new() },
+        x: Axis::new(key, unit_of_key, scale_for(points().map(|point| point.x))),
+        y: Axis::new(label, unit, scale_for(points().map(|point| point.y))),
+        series,
+        ideal: false,
     })
 }
 

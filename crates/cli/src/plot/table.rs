@@ -62,6 +62,12 @@ impl CsvTable {
         self.names.iter().any(|other| other == name)
     }
 
+    /// The names of the columns behind that one; of none, nothing.
+    pub fn names_after(&self, name: &str) -> &[String] {
+        let column = self.names.iter().position(|other| other == name);
+        column.map_or(&[], |column| &self.names[column + 1..])
+    }
+
     /// The cells of the column of that name; of none, nothing.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         let column = self.names.iter().position(|other| other == name);

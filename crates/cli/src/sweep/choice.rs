@@ -126,7 +126,7 @@ mod tests {
     use isles::GovernorPolicy;
 
     fn point(seconds: f64, joules: f64, peak_watts: f64) -> Point {
-        let setting = Setting { places: 1, policy: GovernorPolicy::FixedAt(2) };
+        let setting = Setting { constants: Vec::new(), places: 1, policy: GovernorPolicy::FixedAt(2) };
         Point {
             setting,
             clock: None,

@@ -1,17 +1,19 @@
 //! `isles sweep`: an application, or a program of a user, at many settings of a modelled chip, and the one to choose.
 //!
-//! Tries numbers of places and dividers of the clock (with the voltages that they need), each in a process of its own,
-//! as many at once as this host has processors. What comes out is time and energy of each; of those that a cap and a
-//! deadline allow, one is chosen by a rule that is printed. Invariant: nothing runs before the arguments are found
-//! good, and a cap or a deadline that nothing can meet is a refusal.
+//! Tries numbers of places, dividers of the clock (with the voltages that they need) and constants of the chip, each in
+//! a process of its own, as many at once as this host has processors. What comes out is time and energy of each; of
+//! those that a cap and a deadline allow, one is chosen by a rule that is printed. Invariant: nothing runs before the
+//! arguments are found good, and a cap or a deadline that nothing can meet is a refusal.
 
 mod choice;
+mod constants;
 mod point;
 mod table;
 
 use crate::plot::Picture;
 use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use constants::Constant;
 use isles::{
     Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine, SettingRow, setting,
 };
@@ -27,11 +29,12 @@ const GOVERNOR: &SettingRow = setting("governor");
 const WORK: &SettingRow = setting("work");
 const MACHINE: &SettingRow = setting("machine");
 const PLACES: &SettingRow = setting("places");
+const SET: &SettingRow = setting("constants");
 
 /// The arguments of `isles sweep`, besides those of the application.
 #[derive(Args, Debug)]
 struct Arguments {
-    /// The application, by a name of `isles list`
+    /// The application, by a name of `isles list`; the name alone, before its own flags, says the same
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
 
@@ -51,12 +54,13 @@ struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     deadline: Option<String>,
 
-    /// Numbers of places to try, with commas [default: six from one to all cores, or to those of --placement]
+    /// Numbers of places to try, with commas [default: six from one to all cores, or to those of --placement; all if
+    /// --set has several values]
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     places: Option<String>,
 
     /// Dividers of the cores' clock to try, with commas [default: each with a voltage of its own, and the slowest; none
-    /// with --governor]
+    /// with --governor, without dividers, or if --set has several values]
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
 
@@ -78,9 +82,28 @@ struct Arguments {
     chip: ChipArguments,
 }
 
-/// What two flags say here: a divider is the default and not the chip's own clock, and a tape is of one run.
+impl Arguments {
+    /// Takes the files that an application is told for those of the sweep: its runs show no results of their own.
+    fn take_files(&mut self) {
+        let Arguments { words, csv, svg, .. } = self;
+        for (flag, file) in [("--csv", csv), ("--svg", svg)] {
+            let at = words
+                .iter()
+                .position(|word| word == flag)
+                .filter(|at| file.is_none() && at + 1 < words.len());
+            if let Some(at) = at {
+                *file = Some(words.remove(at + 1));
+                words.remove(at);
+            }
+        }
+    }
+}
+
+/// What some flags say here: a divider is the default and not the chip's own clock, and a tape is of one run.
 const GOVERNOR_HELP: &str = "A governor to try, in place of the dividers or beside those that are named: fixed, \
     fixed:DIVIDER, on-demand, phase-aware, capped:WATTS";
+const SET_HELP: &str = "Constants of the chip to try, by keys of `isles chip show`: links.flit_time=1,2,4 or \
+    links.flit_time=1..8; several keys are tried with each other";
 const WORK_HELP: &str =
     "What a program's own code costs: said, or host:RATIO to measure it here [default: said]";
 
@@ -89,14 +112,18 @@ pub fn command() -> Command {
     let own = Arguments::augment_args(Command::new("sweep"));
     let own = own
         .mut_arg(GOVERNOR.variable, |flag| flag.help(GOVERNOR_HELP))
+        .mut_arg(SET.variable, |flag| flag.help(SET_HELP))
         .mut_arg(WORK.variable, |flag| flag.help(WORK_HELP));
     own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses")
 }
 
 /// Carries it out.
 pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
-    let arguments =
+    let mut arguments =
         Arguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    if arguments.app.is_some() {
+        arguments.take_files();
+    }
     let subject = Subject::of(&arguments)?;
     let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
     let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
@@ -140,8 +167,11 @@ struct SweepContext<'a> {
     machine: &'a str,
     /// Flags that all runs have, besides machine, places and governor.
     said: Vec<Flag<'a>>,
+    /// What is tried of its constants; one combination at least, which may be empty.
+    constants: Vec<Vec<Constant>>,
     places_max: u32,
-    gears: Gears,
+    /// None if its clocks cannot be divided.
+    gears: Option<Gears>,
 }
 
 impl<'a> SweepContext<'a> {
@@ -152,8 +182,12 @@ impl<'a> SweepContext<'a> {
             return Err(other("a modelled chip such as chip:scc"));
         }
         let mut said = arguments.chip.flags();
-        said.retain(|flag| flag.variable != GOVERNOR.variable);
-        let launch = launch(machine, &said, None, ("--governor", "fixed"))?;
+        said.retain(|flag| ![GOVERNOR.variable, SET.variable].contains(&flag.variable));
+        let source = arguments.chip.source(SET);
+        let constants = constants::combinations(source, arguments.chip.said(SET))?;
+        let mut context = SweepContext { machine, said, constants, places_max: 0, gears: None };
+        let first = &context.constants[0];
+        let launch = context.launch(None, ("--governor", "fixed"), first)?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
             let allowed = "said, or host:RATIO, because a tape is of one run and a sweep has many";
             return Err(refusal(arguments.chip.source(WORK), &launch.chosen_work().to_string(), allowed));
@@ -165,33 +199,39 @@ impl<'a> SweepContext<'a> {
         let Some(model) = chip.power_models().first() else {
             return Err(other("a chip whose file has a power model"));
         };
-        if chip.dividers().is_none() {
+        context.gears = chip.dividers().map(|_| Gears::of(chip, Some(model)));
+        context.places_max = modelled.places_on(launch.chosen_placement());
+        if arguments.dividers.is_some() && context.gears.is_none() {
             return Err(other("a chip whose clocks can be divided"));
         }
-        let gears = Gears::of(chip, Some(model));
-        let places_max = modelled.places_on(launch.chosen_placement());
-        Ok(SweepContext { machine, said, places_max, gears })
+        Ok(context)
     }
 
     /// All settings to try, each once.
     fn settings(&self, arguments: &Arguments, limits: &Limits) -> Result<Vec<Setting>, Failure> {
         let places = self.places(arguments.places.as_deref())?;
+        let dividers = arguments.dividers.as_deref();
         let governor = arguments.chip.said(GOVERNOR);
-        let dividers = match (governor, arguments.dividers.as_deref()) {
+        let own_clock = dividers.is_none() && (self.constants.len() > 1 || self.gears.is_none());
+        let governor = governor.or(own_clock.then_some("fixed"));
+        let dividers = match (governor, dividers) {
             (Some(_), None) => Vec::new(),
             (_, list) => self.dividers(list)?,
         };
         self.check_cap(limits, places.iter().copied().min().unwrap_or(1))?;
         let mut settings = Vec::new();
-        for places in places {
-            let divided = dividers.iter().map(|divider| GovernorPolicy::FixedAt(*divider));
-            let governed = governor.map(|said| self.policy("--governor", said, places)).transpose()?;
-            let cap = limits.cap.map(|cap| GovernorPolicy::Capped(cap).to_string());
-            let capped = cap.and_then(|cap| self.policy("--cap", &cap, places).ok());
-            for policy in divided.chain(governed).chain(capped) {
-                let setting = Setting { places, policy };
-                if !settings.contains(&setting) {
-                    settings.push(setting);
+        for constants in &self.constants {
+            for places in places.iter().copied() {
+                let divided = dividers.iter().map(|divider| GovernorPolicy::FixedAt(*divider));
+                let governed = governor.map(|said| self.policy("--governor", said, (places, constants)));
+                let governed = governed.transpose()?;
+                let cap = limits.cap.map(|cap| GovernorPolicy::Capped(cap).to_string());
+                let capped = cap.and_then(|cap| self.policy("--cap", &cap, (places, constants)).ok());
+                for policy in divided.chain(governed).chain(capped) {
+                    let setting = Setting { constants: constants.clone(), places, policy };
+                    if !settings.contains(&setting) {
+                        settings.push(setting);
+                    }
                 }
             }
         }
@@ -200,6 +240,9 @@ impl<'a> SweepContext<'a> {
 
     fn places(&self, list: Option<&str>) -> Result<Vec<u32>, Failure> {
         let all = self.places_max;
+        if list.is_none() && self.constants.len() > 1 {
+            return Ok(vec![all]);
+        }
         let Some(list) = list else {
             let mut places = vec![1, all / 8, all / 4, all / 2, all * 3 / 4, all];
             places.retain(|places| *places > 0);
@@ -211,7 +254,8 @@ impl<'a> SweepContext<'a> {
     }
 
     fn dividers(&self, list: Option<&str>) -> Result<Vec<u32>, Failure> {
-        let divided = || self.gears.all().filter_map(|(_, gear)| Some((gear.divider?, gear.step)));
+        let gears = || self.gears.iter().flat_map(Gears::all);
+        let divided = || gears().filter_map(|(_, gear)| Some((gear.divider?, gear.step)));
         if let Some(list) = list {
             let known: Vec<u32> = divided().map(|(divider, _)| divider).collect();
             let (least, most) = (known.iter().min().unwrap_or(&1), known.iter().max().unwrap_or(&1));
@@ -231,14 +275,35 @@ impl<'a> SweepContext<'a> {
     fn check_cap(&self, limits: &Limits, places: u32) -> Result<(), Failure> {
         let (Some(cap), Some(said)) = (limits.cap, &limits.cap_said) else { return Ok(()) };
         let policy = GovernorPolicy::Capped(cap).to_string();
-        let kept = self.policy("--cap", &policy, places).map(drop);
+        let kept = self.policy("--cap", &policy, (places, &self.constants[0])).map(drop);
         kept.map_err(|error| refusal("--cap", said, &error.allowed))
     }
 
-    /// The governor that `policy` names, if the chip can have it with that many places; `flag` is where it was said.
-    fn policy(&self, flag: &str, policy: &str, places: u32) -> Result<GovernorPolicy, ConfigError> {
-        let launch = launch(self.machine, &self.said, Some(places), (flag, policy))?;
+    /// The governor that `policy` names, if the chip can have it with that many places and constants; `flag` is where
+    /// it was said.
+    fn policy(
+        &self,
+        flag: &str,
+        policy: &str,
+        (places, constants): (u32, &[Constant]),
+    ) -> Result<GovernorPolicy, ConfigError> {
+        let launch = self.launch(Some(places), (flag, policy), constants)?;
         Ok(launch.chosen_governor())
+    }
+
+    /// The launch of a run as the environment and the flags describe it; of no places, all that the chip has.
+    fn launch(
+        &self,
+        places: Option<u32>,
+        governor: (&str, &str),
+        constants: &[Constant],
+    ) -> Result<Launch, ConfigError> {
+        let constants = constants::told(constants);
+        let mut said = self.said.clone();
+        if !constants.is_empty() {
+            said.push(Flag { variable: SET.variable, name: "--set", value: &constants });
+        }
+        launch(self.machine, &said, places, governor)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One setting and what a run at it came to; running all of them.
 
-use super::{Arguments, GOVERNOR, MACHINE, PLACES, SweepContext};
+use super::constants::{self, Constant};
+use super::{Arguments, GOVERNOR, MACHINE, PLACES, SET, SweepContext};
 use crate::run;
 use isles::{Claim, Flag, GovernorPolicy};
 use isles_app::frame::NO_FILES;
@@ -9,8 +10,10 @@ use serde_json::Value;
 use std::path::Path;
 
 /// What is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
+    /// Constants of the chip in the place of those of its file.
+    pub constants: Vec<Constant>,
     pub places: u32,
     /// What sets the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
     pub policy: GovernorPolicy,
@@ -112,37 +115,42 @@ impl Runner<'_> {
     /// # Errors
     /// The first run that failed; the others are not begun any more.
     pub fn run(&self, settings: &[Setting]) -> Result<Vec<Point>, Failure> {
-        runs::all(settings.len(), "settings", |number| self.one(number, settings[number]))
+        runs::all(settings.len(), "settings", |number| self.one(number, &settings[number]))
     }
 
-    fn one(&self, number: usize, setting: Setting) -> Result<Point, Failure> {
+    fn one(&self, number: usize, setting: &Setting) -> Result<Point, Failure> {
         let (places, policy) = (setting.places.to_string(), setting.policy.to_string());
         let own = [
             Flag { variable: MACHINE.variable, name: "--machine", value: self.context.machine },
             Flag { variable: PLACES.variable, name: "--places", value: &places },
             Flag { variable: GOVERNOR.variable, name: "--governor", value: &policy },
         ];
-        let told: Vec<Flag<'_>> = own.into_iter().chain(self.context.said.iter().copied()).collect();
+        let constants = constants::told(&setting.constants);
+        let set = Flag { variable: SET.variable, name: "--set", value: &constants };
+        let set = (!constants.is_empty()).then_some(set);
+        let told = own.into_iter().chain(set).chain(self.context.said.iter().copied());
+        let told: Vec<Flag<'_>> = told.collect();
         let summary = self.subject.summary(number, &told)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         self.point(setting, &summary).ok_or_else(lacking)
     }
 
-    fn point(&self, setting: Setting, summary: &Value) -> Option<Point> {
+    fn point(&self, setting: &Setting, summary: &Value) -> Option<Point> {
         let energy = &summary["energy"];
         let models = energy["models"].as_array()?;
         let own = models.first()?;
         let clock = match setting.policy {
             GovernorPolicy::FixedAt(divider) => {
-                let gear = self.context.gears.gear(self.context.gears.divided_by(divider)?);
-                let volts = self.context.gears.voltage(gear.step).map_or(0.0, |voltage| voltage.volts());
+                let gears = self.context.gears.as_ref()?;
+                let gear = gears.gear(gears.divided_by(divider)?);
+                let volts = gears.voltage(gear.step).map_or(0.0, |voltage| voltage.volts());
                 Some((gear.rate.megahertz(), volts))
             }
             _ => None,
         };
         let name = |model: &Value| Some((model["name"].as_str()?.to_owned(), model["mean_w"].as_f64()?));
         Some(Point {
-            setting,
+            setting: setting.clone(),
             clock,
             seconds: summary["predicted_ps"].as_u64()? as f64 / 1e12,
             joules: own["total_j"].as_f64()?,

@@ -1,6 +1,7 @@
 //! The table of a sweep, for people and as CSV.
 
 use super::choice::{Choice, Limits, is_efficient};
+use super::constants;
 use super::point::{Point, Setting};
 use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
@@ -26,7 +27,10 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
             text,
             "{places:>6}  {clock:<16}  {time:>8}  {energy:>10}  {mean:>10}  {peak:>10}  {product:>13}"
         );
-        let remarks = remarks(limits, points, *number, choice);
+        let constants = constants::told(&point.setting.constants);
+        let remarks = [constants, remarks(limits, points, *number, choice)];
+        let remarks: Vec<String> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
+        let remarks = remarks.join(", ");
         let _ = writeln!(text, "{}{remarks}", if remarks.is_empty() { "" } else { "  " });
     }
     let (shown, tried) = (rows.len(), points.len());
@@ -41,11 +45,12 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
 
 /// The choice with the flags that repeat it, the reason, and by whom the figures are.
 fn conclusion(point: &Point, choice: &Choice) -> String {
-    let Setting { places, policy } = point.setting;
+    let Setting { places, policy, constants } = &point.setting;
+    let (places, set) = (*places, constants::flags(constants));
     let several = if places == 1 { "place" } else { "places" };
     let (clock, reason) = (clock(point), &choice.reason);
     // Not the clock alone: without a governor the cores without a place have it, too.
-    let flags = format!("--places {places} --governor {policy}");
+    let flags = format!("--places {places} --governor {policy}{set}");
     let caveat = match point.models.as_slice() {
         [(only, _)] => format!("all figures are by {only}, the only power model of the chip"),
         models => {
@@ -78,18 +83,22 @@ fn remarks(limits: &Limits, points: &[Point], number: usize, choice: &Choice) ->
 
 /// All settings, in the order in which they were tried.
 pub fn write_csv(out: &mut dyn Write, limits: &Limits, points: &[Point]) -> io::Result<()> {
+    let keys = points.first().into_iter().flat_map(|point| &point.setting.constants);
+    let keys: String = keys.map(|constant| format!(",{}", cell(&constant.key))).collect();
     writeln!(
         out,
-        "places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time"
+        "places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time{keys}"
     )?;
     for point in points {
         let governor = point.setting.policy;
+        let values = point.setting.constants.iter().map(|constant| format!(",{}", cell(&constant.value)));
+        let values: String = values.collect();
         let clock =
             point.clock.map_or(",".to_owned(), |(megahertz, volts)| format!("{megahertz:.3},{volts}"));
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
         writeln!(
             out,
-            "{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{}",
+            "{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{}{values}",
             point.setting.places,
             point.energy_delay(),
             is_efficient(point, points),
@@ -98,4 +107,9 @@ pub fn write_csv(out: &mut dyn Write, limits: &Limits, points: &[Point]) -> io::
         )?;
     }
     Ok(())
+}
+
+/// A text as a cell of CSV.
+fn cell(text: &str) -> String {
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -141,3 +141,30 @@ fn what_seeds_cannot_go_with_is_refused_before_anything_runs() {
     );
     scene.assert_nothing_left();
 }
+
+#[test]
+fn a_program_of_somebody_is_run_with_several_seeds_as_an_application_is() {
+    let scene = Scene::new("seeds");
+    let by_name = scene.run(&words(&format!("{RUN} --seeds 3")));
+    assert_eq!(by_name.code, Some(0), "{by_name:?}");
+    let own =
+        ["--", crate::PROGRAM, "run", "bc", "--graph", "karate", "--json", "/dev/null", "--csv", "/dev/null"];
+    let launch = words("launch --machine chip:scc --places 8 --seeds 3");
+    let by_program = scene.run(&[&launch[..], &own].concat());
+    assert_eq!((by_program.code, by_program.stdout), (Some(0), by_name.stdout), "{}", by_program.stderr);
+    let refused = |more: &str| scene.run(&[&words(more)[..], &["--", "true"]].concat()).refusal().to_owned();
+    assert_eq!(
+        refused("launch --machine chip:scc --places 8 --seeds 3"),
+        "error: the program is \"true\"; allowed: a program that is built with Isles and starts a run; this one has \
+         ended and started none"
+    );
+    assert!(
+        refused("launch --machine threads --seeds 3")
+            .contains("--machine is \"threads\"; allowed: a modelled chip")
+    );
+    assert!(
+        refused("launch --machine chip:scc --seeds 1")
+            .contains("--seeds is \"1\"; allowed: a whole number from 2")
+    );
+    scene.assert_nothing_left();
+}

@@ -229,6 +229,40 @@ fn a_program_of_somebody_is_swept_as_an_application_is() {
 }
 
 #[test]
+fn constants_of_the_chip_are_varied_and_drawn() {
+    let scene = Scene::new("sweep");
+    let sweep = "sweep --machine chip:mesh --set links.flit_time=1..3 bc -- --graph karate --csv s.csv";
+    let ended = scene.run(&words(sweep));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(line(&ended.stdout, "choice: ").contains("--set 'links.flit_time="), "{ended:?}");
+    let csv = scene.result("s.csv");
+    assert_eq!(column(&csv, "links.flit_time"), ["1", "2", "3"]);
+    assert_eq!(numbers(&csv, "places"), [16.0; 3]);
+    let times = numbers(&csv, "time_s");
+    assert!(times[0] < times[2], "{times:?}");
+    let alone =
+        "run bc --graph karate --machine chip:mesh --places 16 --json /dev/null --csv /dev/null --top 0";
+    let alone = scene
+        .run(&[&words(alone)[..], &["--summary", "-", "--set", "links.flit_time=3 cycles of mesh"]].concat());
+    let summary: serde_json::Value = serde_json::from_str(&alone.stdout).unwrap();
+    assert_eq!(summary["predicted_ps"].as_f64().unwrap() / 1e12, times[2]);
+    assert!(alone.stderr.contains("1000/1000/800, links.flit_time=3 cycles of mesh"), "{alone:?}");
+    assert_eq!(scene.run(&words("plot s.csv --out s.svg")).code, Some(0));
+    assert!(scene.result("s.svg").contains("Time by links.flit_time"));
+    // Clocks are constants, too, and are tried with each other; a chip without dividers is swept as it is.
+    let sweep = "sweep --preset 800/1600/1066 --places 8 --csv c.csv --app bc --graph karate";
+    let clocks = ["--set", "mesh=800 MHz,1600 MHz", "--set", "memory=533 MHz,1066 MHz"];
+    assert_eq!(scene.run(&[&words(sweep)[..], &clocks].concat()).code, Some(0));
+    let csv = scene.result("c.csv");
+    assert_eq!(column(&csv, "mesh"), ["800 MHz", "800 MHz", "1600 MHz", "1600 MHz"]);
+    let times = numbers(&csv, "time_s");
+    assert!(times[0] > times[2] && times[1] > times[3], "{times:?}");
+    let torus = "sweep --machine chip:xeon-cluster --places 2,4 --csv t.csv --app bc --graph karate";
+    let ended = scene.run(&words(torus));
+    assert!(ended.code == Some(0) || ended.refusal().contains("power model"), "{ended:?}");
+}
+
+#[test]
 fn a_program_that_cannot_be_swept_is_one_line() {
     let scene = Scene::new("sweep");
     let isles = crate::PROGRAM;
@@ -259,6 +293,15 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --places 0,3", "--places is \"0,3\"; allowed: whole numbers from 1 to 48, with commas"),
         ("--app bc --places 49", "--places is \"49\"; allowed"),
         ("--app bc --dividers 1", "--dividers is \"1\"; allowed: whole numbers from 2 to 16, with commas"),
+        (
+            "--app bc --set links.flt=2",
+            "--set is \"links.flt=2\"; allowed: one of links.flit, links.flit_time, links.head, ",
+        ),
+        ("--app bc --set links.flit_time=2apples", "--set is \"links.flit_time=2apples\"; allowed: "),
+        (
+            "--app bc --set links.flit_time=8..1",
+            "--set is \"links.flit_time=8..1\"; allowed: a range of whole numbers whose end is not before its start",
+        ),
         ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
         ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: doorbell"),
         ("--app bc --placement near", "--placement is \"near\"; allowed: linear, spread, or cores"),

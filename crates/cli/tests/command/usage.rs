@@ -147,6 +147,7 @@ fn sample(row: &SettingRow) -> &'static str {
         ("color", _) => "never",
         ("record", _) => "run",
         ("protocol", _) => "sections",
+        ("constants", _) => "links.flit_time=2",
         ("preset", _) => "800/1600/1066",
         ("power model" | "voltages", _) => "manyman",
         ("work", _) => "host:20",
@@ -984,6 +985,7 @@ fn flags_of_modelled_chips_are_refused_elsewhere_and_variables_passed_over() {
         "--rest nap:100us",
         "--broadcast flat",
         "--reduce serial",
+        "--set links.flit_time=2",
         "--preset x",
         "--power x",
         "--voltages x",
@@ -1037,7 +1039,7 @@ fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
     let refused = |more: &str| refuse(&words(&format!("run bc --graph karate --machine chip:scc {more}")));
     assert_eq!(
         refused("--preset 533"),
-        "error: --preset is \"533\"; allowed: 533/800/800, 800/1600/1066, 533/800/800 formula"
+        "error: --preset is \"533\"; allowed: 533/800/800, 800/1600/1066, 533/800/800 formula, 533/800/800 quadrant"
     );
     assert_eq!(
         refused("--power moon"),

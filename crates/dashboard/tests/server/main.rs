@@ -3,4 +3,5 @@
 mod bounds;
 mod guard;
 mod interface;
+mod jobs;
 mod scene;

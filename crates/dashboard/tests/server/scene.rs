@@ -111,6 +111,8 @@ pub struct Server {
     pub child: Child,
     pub port: u16,
     pub token: String,
+    /// That of who may only look, where others may do more.
+    pub view_token: Option<String>,
     /// The name that is its alone.
     pub name: String,
 }
@@ -123,13 +125,25 @@ impl Server {
         let mut line = String::new();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         errors.read_line(&mut line).unwrap();
-        let address =
-            line.trim().strip_prefix("watch the run at http://").unwrap_or_else(|| panic!("{line}"));
+        let is_managed = line.starts_with("manage");
+        let prefix = if is_managed { "manage the run at http://" } else { "watch the run at http://" };
+        let address = line.trim().strip_prefix(prefix).unwrap_or_else(|| panic!("{line}"));
         let (host, token) = address.split_once("/#token=").unwrap();
+        let view_token = is_managed.then(|| {
+            let mut lines = String::new();
+            (0..2).for_each(|_| _ = errors.read_line(&mut lines).unwrap());
+            lines.trim().rsplit_once("#token=").unwrap().1.to_owned()
+        });
         let (name, port) = host.rsplit_once(':').unwrap();
         // What else it says is of no interest, but somebody has to take it.
         std::thread::spawn(move || _ = errors.read_to_string(&mut String::new()));
-        Server { child, port: port.parse().unwrap(), token: token.to_owned(), name: name.to_owned() }
+        Server {
+            child,
+            port: port.parse().unwrap(),
+            token: token.to_owned(),
+            view_token,
+            name: name.to_owned(),
+        }
     }
 
     pub fn live(run: &Run) -> Server {

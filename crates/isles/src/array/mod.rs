@@ -307,20 +307,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 /// # Errors
 /// [`ArrayError::TooLarge`].
 pub fn check_memory<T>(extents: &[usize]) -> std::result::Result<(), ArrayError> {
-    let Some(memory) = memory_of_host() else { return Ok(()) };
+    let Some(memory) = crate::memory::host_bytes() else { return Ok(()) };
     let sizes = extents.iter().copied().chain([size_of::<T>()]);
     let bytes = sizes.map(|size| size as u64).try_fold(1, u64::checked_mul);
     match bytes {
         Some(bytes) if bytes <= memory => Ok(()),
         bytes => Err(ArrayError::TooLarge { bytes, memory }),
     }
-}
-
-/// How much memory this host has, if the system says so.
-fn memory_of_host() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// The last axes of three.

@@ -25,7 +25,7 @@ use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
 use isles_runtime::{Collectives, Result, RunReport};
 use isles_transport_chip::{
-    Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, WorldError,
+    Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, UnsaidRegion, WorldError,
 };
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -155,6 +155,9 @@ impl Launch {
         if let Some(warning) = memory_warning(chip, &report) {
             notice(warning);
         }
+        if let Some(warning) = modelled.unsaid_region.map(region_warning) {
+            notice(warning);
+        }
         if let Some(warning) = work::warning(ended.code) {
             notice(warning);
         }
@@ -277,6 +280,16 @@ fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
     Some(format!("warning: place {place} held {most} of memory, and a core of {machine} has {own}{others}"))
 }
 
+/// Says that the model had to guess whether steps walk through the same memory again.
+fn region_warning(UnsaidRegion { line, bytes }: UnsaidRegion) -> String {
+    format!(
+        "warning: {}:{}: steps that stream {bytes} bytes follow each other and say no region, so all of them are \
+         found in the cache; say streamed({bytes}).of(bytes until the same comes again)",
+        line.file(),
+        line.line()
+    )
+}
+
 /// Bytes in MiB, with a digit after the point.
 fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
@@ -337,6 +350,7 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
 fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
     let preset = chip.chip().default_preset().name().to_owned();
     let said = [
+        launch.chip.constants.as_ref().map(|constants| constants.value.clone()),
         chip.chip().chosen_voltages().map(|name| format!("voltages {name}")),
         (launch.seed != 0).then(|| format!("seed {}", launch.seed)),
     ];

@@ -5,7 +5,7 @@
 
 use crate::settings::{ConfigError, Setting};
 use isles_chip::energy::{PowerModel, VoltageTable};
-use isles_chip::file::{BUILT_IN, FindError, is_path};
+use isles_chip::file::{BUILT_IN, ChangeError, FindError, is_path};
 use isles_chip::governor::{GovernorError, Policy};
 use isles_chip::{Chip, Preset};
 use isles_runtime::limits::PLACES_MAX;
@@ -169,6 +169,21 @@ impl ModelledChip {
     /// The chip's file has none of that name.
     pub fn with_voltages(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         self.choose_voltages("the voltages", name)
+    }
+
+    /// The same chip with other constants, as `KEY=VALUE; KEY=VALUE`; keys of presets are of `preset` if they do not
+    /// say which. `source` is where that was written.
+    pub(crate) fn choose_constants(
+        self,
+        source: &str,
+        changes: &str,
+        preset: Option<&str>,
+    ) -> std::result::Result<ModelledChip, ConfigError> {
+        let refused = |ChangeError { asked, allowed }| ConfigError::new(source, &asked, allowed);
+        let chip = self.chip.with_constants(changes, preset).map_err(refused)?;
+        ModelledChip::leaked(self.machine, chip).map_err(|lack| {
+            ConfigError::new(source, changes, format!("a chip that can send messages ({lack})"))
+        })
     }
 
     /// [`ModelledChip::with_voltages`]; `source` is where the name was written.

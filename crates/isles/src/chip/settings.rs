@@ -19,6 +19,8 @@ use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Proto
 /// What a launch says of runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChipSettings {
+    /// Constants in the place of those of the chip's file, as `KEY=VALUE; KEY=VALUE`.
+    pub(crate) constants: Option<Setting<String>>,
     /// The preset of the clocks, the power model and the voltage table.
     pub(crate) preset: Option<Setting<String>>,
     pub(crate) power: Option<Setting<String>>,
@@ -41,6 +43,7 @@ pub(crate) struct ChipSettings {
 impl Default for ChipSettings {
     fn default() -> Self {
         ChipSettings {
+            constants: None,
             preset: None,
             power: None,
             voltages: None,
@@ -67,12 +70,17 @@ impl ChipSettings {
         ChipSettings { protocol: self.protocol, ..ChipSettings::default() }
     }
 
-    /// `machine` with the preset, the power model and the voltages that were asked for, if it is a modelled chip.
+    /// `machine` with the constants, the preset, the power model and the voltages that were asked for, if it is a
+    /// modelled chip.
     ///
     /// # Errors
-    /// The chip has none of that name.
+    /// The chip has none of that name, or a constant cannot have that value.
     pub(crate) fn chosen(&self, machine: Machine) -> Result<Machine, ConfigError> {
         let Machine::Chip(mut chip) = machine else { return Ok(machine) };
+        if let Some(Setting { value, source }) = &self.constants {
+            let preset = self.preset.as_ref().map(|preset| preset.value.as_str());
+            chip = chip.choose_constants(source, value, preset)?;
+        }
         if let Some(Setting { value, source }) = &self.preset {
             chip = chip.choose_preset(source, value)?;
         }

@@ -48,6 +48,8 @@ pub struct SettingFlag {
     pub group: FlagGroup,
     /// Whether a value may begin with a hyphen; a negative number may in any case, and is refused by the reader.
     pub takes_hyphen: bool,
+    /// Whether it may be said several times, which is the same as once with semicolons between.
+    pub repeats: bool,
 }
 
 /// Flags that commands offer together.
@@ -191,7 +193,7 @@ const SEEDED: Machines =
 
 /// A flag of `group`.
 const fn flag(group: FlagGroup, name: &'static str, value: &'static str) -> SettingFlag {
-    SettingFlag { name, short: None, value, group, takes_hyphen: false }
+    SettingFlag { name, short: None, value, group, takes_hyphen: false, repeats: false }
 }
 
 const fn flag_of_run(name: &'static str, value: &'static str) -> Option<SettingFlag> {
@@ -442,6 +444,17 @@ pub const SETTINGS: &[SettingRow] = &[
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.placement.value.to_string())),
         read: of_chip!(read placement by chip::read_placement),
+    },
+    SettingRow {
+        name: "constants",
+        variable: "ISLES_CHIP_SET",
+        flag: Some(SettingFlag { repeats: true, ..flag(FlagGroup::Chip, "--set", "KEY=VALUE") }),
+        about: "[A constant](chip/files.md#other-constants) of a modelled chip in the place of that of its file, by a \
+                key of `isles chip show`, such as `links.flit_time=2`; several with semicolons",
+        default: SettingDefault::Words("as its file says"),
+        machines: CHIP,
+        stored: Stored::OwnForm,
+        read: of_chip!(read constants by chip::read_name),
     },
     SettingRow {
         name: "preset",

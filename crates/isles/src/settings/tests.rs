@@ -101,7 +101,7 @@ fn a_setting_that_a_summary_keeps_by_name_is_called_as_its_flag() {
 fn each_reader_takes_what_its_row_says_and_names_what_it_refuses() {
     let later = |row: &SettingRow| {
         let is_file = row.flag.is_some_and(|flag| flag.group == FlagGroup::Files);
-        is_file || ["record", "preset", "power model", "voltages"].contains(&row.name)
+        is_file || ["record", "constants", "preset", "power model", "voltages"].contains(&row.name)
     };
     for row in SETTINGS.iter().filter(|row| !later(row)) {
         let said = |asked: &str| (asked == row.variable).then(|| "\u{7}no such value".to_owned());
@@ -131,6 +131,7 @@ mod machines {
             "report" => "finish".to_owned(),
             "color" => "auto".to_owned(),
             "protocol" => "doorbell".to_owned(),
+            "constants" => "links.flit_time=2".to_owned(),
             "preset" => "800/1600/1066".to_owned(),
             "power model" => "manyman".to_owned(),
             "voltages" => "manyman".to_owned(),

@@ -12,6 +12,7 @@ use isles_transport::{
 };
 use std::cell::RefCell;
 use std::ops::Range;
+use std::panic::Location;
 use std::time::Duration;
 
 /// A recorded endpoint.
@@ -158,9 +159,9 @@ impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
 }
 
 impl<E: Endpoint> Observer for RecordedEndpoint<E> {
-    fn work(&self, work: &Work) {
+    fn work(&self, work: &Work, line: &'static Location<'static>) {
         if let Some(observer) = self.endpoint.observer() {
-            observer.work(work);
+            observer.work(work, line);
         }
     }
 

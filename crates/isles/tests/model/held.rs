@@ -1,4 +1,5 @@
-//! Memory that places say they hold: its peak in the report of a run, and the warning where a core has less.
+//! Memory that places say they hold or walk through: its peak in the report of a run, and the warnings where a core has
+//! less, or where nobody says of what a stream is a piece.
 //!
 //! The program that warns is run by another test, in a process of its own, whose standard error is read.
 
@@ -39,10 +40,22 @@ fn the_report_has_the_most_that_each_place_held_at_one_time() {
     }
 }
 
-/// The lines on standard error of a run with two places on `chip`.
-fn said(chip: &str) -> String {
+#[test]
+#[ignore = "run by another test"]
+fn streams_pieces() {
+    let launch = Launch::from_environment().unwrap();
+    let pieces = || async {
+        (0..9).for_each(|_| work(Work::new().streamed(100_000).of(900_000)));
+        (0..9).for_each(|_| work(Work::new().streamed(100_001)));
+        Ok::<_, isles::Error>(())
+    };
+    launch.run(pieces).unwrap().0.unwrap();
+}
+
+/// The lines on standard error of a run of a test with two places on `chip`.
+fn said(test: &str, chip: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["held::holds_much", "--exact", "--ignored", "--nocapture"])
+        .args([test, "--exact", "--ignored", "--nocapture"])
         .envs([("ISLES_MACHINE", chip), ("ISLES_PLACES", "2")])
         .output()
         .unwrap();
@@ -52,10 +65,19 @@ fn said(chip: &str) -> String {
 
 #[test]
 fn a_place_that_holds_more_than_a_core_has_is_warned_of() {
-    let text = said("chip:scc");
+    let text = said("held::holds_much", "chip:scc");
     let warning = "warning: place 1 held 400.0 MiB of memory, and a core of chip:scc has 322 MiB\n";
     assert!(text.contains(warning), "{text}");
     // Its file does not say what a core has.
-    let text = said("chip:mesh");
+    let text = said("held::holds_much", "chip:mesh");
     assert!(!text.contains("warning"), "{text}");
+}
+
+#[test]
+fn pieces_that_say_no_region_are_warned_of_with_their_line() {
+    let text = said("held::streams_pieces", "chip:scc");
+    let warning = "tests/model/held.rs:49: steps that stream 100001 bytes follow each other and say no region, so all of \
+                   them are found in the cache; say streamed(100001).of(bytes until the same comes again)\n";
+    assert!(text.contains(warning), "{text}");
+    assert!(!said("held::streams_pieces", "chip:bluegene-p").contains("warning"));
 }

@@ -5,8 +5,8 @@
 
 use isles::prelude::*;
 use isles::{
-    ChipReport, ErrorKind, Flag, Launch, Machine, ModelledChip, Plan, PlannedDeath, Result, place_count,
-    yield_now,
+    ChipReport, ErrorKind, Flag, Launch, Machine, ModelledChip, Plan, PlannedDeath, Protocol, Result,
+    place_count, yield_now,
 };
 use isles_transport::PlaceId;
 use std::cell::Cell;
@@ -74,6 +74,44 @@ fn a_finish_ends_when_all_tasks_at_a_thousand_places_have_ended() {
     assert_eq!(report.ledgers.len(), PLACES as usize);
     let (_, again) = on_torus(PLACES, count_neighbours);
     assert_eq!(report.digest, again.digest);
+}
+
+/// A mesh of 4,096 cores with message buffers, each with room for a ring of each other.
+fn mesh() -> ModelledChip {
+    let text = [
+        ("tiles = [4, 4]", "tiles = [64, 64]"),
+        ("per_core = \"16 KiB\"", "per_core = \"4 MiB\""),
+        ("serves_to = [3, 1]", "serves_to = [63, 31]"),
+        ("serves_from = [0, 2]", "serves_from = [0, 32]"),
+        ("serves_to = [3, 3]", "serves_to = [63, 63]"),
+    ];
+    let file = include_str!("../../../../chips/mesh.toml").to_owned();
+    ModelledChip::parse("mesh-4096", &text.iter().fold(file, |file, (from, to)| file.replace(from, to)))
+        .unwrap()
+}
+
+#[test]
+fn as_many_places_run_by_message_buffers_as_the_check_of_the_chip_says() {
+    let chip = mesh();
+    let launch = Launch::from_environment().unwrap().places(chip.cores());
+    let main = || async {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, _ = here());
+            }
+        })
+        .await
+    };
+    let (result, _, report) = launch.run_on_chip(chip, main).unwrap();
+    result.unwrap();
+    assert_eq!(report.ledgers.len(), 4_096);
+    let rooms = ModelledChip::rooms(chip.chip()).unwrap();
+    assert_eq!((rooms[0].protocol, rooms[0].places), (Protocol::Doorbell, 4_096));
+    let limit = "the protocol keeps something for each pair of places, and may have 2048 of them";
+    for room in rooms.iter().filter(|room| room.protocol != Protocol::Doorbell && room.places > 0) {
+        assert!(room.places <= 2_048, "{room:?}");
+        assert!(room.places < 2_048 || room.limit.as_deref() == Some(limit), "{room:?}");
+    }
 }
 
 #[test]

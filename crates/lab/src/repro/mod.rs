@@ -117,12 +117,13 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::teams::TEAMS,
     programs::rates::RATES,
     programs::power_loops::POWER_LOOPS,
+    programs::manyman::MANYMAN,
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,
-    programs::gups::RANDOM_ACCESS,
-    programs::automaton::AUTOMATON,
-    programs::modularity::MODULARITY,
+    programs::memory::gups::RANDOM_ACCESS,
+    programs::memory::automaton::AUTOMATON,
+    programs::memory::modularity::MODULARITY,
     programs::at_opt::AT_OPT,
 ];
 

@@ -79,6 +79,26 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         S: 'static,
         F: Fn(&mut S, T) + Copy + 'static,
     {
+        Aggregator::batched(options, state, move |state, items: Vec<T>| {
+            items.into_iter().for_each(|item| apply(state, item));
+        })
+    }
+
+    /// As [`Aggregator::with`], with a function that takes all items of a bucket that are for its place at once. A
+    /// loop of few instructions over them has as many reads of memory on their way as the processor can.
+    ///
+    /// # Errors
+    /// As for [`Aggregator::with`].
+    #[track_caller]
+    pub fn batched<S, F>(
+        options: AggregatorOptions,
+        state: &PlaceLocal<S>,
+        apply: F,
+    ) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&mut S, Vec<T>) + Copy + 'static,
+    {
         const {
             assert!(
                 size_of::<F>() == 0,
@@ -116,6 +136,18 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
             Ok(()) => Ok(()),
             Err(item) => self.push_slowly(to, item).await,
         }
+    }
+
+    /// Sends each item of `items` to its place, as [`Aggregator::push`] does with one, in a loop of few instructions.
+    ///
+    /// # Errors
+    /// As for [`Aggregator::push`]; the items behind the one that failed are not taken.
+    pub async fn push_all(&self, items: impl IntoIterator<Item = (Place, T)>) -> Result<()> {
+        let mut items = items.into_iter();
+        while let Some((to, item)) = self.station.store_while(&mut items) {
+            self.push_slowly(to, item).await?;
+        }
+        Ok(())
     }
 
     /// Stores the first item of a bucket, or the last.
@@ -166,15 +198,14 @@ fn make<S, T, F>((options, state): (AggregatorOptions, PlaceLocal<S>), apply: F)
 where
     S: 'static,
     T: Serialize + DeserializeOwned + 'static,
-    F: Fn(&mut S, T) + Copy + 'static,
+    F: Fn(&mut S, Vec<T>) + Copy + 'static,
 {
     Local::with(|local| {
         let router = Router::new(options.route.clone(), local.here(), local.places())
             .expect("the maker has tried the route, which fits a number of places");
         let limits = options.limits(&router);
         let apply_all = move |items: Vec<T>| {
-            let mut state = state.lock();
-            items.into_iter().for_each(|item| apply(&mut state, item));
+            apply(&mut state.lock(), items);
         };
         let station = Station::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
         let held: Rc<dyn Held> = Rc::clone(&station) as Rc<dyn Held>;

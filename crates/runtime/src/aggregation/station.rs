@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
 use crate::local::Local;
 use crate::part::PartRef;
+use crate::place::Place;
 use isles_protocol::PlaceId;
 use isles_protocol::aggregation::{Buckets, Departure};
 use serde::Serialize;
@@ -63,6 +64,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     pub(super) fn store_within(&self, to: PlaceId, item: T) -> Result<(), T> {
         let scope = Local::with(Local::scope);
         self.buckets.borrow_mut().store_within(scope, to, item)
+    }
+
+    /// Stores items as long as each goes into a bucket that has begun; returns the one that does not.
+    #[inline]
+    pub(super) fn store_while(&self, items: &mut impl Iterator<Item = (Place, T)>) -> Option<(Place, T)> {
+        items.find_map(|(to, item)| self.store_within(to.id(), item).err().map(|item| (to, item)))
     }
 
     /// Stores the item that is left in `item`, when there is room.

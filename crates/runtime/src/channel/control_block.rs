@@ -242,7 +242,7 @@ impl ControlBlock {
     #[inline]
     pub(super) fn charge(&self, local: &Local) {
         if let (Some(access), Some(observer)) = (&self.access, local.endpoint().observer()) {
-            observer.work(access);
+            observer.work(access, Location::caller());
         }
     }
 

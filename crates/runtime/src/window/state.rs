@@ -10,6 +10,7 @@ use crate::attachment::Attachment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::{Clock, Encode, Local};
 use crate::members::Members;
+use crate::memory::free_bytes;
 use crate::message::Handler;
 use crate::team::Team;
 use crate::wire::Writer;
@@ -47,19 +48,13 @@ impl Memory {
             return Memory::Region(region);
         }
         let mut heap = Vec::new();
-        let len = usize::try_from(words).ok().filter(|len| len.saturating_mul(8) <= system_bytes());
+        let len = usize::try_from(words)
+            .ok()
+            .filter(|len| (*len as u64).saturating_mul(8) <= free_bytes().unwrap_or(u64::MAX));
         let Some(len) = len.filter(|len| heap.try_reserve_exact(*len).is_ok()) else { return Memory::None };
         heap.resize_with(len, AtomicU64::default);
         Memory::Heap(heap.into())
     }
-}
-
-/// Returns how much memory the system says it can still give; all, where it does not say.
-fn system_bytes() -> usize {
-    let read = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = read.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok());
-    kibibytes.map_or(usize::MAX, |kibibytes| kibibytes.saturating_mul(1024))
 }
 
 /// Where the part of another member lies, as far as this place knows.

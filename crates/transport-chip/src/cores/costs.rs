@@ -185,6 +185,11 @@ impl Costs {
         ])
     }
 
+    /// What the chip says of the work of its cores.
+    pub(crate) fn work(&self) -> &WorkCosts {
+        &self.work
+    }
+
     /// Where its cores are.
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology

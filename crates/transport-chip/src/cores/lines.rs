@@ -52,26 +52,30 @@ pub(super) fn spots(
     (spots, used)
 }
 
-/// Most tiles between which all paths are kept: 100 KB of them, which a host's cache holds.
+/// Most tiles between which all paths are kept: 100 KB of them, which a host's cache holds. With message buffers more,
+/// because each look at a buffer takes one.
 const CACHED_MAX: usize = 64;
+const CACHED_WITH_BUFFERS_MAX: usize = 256;
 
-/// The links between each two tiles that have places, if those are few or their ways short.
+/// The links between each two tiles that have places, if those are few.
 pub(super) struct Paths {
-    spots: usize,
+    /// The tiles, by their spots.
+    tiles: Vec<TileId>,
     /// Where in `links` the path of each ordered pair begins, and how many they are.
     pairs: Vec<(u32, u32)>,
     links: Vec<u32>,
 }
 
 impl Paths {
-    /// The paths among these tiles, by their spots. `always`: however many they are.
-    pub(super) fn new(topology: &Topology, tiles: &[TileId], always: bool) -> Paths {
-        let tiles = if always || tiles.len() <= CACHED_MAX { tiles } else { &[] };
-        let pairs = tiles.iter().flat_map(|from| tiles.iter().map(move |to| (from, to)));
-        let mut paths = Paths { spots: tiles.len(), pairs: Vec::new(), links: Vec::new() };
+    /// The paths among these tiles, by their spots.
+    pub(super) fn new(topology: &Topology, tiles: Vec<TileId>, has_buffers: bool) -> Paths {
+        let most = if has_buffers { CACHED_WITH_BUFFERS_MAX } else { CACHED_MAX };
+        let kept = if tiles.len() <= most { &tiles[..] } else { &[] };
+        let pairs: Vec<_> = kept.iter().flat_map(|from| kept.iter().map(move |to| (*from, *to))).collect();
+        let mut paths = Paths { tiles, pairs: Vec::new(), links: Vec::new() };
         for (from, to) in pairs {
             let start = paths.links.len() as u32;
-            paths.links.extend(topology.route(*from, *to).map(|link| topology.link_id(link).0));
+            paths.links.extend(topology.route(from, to).map(|link| topology.link_id(link).0));
             paths.pairs.push((start, paths.links.len() as u32 - start));
         }
         paths
@@ -85,7 +89,7 @@ impl Paths {
 
     #[inline]
     fn between(&self, from: OccupiedTile, to: OccupiedTile) -> &[u32] {
-        let (start, len) = self.pairs[from.0 as usize * self.spots + to.0 as usize];
+        let (start, len) = self.pairs[from.0 as usize * self.tiles.len() + to.0 as usize];
         &self.links[start as usize..][..len as usize]
     }
 }
@@ -182,6 +186,9 @@ impl Cores {
 
     /// Links between the cores of two places.
     fn hops(&self, from: PlaceId, to: PlaceId) -> usize {
+        if self.paths.is_empty() {
+            return self.costs.topology.route(self.tile(from), self.tile(to)).len();
+        }
         self.paths.between(self.spot(from), self.spot(to)).len()
     }
 
@@ -228,6 +235,10 @@ impl Cores {
         (from, to): (OccupiedTile, OccupiedTile),
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
+        if self.paths.is_empty() {
+            let [from, to] = [from, to].map(|spot| self.paths.tiles[spot.0 as usize]);
+            return self.route(train, (from, to), at);
+        }
         let path = self.paths.between(from, to);
         let links = path.iter().map(|link| *link as usize);
         (path.len(), self.network.send(self.present, at, links, train))
@@ -252,11 +263,7 @@ impl Cores {
         flits: u64,
     ) -> Picoseconds {
         let (now, train) = (self.now(place), Train { packets: 1, flits });
-        let (hops, delay) = if self.paths.is_empty() {
-            self.route(train, (self.tile(place), self.tile(target)), now)
-        } else {
-            self.cross(train, (self.spot(place), self.spot(target)), now)
-        };
+        let (hops, delay) = self.cross(train, (self.spot(place), self.spot(target)), now);
         now + transit.over(hops as u32) + self.network.pace().flit * flits + delay
     }
 
@@ -277,13 +284,14 @@ impl Cores {
         span: HopCost,
         count: u32,
     ) {
-        let (present, now) = (self.present, self.now(place));
+        let now = self.now(place);
         let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
         let (hops, delay) = self.route(train, (tile, self.tile(place)), now);
+        self.spend(place, delay, TimeCategory::Copying);
         let alone = span.over(hops as u32) * u64::from(count);
         let busy = self.memory_costs(place).controller_line * u64::from(count);
-        let end = self.controller(controller).take(present, now + delay, alone, busy);
-        self.spend(place, end - now, TimeCategory::Copying);
+        let start = self.now(place);
+        self.wait_for_memory(place, controller, start, (alone, busy), TimeCategory::Copying);
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {

@@ -28,13 +28,14 @@ use costs::CopyCosts;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{HopCost, TimingTable};
 use isles_chip::gear::GearId;
-use isles_chip::kernel::{FractionalReservations, Network, Timeline};
+use isles_chip::kernel::{MaxMinServer, Network, Timeline};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::Supplies;
 use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
 use lines::{OccupiedTile, Paths};
 use std::sync::Arc;
+use work::MemoryWait;
 
 /// Lines that have moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,8 @@ struct PlacedCore {
     nanocycles: u64,
     /// Lines of private memory that came over the mesh.
     fetched: LineCount,
+    /// What it last wanted of a memory controller, unless the end of that is known for good.
+    memory_wait: Option<MemoryWait>,
 }
 
 impl PlacedCore {
@@ -76,6 +79,7 @@ impl PlacedCore {
             next_shift: NEVER,
             nanocycles: 0,
             fetched: LineCount::default(),
+            memory_wait: None,
         }
     }
 }
@@ -94,7 +98,7 @@ pub(crate) struct Cores {
     /// The port of the interrupt controller.
     interrupts: Timeline,
     /// Memory controllers; none before somebody uses one.
-    controllers: Vec<FractionalReservations>,
+    controllers: Vec<MaxMinServer>,
     /// What copies of long messages meet in private memory.
     rounds: CopyCosts,
     /// The least time that anything can still ask for.
@@ -125,10 +129,9 @@ impl Cores {
         let (spots, used) = lines::spots(&costs.topology, tiles);
         Cores {
             cores: spots.into_iter().map(|spot| PlacedCore::new(spot, &costs.plan)).collect(),
-            // The protocols of message buffers ask for nothing else.
-            paths: Paths::new(&costs.topology, &used, costs.buffer_lines > 0),
-            network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); used.len()],
+            paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),
+            network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             interrupts: Timeline::default(),
             controllers: Vec::new(),
             rounds: CopyCosts::new(&costs.work.caches, costs.buffer_lines),

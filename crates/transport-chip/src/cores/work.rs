@@ -1,17 +1,29 @@
 //! The work of programs: cycles, and lines of private memory behind a controller that others use, too.
 //!
-//! A place must hear at once when its step ends, so it takes a share of its controller ahead of time
-//! ([`FractionalReservations`]). Lines pass the mesh without holding its links: twelve cores that do nothing but read
-//! use a link at their controller for a twentieth of the time. What has crossed is counted. Invariant: a step takes at
-//! least as long as alone, whoever else there is.
+//! A place must hear at once when its step ends, while others will come to the same controller later. So its clock
+//! goes to the end as far as it is known ([`MaxMinServer`]), and further by [`Cores::catch_up`] once more is known:
+//! before the next turn of the place begins, and before it wants anything else of a controller. Lines pass the mesh
+//! without holding its links: twelve cores that do nothing but read use a link at their controller for a twentieth of
+//! the time. What has crossed is counted. Invariants: a step takes at least as long as alone, whoever else there is; a
+//! place has no turn before the end of its step is known for good.
 
 use super::Cores;
 use crate::demand::{Demand, LineCosts};
 use crate::report::TimeCategory;
-use isles_chip::kernel::FractionalReservations;
+use isles_chip::kernel::MaxMinServer;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::Route;
 use isles_transport::{PlaceId, Work};
+
+/// What a place wants of a memory controller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemoryWait {
+    controller: u32,
+    /// The end that its clock knows.
+    end: Picoseconds,
+    /// What it waits as.
+    category: TimeCategory,
+}
 
 impl Cores {
     /// What `work` asks of any core of the chip.
@@ -56,16 +68,49 @@ impl Cores {
         (alone, served): (Picoseconds, Picoseconds),
         category: TimeCategory,
     ) {
-        let (present, tile) = (self.present, self.tile(place));
-        let own = self.costs.work.own[tile.0 as usize];
-        let end = self.controller(own).take(present, start, alone, served);
-        self.spend(place, end - self.now(place), category);
+        let own = self.costs.work.own[self.tile(place).0 as usize];
+        self.wait_for_memory(place, own, start, (alone, served), category);
+    }
+
+    /// The same at any controller.
+    pub(super) fn wait_for_memory(
+        &mut self,
+        place: PlaceId,
+        controller: u32,
+        mut start: Picoseconds,
+        length: (Picoseconds, Picoseconds),
+        category: TimeCategory,
+    ) {
+        let before = self.now(place);
+        self.catch_up(place);
+        start += self.now(place) - before;
+        let present = self.present;
+        let now = self.now(place);
+        let end = self.controller(controller).take(present, place.0, start, length).max(now);
+        self.cores[place.index()].memory_wait = Some(MemoryWait { controller, end, category });
+        self.spend(place, end - now, category);
+    }
+
+    /// Lets the clock of `place` go on by what its last step at a memory controller takes longer than was known.
+    pub(crate) fn catch_up(&mut self, place: PlaceId) {
+        let Some(MemoryWait { controller, end, category }) = self.cores[place.index()].memory_wait else {
+            return;
+        };
+        let present = self.present;
+        let known = self.controller(controller).end_of(present, place.0).unwrap_or(end);
+        let is_over = known <= present;
+        let known = known.max(end);
+        self.cores[place.index()].memory_wait =
+            (!is_over).then_some(MemoryWait { controller, end: known, category });
+        if known > end {
+            self.spend(place, known - end, category);
+        }
     }
 
     /// A memory controller by its number.
-    pub(super) fn controller(&mut self, number: u32) -> &mut FractionalReservations {
+    fn controller(&mut self, number: u32) -> &mut MaxMinServer {
         if self.controllers.is_empty() {
-            self.controllers.resize(self.costs.work.controllers.len(), FractionalReservations::default());
+            self.controllers.resize(self.costs.work.controllers.len(), MaxMinServer::default());
         }
         &mut self.controllers[number as usize]
     }
@@ -80,6 +125,11 @@ impl Cores {
     /// Lines of private memory that places have fetched from behind controllers.
     pub(crate) fn lines_fetched(&self) -> u64 {
         self.cores.iter().map(|core| core.fetched.whole()).sum()
+    }
+
+    /// Whether places have wanted more of a memory controller than it has.
+    pub(crate) fn is_memory_crowded(&self) -> bool {
+        self.controllers.iter().any(MaxMinServer::is_crowded)
     }
 
     /// The flits of these lines, counted for each link that they have passed.

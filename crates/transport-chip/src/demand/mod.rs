@@ -225,13 +225,15 @@ impl Cache {
 
     /// How many lines of a step it does not have: none if all fits.
     fn misses(&self, work: &Work, line_bytes: u64) -> LineCount {
-        let all = work.tables.iter().fold(work.streamed_bytes, |sum, table| sum.saturating_add(table.bytes));
+        let walk = Walk::of(work);
+        let all = work.tables.iter().fold(walk.region, |sum, table| sum.saturating_add(table.bytes));
         if all <= self.bytes {
             return LineCount(0);
         }
-        let rounds = self.rounds(work, line_bytes);
+        let rounds = self.rounds(work, walk, line_bytes);
         let of_table = |table: &Table| {
-            let [lines, brought] = [lines(table.bytes, line_bytes), brought(table.accesses, rounds)];
+            let brought = brought(walk.accesses(table), rounds);
+            let lines = lines(table.bytes, line_bytes);
             let found = (brought << LINE_BITS).checked_div(lines + brought).unwrap_or(0) as u64;
             table.accesses.saturating_mul(LINE - found)
         };
@@ -242,17 +244,18 @@ impl Cache {
         LineCount(work.tables.iter().map(of_table).fold(gone as u64, u64::saturating_add))
     }
 
-    /// For how many repetitions of the step a line stays, in 2^-64.
+    /// For how many rounds, which are repetitions of the step or walks through its region, a line stays, in 2^-64.
     ///
     /// In balance each table fills of the cache what it brings of all that is brought in that time: with *w* lines and
     /// *a* accesses a share *h* of which finds its line, *w h* = *rounds a* (1 - *h*). What is streamed comes once a
     /// step and then fades. Both together fill the cache.
-    fn rounds(&self, work: &Work, line_bytes: u64) -> u128 {
+    fn rounds(&self, work: &Work, walk: Walk, line_bytes: u64) -> u128 {
         let full = u128::from(self.lines) << LINE_BITS;
-        let streamed = lines(work.streamed_bytes, line_bytes);
+        let streamed = lines(walk.region, line_bytes);
         let filled = |rounds: u128| {
             let of_table = |table: &Table| {
-                let [lines, brought] = [lines(table.bytes, line_bytes), brought(table.accesses, rounds)];
+                let lines = lines(table.bytes, line_bytes);
+                let brought = brought(walk.accesses(table), rounds);
                 (lines * brought).checked_div(lines + brought).unwrap_or(0)
             };
             let gone = u128::from((1 << SHARE_BITS) - stays(rounds));
@@ -262,7 +265,7 @@ impl Cache {
             work.tables.iter().map(of_table).sum::<u128>() + of_stream
         };
         // If nothing were found, a line would stay for so long; then twice as long, until the cache overflows.
-        let accesses: u128 = work.tables.iter().map(|table| u128::from(table.accesses)).sum();
+        let accesses: u128 = work.tables.iter().map(|table| u128::from(walk.accesses(table))).sum();
         let all = (accesses << LINE_BITS) + streamed;
         let mut low = (full << ROUND_BITS).checked_div(all).unwrap_or(ROUNDS_MAX).min(ROUNDS_MAX);
         while low < ROUNDS_MAX && filled(2 * low) < full {
@@ -276,6 +279,30 @@ impl Cache {
             step /= 2;
         }
         low
+    }
+}
+
+/// A walk through memory, and the part of it that a step does.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    region: u64,
+    part: u64,
+}
+
+impl Walk {
+    fn of(work: &Work) -> Walk {
+        let part = work.streamed_bytes;
+        let region = if work.streamed_region > 0 && part > 0 { work.streamed_region } else { part };
+        Walk { region, part }
+    }
+
+    /// Accesses to a table in a whole walk, each step of which is like this one.
+    fn accesses(self, table: &Table) -> u64 {
+        if self.region == self.part {
+            return table.accesses;
+        }
+        let all = u128::from(table.accesses) * u128::from(self.region) / u128::from(self.part);
+        u64::try_from(all).unwrap_or(u64::MAX)
     }
 }
 
@@ -301,3 +328,4 @@ fn brought(accesses: u64, rounds: u128) -> u128 {
 
 #[cfg(test)]
 mod tests;
+pub(crate) mod unsaid;

@@ -15,6 +15,22 @@ fn missed(lines: u64, work: Work) -> f64 {
     cache(lines).misses(&work, LINE_BYTES).0 as f64 / LINE as f64
 }
 
+#[test]
+fn pieces_of_a_walk_miss_together_what_the_whole_walk_misses() {
+    let whole = Work::new().streamed(1 << 20).of(1 << 20).scattered(64_000, 200 << 10);
+    for lines in [1 << 9, 1 << 13, 1 << 14] {
+        let expected = missed(lines, whole);
+        for pieces in [4, 16, 64] {
+            let piece =
+                Work::new().streamed((1 << 20) / pieces).of(1 << 20).scattered(64_000 / pieces, 200 << 10);
+            let sum = missed(lines, piece) * pieces as f64;
+            assert!((sum - expected).abs() <= expected / 1_000.0, "{lines} {pieces}: {sum} and {expected}");
+        }
+    }
+    let unsaid = Work::new().streamed(1 << 20).scattered(64_000, 200 << 10);
+    assert_eq!(missed(1 << 13, unsaid), missed(1 << 13, whole));
+}
+
 fn plan() -> WorkCosts {
     let chip = Chip::find("scc").unwrap();
     WorkCosts::of(&chip, &Gears::of(&chip, chip.power_models().first()))

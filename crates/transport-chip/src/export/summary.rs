@@ -192,6 +192,9 @@ fn bands(json: &mut Json, bands: &Bands) {
             }
         }
     }
+    json.begin("unknown", '[');
+    bands.unknown.iter().for_each(|what| json.string("", what));
+    json.end(']');
     json.begin("besides", '[');
     bands.besides.iter().for_each(|what| json.string("", what));
     json.end(']');

@@ -3,13 +3,14 @@
 //! What comes from one place arrives in the order in which it was sent; that of several mostly does, so a new entry of
 //! an [`Inbox`] mostly goes at the end. [`LaneIndex`] numbers the lanes: one for each ordered pair of places and class;
 //! protocols keep what they know of a lane in a row by these numbers, and all lanes of one first place lie together.
-//! Invariants: the keys of an inbox ascend; `ends` undoes `lane`.
+//! Where places are thousands, [`LaneNumbers`] numbers the lanes that are used. Invariants: the keys of an inbox
+//! ascend; `ends` undoes `lane`.
 
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, BlockMemory, Class, HandlerId, PlaceId};
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// The bytes of a message that is no block.
@@ -227,6 +228,86 @@ impl LaneIndex {
     }
 }
 
+/// Most places of whose lanes all have a number from the beginning; of more, those on which something was sent.
+const NUMBERED_MAX: usize = 512;
+
+/// The lanes of so many places, of which thousands use few.
+#[derive(Debug)]
+pub(crate) enum LaneNumbers {
+    All(LaneIndex),
+    Used {
+        /// By the pair.
+        numbers: BTreeMap<(PlaceId, PlaceId), usize>,
+        ends: Vec<(PlaceId, PlaceId)>,
+    },
+}
+
+impl LaneNumbers {
+    pub(crate) fn of(places: usize) -> LaneNumbers {
+        if places <= NUMBERED_MAX {
+            LaneNumbers::All(LaneIndex::of(places))
+        } else {
+            LaneNumbers::Used { numbers: BTreeMap::new(), ends: Vec::new() }
+        }
+    }
+
+    /// How many lanes have a number.
+    pub(crate) fn lanes(&self) -> usize {
+        match self {
+            LaneNumbers::All(pairs) => pairs.lanes(),
+            LaneNumbers::Used { ends, .. } => 2 * ends.len(),
+        }
+    }
+
+    /// The lane of a pair and a class, if it has a number.
+    #[inline]
+    pub(crate) fn known(&self, first: PlaceId, second: PlaceId, class: Class) -> Option<usize> {
+        match self {
+            LaneNumbers::All(pairs) => Some(pairs.lane(first, second, class)),
+            LaneNumbers::Used { numbers, .. } => {
+                numbers.get(&(first, second)).map(|pair| 2 * pair + class as usize)
+            }
+        }
+    }
+
+    /// The same; it gets a number if it has none.
+    #[inline]
+    pub(crate) fn lane(&mut self, first: PlaceId, second: PlaceId, class: Class) -> usize {
+        match self {
+            LaneNumbers::All(pairs) => pairs.lane(first, second, class),
+            LaneNumbers::Used { numbers, ends } => {
+                let pair = *numbers.entry((first, second)).or_insert(ends.len());
+                if pair == ends.len() {
+                    ends.push((first, second));
+                }
+                2 * pair + class as usize
+            }
+        }
+    }
+
+    /// The pair of a lane.
+    #[inline]
+    pub(crate) fn ends(&self, lane: usize) -> (PlaceId, PlaceId) {
+        match self {
+            LaneNumbers::All(pairs) => {
+                let (first, second, _) = pairs.ends(lane);
+                (first, second)
+            }
+            LaneNumbers::Used { ends, .. } => ends[lane / 2],
+        }
+    }
+
+    /// Whose events come first of those at one time and at one first place: the numbers of lanes, or as these would
+    /// be if all had one, counted from the first of that place.
+    #[inline]
+    pub(crate) fn owner(&self, lane: usize) -> u32 {
+        match self {
+            LaneNumbers::All(_) => lane as u32,
+            LaneNumbers::Used { ends, .. } => 2 * ends[lane / 2].1.0 + lane as u32 % 2,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,5 +356,32 @@ mod tests {
             assert_eq!(pairs.lane(first, second, class), lane);
             assert_eq!(pairs.both(first, second)[class as usize], lane);
         }
+    }
+
+    #[test]
+    fn of_thousands_of_places_those_lanes_have_numbers_that_are_used_and_the_order_of_all() {
+        let (mut few, mut many) = (LaneNumbers::of(NUMBERED_MAX), LaneNumbers::of(16_384));
+        assert_eq!((few.lanes(), many.lanes()), (2 * NUMBERED_MAX * NUMBERED_MAX, 0));
+        let pairs =
+            [(7, 9), (7, 300), (7, 8), (9, 7)].map(|(first, second)| (PlaceId(first), PlaceId(second)));
+        for (first, second) in pairs {
+            assert_eq!(many.known(first, second, Class::Data), None);
+            let lane = many.lane(first, second, Class::Data);
+            assert_eq!(
+                (many.known(first, second, Class::Data), many.ends(lane)),
+                (Some(lane), (first, second))
+            );
+            assert_eq!(many.lane(first, second, Class::Control), lane ^ 1);
+        }
+        assert_eq!(many.lanes(), 2 * pairs.len());
+        let order = |numbers: &mut LaneNumbers| {
+            let mut seconds = [9, 300, 8].map(|second| {
+                let lane = numbers.lane(PlaceId(7), PlaceId(second), Class::Data);
+                (numbers.owner(lane), second)
+            });
+            seconds.sort_unstable();
+            seconds.map(|(_, second)| second)
+        };
+        assert_eq!(order(&mut few), order(&mut many));
     }
 }

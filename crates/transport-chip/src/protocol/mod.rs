@@ -72,6 +72,9 @@ pub enum Protocol {
     Packets,
 }
 
+/// Most places of a protocol that keeps something for each pair of them: of 2,048 a GiB or less.
+const OF_PAIRS_MAX: u32 = 2_048;
+
 impl Protocol {
     /// All of them.
     pub const ALL: [Protocol; 9] = [
@@ -124,6 +127,9 @@ impl Protocol {
     /// [`WorldError`]: the chip does not have it, or not enough.
     pub(crate) fn buffer_layout(self, places: u32, costs: &Costs) -> Result<BufferLayout, WorldError> {
         let (lines, line_bytes) = (costs.buffer_lines(), costs.line_bytes());
+        if !matches!(self, Protocol::Doorbell | Protocol::Packets) && places > OF_PAIRS_MAX {
+            return Err(WorldError::Places { most: OF_PAIRS_MAX });
+        }
         if self != Protocol::Packets && lines == 0 && costs.packets().is_some() {
             return Err(WorldError::NoBuffers);
         }

@@ -295,6 +295,11 @@ pub enum WorldError {
         /// Lines that would be needed.
         needed: u32,
     },
+    /// The protocol keeps something for each pair of places, whether they talk or not.
+    Places {
+        /// The most places.
+        most: u32,
+    },
     /// The protocol is one of message buffers, and the cores have none.
     NoBuffers,
     /// The protocol is one of packets, and the hardware carries none.
@@ -325,6 +330,9 @@ impl fmt::Display for WorldError {
             WorldError::Buffer { lines, needed } => {
                 let plural = if *lines == 1 { "line" } else { "lines" };
                 write!(f, "the message buffer of a core has {lines} {plural}, and {needed} are needed")
+            }
+            WorldError::Places { most } => {
+                write!(f, "the protocol keeps something for each pair of places, and may have {most} of them")
             }
             WorldError::NoBuffers => f.write_str("the cores have no message buffers"),
             WorldError::NoPackets => f.write_str("the hardware carries no packets"),

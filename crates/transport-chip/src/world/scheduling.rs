@@ -10,6 +10,7 @@ use crate::idle_policy::IdlePolicy;
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Work};
+use std::panic::Location;
 
 impl WorldState {
     pub(super) fn schedule(&mut self, place: PlaceId, time: Picoseconds) {
@@ -28,6 +29,9 @@ impl WorldState {
             self.under_way = Some(place);
             self.cores.set_present(key.time());
             self.govern(key.time());
+            if self.is_held_up(place, key.time()) {
+                continue;
+            }
             if self.cores.rest != IdlePolicy::Poll
                 && !self.cores.is_interrupt_driven
                 && self.statuses[place.index()].parked
@@ -52,6 +56,20 @@ impl WorldState {
         }
     }
 
+    /// Whether the last step of `place` ends after `time`, because others have come to its memory controller: then its
+    /// turn is moved to that end.
+    fn is_held_up(&mut self, place: PlaceId, time: Picoseconds) -> bool {
+        let before = self.cores.now(place);
+        self.cores.catch_up(place);
+        let now = self.cores.now(place);
+        let held_up = now > before && now > time;
+        if held_up {
+            self.schedule(place, now);
+            self.under_way = None;
+        }
+        held_up
+    }
+
     /// Whether `place` stays in the call in which it stands; then it waits on. If it leaves it, it computes what was
     /// postponed.
     fn stays(&mut self, place: PlaceId) -> bool {
@@ -70,7 +88,8 @@ impl WorldState {
     }
 
     /// Lets `place` work for its program; once it is in a call, when that is over.
-    pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
+    pub(crate) fn work(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
+        self.unsaid.note(place, work, line);
         let demand = self.cores.demand(work);
         self.settle(place);
         if self.is_blocked_in_send(place) {

@@ -16,6 +16,7 @@ use super::interrupts::PendingInterrupts;
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::demand::Demand;
+use crate::demand::unsaid::UnsaidRegions;
 use crate::governor::GovernorState;
 use crate::placement::CoreMap;
 use crate::protocol::inbox::Content;
@@ -95,6 +96,8 @@ pub(crate) struct WorldState {
     governing: Option<GovernorState>,
     /// Memory that all cores share; nothing before it is asked for.
     pub(crate) shared: Option<SharedMemoryState>,
+    /// Streams of which nobody knows what they are a part of.
+    pub(super) unsaid: UnsaidRegions,
     /// By place; nothing before a program takes or raises one.
     pub(super) interrupts: Vec<PendingInterrupts>,
 }
@@ -103,6 +106,7 @@ impl WorldState {
     pub(crate) fn new(costs: Costs, division: BufferLayout, core_map: CoreMap, seed: u64) -> WorldState {
         let places = core_map.places();
         let tie_break = TieBreak::new(seed);
+        let unsaid = UnsaidRegions::new(costs.work(), places);
         let mut cores = Cores::new(costs, core_map);
         let protocol = division.open(&cores, places, tie_break);
         cores.is_interrupt_driven = protocol.is_interrupt_driven();
@@ -122,6 +126,7 @@ impl WorldState {
             bytes: 0,
             governing: None,
             shared: None,
+            unsaid,
             interrupts: Vec::new(),
         };
         (0..places).map(PlaceId).for_each(|place| state.schedule(place, Picoseconds::ZERO));
@@ -151,12 +156,14 @@ impl WorldState {
             lines: self.cores.lines(),
             by_class: self.cores.by_class,
             fetched: self.cores.lines_fetched(),
+            is_memory_crowded: self.cores.is_memory_crowded(),
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,
             cores: self.cores.core_map().cores().to_vec(),
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
             shifts: self.cores.shifts,
             stale: self.shared.as_ref().map(SharedMemoryState::stale),
+            unsaid_region: self.unsaid.first(),
             energy: self.cores.energy(),
         }
     }

@@ -6,6 +6,7 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, Multicast, Observer, 
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, TimeCategory, TurnOutcome, WorldError,
 };
+use std::panic::Location;
 use std::time::Duration;
 
 const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
@@ -49,7 +50,7 @@ fn beside_one_that_computes(relays: Option<u32>) -> (Vec<Duration>, Picoseconds)
         let is_first = !std::mem::replace(&mut has_begun[place.index()], true);
         match place {
             ROOT if is_first => broadcast(endpoint).unwrap(),
-            PlaceId(1) if is_first => endpoint.work(&Work::new().cycles(LONG)),
+            PlaceId(1) if is_first => endpoint.work(&Work::new().cycles(LONG), Location::caller()),
             _ => {}
         }
         if endpoint.progress(Inbound::All, &mut |_| ()) > 0 {
@@ -99,7 +100,7 @@ fn a_sender_is_refused_when_much_of_it_lies_unread_and_goes_on_when_it_is_read()
         let endpoint = &endpoints[place.index()];
         turns[place.index()] += 1;
         if place == PlaceId(3) && ignored < 100 {
-            endpoint.work(&Work::new().cycles(10_000));
+            endpoint.work(&Work::new().cycles(10_000), Location::caller());
             (ignored, sent_before) = (ignored + 1, sent);
             world.end_turn(place, TurnOutcome::Busy);
             continue;
@@ -149,7 +150,8 @@ fn two_wants(delay: u64) -> [u32; 2] {
             if place == ROOT {
                 sent[0] = (0..UNREAD_MAX).map(|_| send(1)).sum();
             }
-            endpoint.work(&Work::new().cycles(if place == ROOT { 2_000_000 } else { delay }));
+            endpoint
+                .work(&Work::new().cycles(if place == ROOT { 2_000_000 } else { delay }), Location::caller());
             world.end_turn(place, TurnOutcome::Busy);
             continue;
         }
@@ -207,7 +209,7 @@ fn all_chunks_after(chunks: u32) -> Duration {
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
         if place == PlaceId(1) && !std::mem::replace(&mut has_begun, true) {
-            endpoint.work(&Work::new().cycles(LONG));
+            endpoint.work(&Work::new().cycles(LONG), Location::caller());
         }
         let arrived = endpoint.progress(Inbound::All, &mut |_| ()) as u32;
         if place == PlaceId(7) && arrived > 0 {

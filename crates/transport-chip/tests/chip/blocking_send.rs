@@ -6,6 +6,7 @@ use isles_transport::{
     Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, Observer, PlaceId, SendError, Work,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, TurnOutcome};
+use std::panic::Location;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -32,7 +33,7 @@ fn take(endpoint: &ChipEndpoint) -> usize {
 }
 
 fn compute(endpoint: &ChipEndpoint, micros: u64) {
-    endpoint.work(&Work::new().cycles(micros * 1_600 / 3));
+    endpoint.work(&Work::new().cycles(micros * 1_600 / 3), Location::caller());
 }
 
 #[test]

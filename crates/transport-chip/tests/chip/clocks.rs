@@ -10,6 +10,7 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Wo
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, ClockChange, ClockError, Costs, GearChanges, Report, TimeCategory, TurnOutcome,
 };
+use std::panic::Location;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -46,13 +47,13 @@ fn nanoseconds(picoseconds: u64) -> Duration {
 fn slowing_down_takes_effect_with_the_next_cycle_and_speeding_up_when_the_voltage_is_there() {
     let (world, endpoints) = place(1);
     assert_eq!(world.divider(A), Some(3));
-    endpoints[0].work(&Work::new().cycles(1_000));
+    endpoints[0].work(&Work::new().cycles(1_000), Location::caller());
     assert_eq!(now(&world), 1_000 * period(3));
     let change = world.shift_supply(A, 8).unwrap().unwrap();
     let asked = 1_000 * period(3);
     assert_eq!(change, ClockChange { start: nanoseconds(asked), end: nanoseconds(asked + TRANSITION) });
     assert_eq!((world.divider(A), now(&world)), (Some(8), asked), "a register, nothing more");
-    endpoints[0].work(&Work::new().cycles(1_000));
+    endpoints[0].work(&Work::new().cycles(1_000), Location::caller());
     assert_eq!(now(&world), asked + 1_000 * period(8));
     world.await_supply(A);
     assert_eq!(now(&world), asked + TRANSITION);
@@ -60,7 +61,7 @@ fn slowing_down_takes_effect_with_the_next_cycle_and_speeding_up_when_the_voltag
     world.shift_supply(A, 2).unwrap().unwrap();
     // It goes on at the old rate until the voltage is there: the cycle under way ends as it began.
     let (start, cycles) = (now(&world), 10_000_000);
-    endpoints[0].work(&Work::new().cycles(cycles));
+    endpoints[0].work(&Work::new().cycles(cycles), Location::caller());
     let slow = TRANSITION.div_ceil(period(8));
     assert_eq!(now(&world), start + slow * period(8) + (cycles - slow) * period(2));
     assert_eq!(world.divider(A), Some(2));
@@ -69,9 +70,9 @@ fn slowing_down_takes_effect_with_the_next_cycle_and_speeding_up_when_the_voltag
 #[test]
 fn a_core_draws_by_the_rate_and_voltage_of_each_stretch() {
     let (world, endpoints) = place(1);
-    endpoints[0].work(&Work::new().cycles(2_000));
+    endpoints[0].work(&Work::new().cycles(2_000), Location::caller());
     world.shift_supply(A, 8).unwrap();
-    endpoints[0].work(&Work::new().cycles(20_000_000));
+    endpoints[0].work(&Work::new().cycles(20_000_000), Location::caller());
     let (chip, report) = (scc(), world.report());
     let energy = report.energy.unwrap();
     let own = &energy.models[0];
@@ -104,7 +105,7 @@ fn only_the_first_place_of_a_supply_may_ask_and_all_its_cores_change() {
     world.shift_supply(A, 8).unwrap().unwrap();
     // The first voltage domain of the SCC: cores 0 to 3 and 12 to 15.
     for place in (0..16).map(PlaceId) {
-        endpoints[place.index()].work(&Work::new().cycles(1_000));
+        endpoints[place.index()].work(&Work::new().cycles(1_000), Location::caller());
         let slow = place.0 < 4 || place.0 >= 12;
         assert_eq!(world.divider(place), Some(if slow { 8 } else { 3 }), "{place}");
         let time = world.report().ledgers[place.index()].total().0;
@@ -129,7 +130,7 @@ fn the_controller_serves_one_supply_at_a_time_and_whoever_asks_waits_for_it() {
 fn a_tile_may_be_slower_than_its_supply_carries_and_not_faster() {
     let (world, endpoints) = place(3);
     world.divide_tile(B, 16).unwrap().unwrap();
-    endpoints[0].work(&Work::new().cycles(100));
+    endpoints[0].work(&Work::new().cycles(100), Location::caller());
     assert_eq!(now(&world), 100 * period(16), "the other core of the tile");
     assert_eq!(world.divider(PlaceId(2)), Some(3), "a core of the next tile");
     assert_eq!(world.divide_tile(B, 2), Err(ClockError::VoltageTooLow { divider: 2 }));
@@ -144,11 +145,11 @@ fn a_tile_may_be_slower_than_its_supply_carries_and_not_faster() {
 #[test]
 fn a_core_that_has_run_ahead_changes_when_it_is_done() {
     let (world, endpoints) = place(2);
-    endpoints[1].work(&Work::new().cycles(1_000_000));
+    endpoints[1].work(&Work::new().cycles(1_000_000), Location::caller());
     world.shift_supply(A, 16).unwrap();
     let ahead = world.report().ledgers[1].total().0;
     assert_eq!(ahead, 1_000_000 * period(3));
-    endpoints[1].work(&Work::new().cycles(10));
+    endpoints[1].work(&Work::new().cycles(10), Location::caller());
     assert_eq!(world.report().ledgers[1].total().0, ahead + 10 * period(16));
 }
 
@@ -161,7 +162,7 @@ fn receipt(divider: u32) -> (u64, String) {
         let endpoint = &endpoints[place.index()];
         if place == A && !sent {
             world.divide_tile(A, divider).unwrap();
-            endpoint.work(&Work::new().cycles(1_000_000));
+            endpoint.work(&Work::new().cycles(1_000_000), Location::caller());
             endpoint.send(B, Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
             sent = true;
         }
@@ -193,11 +194,11 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
         let mut turn = TurnOutcome::Idle { due: None };
         if place == A {
             turns += 1;
-            endpoint.work(&Work::new().cycles(1_000));
+            endpoint.work(&Work::new().cycles(1_000), Location::caller());
             if turns == 2 {
                 world.divide_tile(A, 12).unwrap();
                 changed = now(&world);
-                endpoint.work(&Work::new().cycles(12_345));
+                endpoint.work(&Work::new().cycles(12_345), Location::caller());
                 endpoint.send(B, Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
             } else if turns == 1 {
                 turn = TurnOutcome::Busy;
@@ -220,7 +221,7 @@ fn a_trace_counts_rates_and_voltages_and_shows_what_the_controller_does() {
     let sink = Sink::default();
     world.trace("a run", Box::new(sink.clone())).unwrap();
     world.shift_supply(A, 8).unwrap();
-    endpoints[0].work(&Work::new().cycles(1_000_000_000));
+    endpoints[0].work(&Work::new().cycles(1_000_000_000), Location::caller());
     world.shift_supply(A, 2).unwrap();
     world.await_supply(A);
     world.end_trace().unwrap();
@@ -269,11 +270,11 @@ fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
         let endpoint = &endpoints[place.index()];
         endpoint.progress(Inbound::All, &mut |_| ());
         let turn = if place == A && left > 0 {
-            endpoint.work(&Work::new().cycles(1_000_000));
+            endpoint.work(&Work::new().cycles(1_000_000), Location::caller());
             left -= 1;
             TurnOutcome::Busy
         } else if place == PlaceId(11) && early > 0 {
-            endpoint.work(&Work::new().cycles(1_000_000));
+            endpoint.work(&Work::new().cycles(1_000_000), Location::caller());
             early -= 1;
             // After the last time it does not even look for messages, so its clock stays where its work has ended.
             if early > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
@@ -373,7 +374,7 @@ fn a_program_that_asks_for_the_fastest_clocks_does_not_break_a_cap() {
             let asked = [world.shift_supply(place, 2), world.divide_tile(place, 2)];
             assert!(policy.is_none() || asked == [Ok(None), Ok(None)], "{asked:?}");
             assert!(world.shift_supply(place, 1).is_err() && world.divide_tile(place, 1).is_err());
-            endpoints[place.index()].work(&Work::new().cycles(1_000_000));
+            endpoints[place.index()].work(&Work::new().cycles(1_000_000), Location::caller());
             world.end_turn(place, TurnOutcome::Busy);
         }
         world.report().energy.unwrap().profile.peak().power

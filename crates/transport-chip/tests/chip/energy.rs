@@ -8,6 +8,7 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Wo
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Energy, IdlePolicy, Report, TimeCategory, TurnOutcome,
 };
+use std::panic::Location;
 
 const PLACES: u32 = 4;
 
@@ -34,7 +35,7 @@ fn drive(world: &ChipWorld, endpoints: &[ChipEndpoint], (cycles, times): (u64, u
         let left = &mut left[place.index()];
         let turn = if *left > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } };
         if *left > 0 {
-            endpoints[place.index()].work(&Work::new().cycles(cycles));
+            endpoints[place.index()].work(&Work::new().cycles(cycles), Location::caller());
             *left -= 1;
         }
         world.end_turn(place, turn);
@@ -103,7 +104,7 @@ fn talk(chip: &Chip) -> Report {
         let (left, to) = (&mut left[place.index()], PlaceId((place.0 + 1) % PLACES));
         let mut sent = false;
         if *left > 0 {
-            endpoint.work(&Work::new().cycles(10_000 * u64::from(place.0)));
+            endpoint.work(&Work::new().cycles(10_000 * u64::from(place.0)), Location::caller());
             sent = endpoint.send(to, Class::Data, HandlerId(1), 200, &mut |_| Some(200)).is_ok();
             *left -= i32::from(sent);
         }
@@ -165,10 +166,10 @@ fn all_that_is_spent(chip: &Chip) -> Report {
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
         if endpoint.progress(Inbound::All, &mut |_| ()) > 0 {
-            endpoint.work(&Work::new().cycles(1_000_000).streamed(1 << 20));
+            endpoint.work(&Work::new().cycles(1_000_000).streamed(1 << 20), Location::caller());
             world.charge(place, 500_000);
         } else if place == PlaceId(0) && !sent {
-            endpoint.work(&Work::new().cycles(5_333_333));
+            endpoint.work(&Work::new().cycles(5_333_333), Location::caller());
             endpoint.send(PlaceId(1), Class::Data, HandlerId(1), 200, &mut |_| Some(200)).unwrap();
             sent = true;
         }
@@ -329,7 +330,7 @@ fn wait(rest: IdlePolicy) -> (Report, Picoseconds) {
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
         if place == PlaceId(0) && !sent {
-            endpoint.work(&Work::new().cycles(5_333_333));
+            endpoint.work(&Work::new().cycles(5_333_333), Location::caller());
             endpoint.send(PlaceId(1), Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
             sent = true;
         }
@@ -402,7 +403,7 @@ fn ring(places: u32, divider: u32, pass: Work) -> Report {
         }
         let mut turn = TurnOutcome::Idle { due: None };
         if me.passes > 0 {
-            endpoint.work(&pass);
+            endpoint.work(&pass, Location::caller());
             me.passes -= 1;
             turn = TurnOutcome::Busy;
         } else {
@@ -445,7 +446,7 @@ fn walk(places: u32, divider: u32) -> f64 {
         let left = &mut left[place.index()];
         let turn = if *left > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } };
         if *left > 0 {
-            endpoints[place.index()].work(&Work::new().streamed(1 << 20));
+            endpoints[place.index()].work(&Work::new().streamed(1 << 20), Location::caller());
             *left -= 1;
         }
         world.end_turn(place, turn);

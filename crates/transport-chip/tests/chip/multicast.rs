@@ -7,6 +7,7 @@ use isles_transport::{
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, Report, TurnOutcome};
 use std::collections::BTreeMap;
+use std::panic::Location;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
@@ -82,7 +83,7 @@ fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
     let report = run(&world, |place| {
         let endpoint = &endpoints[place.index()];
         if place.0 == 3 && ignored < 100 {
-            endpoint.work(&Work::new().cycles(1_000));
+            endpoint.work(&Work::new().cycles(1_000), Location::caller());
             ignored += 1;
             sent_before = sent;
             return TurnOutcome::Busy;

@@ -11,6 +11,7 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Wo
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Placement, Protocol, Report, TimeCategory, TurnOutcome, export,
 };
+use std::panic::Location;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -43,7 +44,7 @@ fn pass_round(world: &ChipWorld, endpoints: &[ChipEndpoint]) -> Report {
         let endpoint = &endpoints[place.index()];
         endpoint.progress(Inbound::All, &mut |_| ());
         if !std::mem::replace(&mut sent[place.index()], true) {
-            endpoint.work(&Work::new().cycles(100_000));
+            endpoint.work(&Work::new().cycles(100_000), Location::caller());
             let to = PlaceId((place.0 + 1) % places);
             endpoint.send(to, Class::Data, HandlerId(1), 40, &mut |_| Some(40)).unwrap();
         }
@@ -123,7 +124,7 @@ fn energy_goes_to_the_core_and_the_voltage_domain_of_the_place() {
     let point = chip.voltage_table("manyman").unwrap().operating_point(rate).unwrap();
     for (core, domain) in [(0, 0), (13, 0), (4, 1), (47, 5)] {
         let (world, endpoints) = placed(&core.to_string(), 1);
-        endpoints[0].work(&Work::new().cycles(53_333_333));
+        endpoints[0].work(&Work::new().cycles(53_333_333), Location::caller());
         let report = world.report();
         let energy = report.energy.as_ref().unwrap();
         let (own, of) = (&energy.models[0], |load| power.core(load, point).over(energy.span));
@@ -171,7 +172,7 @@ fn a_governor_looks_at_the_domain_of_the_place_that_works() {
         endpoint.progress(Inbound::All, &mut |_| ());
         let mut turn = IDLE;
         if place == A && left > 0 {
-            endpoint.work(&Work::new().cycles(533_333));
+            endpoint.work(&Work::new().cycles(533_333), Location::caller());
             left -= 1;
             if left == 0 {
                 endpoint.send(B, Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();

@@ -6,6 +6,7 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Se
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Protocol, Report, TimeCategory, TurnOutcome, WorldError,
 };
+use std::panic::Location;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -113,7 +114,7 @@ fn an_rcce_x10_sender_has_no_turn_until_its_receiver_answers_and_serves_others_m
         turns[place.index()] += 1;
         match (place, turn) {
             (A, 0) => send(endpoint, B, Class::Data, 8).unwrap(),
-            (B, 0) => endpoint.work(&Work::new().cycles(1_000_000)),
+            (B, 0) => endpoint.work(&Work::new().cycles(1_000_000), Location::caller()),
             (C, 0) => send(endpoint, A, Class::Data, 8).unwrap(),
             (C, 1) => served = Some(world.now(C)),
             (A, 1) => {
@@ -223,12 +224,12 @@ fn refused_then_looked(protocol: Protocol) -> bool {
                 TurnOutcome::Busy
             }
             A if world.report().messages == 0 => {
-                a.work(&Work::new().cycles(10));
+                a.work(&Work::new().cycles(10), Location::caller());
                 TurnOutcome::Busy
             }
             A if !looked => {
                 assert_eq!(send(a, B, Class::Data, 8), Err(SendError::Full), "{protocol}: too early");
-                a.work(&Work::new().cycles(10_000));
+                a.work(&Work::new().cycles(10_000), Location::caller());
                 let abandoned = a.send(C, Class::Control, HandlerId(1), 8, &mut |_| None);
                 assert_eq!(abandoned, Err(SendError::Full), "{protocol}");
                 looked = true;
@@ -237,7 +238,7 @@ fn refused_then_looked(protocol: Protocol) -> bool {
             A => return send(a, B, Class::Data, 8).is_ok(),
             // It takes nothing before the first place has filled its buffers.
             B if filled.is_none_or(|time| world.now(B) <= time) => {
-                endpoints[1].work(&Work::new().cycles(100));
+                endpoints[1].work(&Work::new().cycles(100), Location::caller());
                 TurnOutcome::Busy
             }
             B => {
@@ -372,7 +373,7 @@ fn a_sender_of_rcce_does_nothing_until_it_is_answered_and_then_computes_what_it_
             turns_of_a += 1;
             if turns_of_a == 1 {
                 send(a, B, Class::Data, 8).unwrap();
-                a.work(&Work::new().cycles(533_333)); // a millisecond
+                a.work(&Work::new().cycles(533_333), Location::caller()); // a millisecond
                 assert!(world.now(A) < Duration::from_micros(10), "it waits first");
             } else {
                 let free = answered.expect("no turn before the answer");
@@ -380,7 +381,7 @@ fn a_sender_of_rcce_does_nothing_until_it_is_answered_and_then_computes_what_it_
                 return;
             }
         } else if world.now(B) < Duration::from_millis(5) {
-            b.work(&Work::new().cycles(100_000));
+            b.work(&Work::new().cycles(100_000), Location::caller());
         } else {
             take(b);
             answered = Some(world.now(B));
@@ -423,7 +424,7 @@ fn beside_a_computing_receiver(protocol: Protocol) -> [Duration; 2] {
                 IDLE
             }
             _ if computed.is_none() => {
-                endpoints[1].work(&Work::new().cycles(5_333_333));
+                endpoints[1].work(&Work::new().cycles(5_333_333), Location::caller());
                 computed = Some(Duration::ZERO);
                 TurnOutcome::Busy
             }
@@ -474,7 +475,7 @@ fn mixed(protocol: Protocol, is_recorded: bool) -> Report {
     while let Some(place) = world.next() {
         let (here, left) = (&endpoints[place.index()], &mut left[place.index()]);
         let got = take(here);
-        here.work(&Work::new().cycles(1_000 * u64::from(place.0) * got as u64));
+        here.work(&Work::new().cycles(1_000 * u64::from(place.0) * got as u64), Location::caller());
         let to = PlaceId((place.0 + 1 + *left % 5) % 6);
         let sent = *left > 0
             && match *left % 3 {

@@ -6,6 +6,8 @@ use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Observer, PlaceId, Work};
 use isles_transport_chip::{ChipWorld, Costs, Report, TimeCategory, TurnOutcome};
+use proptest::prelude::*;
+use std::panic::Location;
 
 const SCC: &str = include_str!("../../../../chips/scc.toml");
 
@@ -28,7 +30,7 @@ fn run_with(chip: &Chip, steps: &[&[Work]]) -> (ChipWorld, Report) {
         let next = steps[place.index()].get(done[place.index()]);
         done[place.index()] += 1;
         if let Some(step) = next {
-            endpoints[place.index()].work(step);
+            endpoints[place.index()].work(step, Location::caller());
         }
         world.end_turn(
             place,
@@ -112,7 +114,7 @@ fn three_places_at_one_controller_do_not_notice_each_other_and_twelve_do() {
 #[test]
 fn two_places_at_a_controller_that_one_of_them_fills_slow_each_other_and_at_two_they_do_not() {
     let (before, filled) = (
-        "value = \"66.7 cycles of memory\", error = \"25 %\", source",
+        "value = \"66.7 cycles of memory\", error = \"factor 5\", source",
         "value = \"150 cycles of memory\", error = \"25 %\", source",
     );
     assert_eq!(SCC.matches(before).count(), 1);
@@ -174,7 +176,7 @@ fn a_slower_core_waits_longer_for_a_line_but_not_as_much_longer_as_it_computes()
         let world = ChipWorld::new(1, Costs::of(&scc()).unwrap(), 0).unwrap();
         let (endpoint, place) = (world.endpoint(PlaceId(0)), world.next().unwrap());
         world.divide_tile(place, divider).unwrap();
-        endpoint.work(&READING.cycles(100_000));
+        endpoint.work(&READING.cycles(100_000), Location::caller());
         world.end_turn(place, TurnOutcome::Idle { due: None });
         let ledger = world.report().ledgers[0];
         [TimeCategory::Working, TimeCategory::Fetching].map(|category| ledger.time(category).0)
@@ -192,4 +194,80 @@ fn where_nothing_is_known_of_memory_all_is_in_the_first_cache() {
     let (_, report) = run_with(&chip, &[&[READING.integers(1_000)]]);
     assert_eq!(nanoseconds(&report, TimeCategory::Fetching), [0]);
     assert_eq!(report.ledgers[0].time(TimeCategory::Working), Picoseconds(1_000 * 1_875));
+}
+
+#[test]
+fn work_that_says_its_region_takes_as_long_in_any_number_of_pieces() {
+    // 350,000 cells at each of 48 places, as of a grid of 4,096 by 4,096; in one turn, and in a turn each.
+    let pieces = |pieces: u64| {
+        let (cells, bytes) = (4_096 * 4_096 / 48, 4_096 * 4_096 / 3);
+        let piece = Work::new().floats(5 * cells / pieces).streamed(bytes / pieces).of(bytes);
+        last_end(48, &vec![piece; 4 * pieces as usize], 3).0
+    };
+    let whole = pieces(1);
+    for cut in [4, 16, 64] {
+        let cut = pieces(cut);
+        assert!(cut.abs_diff(whole) < whole / 20, "{cut} and {whole}");
+    }
+}
+
+#[test]
+fn steps_that_could_be_pieces_of_something_longer_are_named_with_their_line() {
+    let unsaid = |step: Work, steps: usize| run(&[&vec![step; steps]]).unsaid_region;
+    let (piece, named) =
+        (Work::new().streamed(100 << 10), unsaid(Work::new().streamed(100 << 10), 3).unwrap());
+    assert!(named.line.file().ends_with("work.rs") && named.bytes == 100 << 10, "{named:?}");
+    // Two fit the second cache; what says a region is known; what fits no cache is found in none.
+    assert_eq!(unsaid(piece, 2), None);
+    assert_eq!(unsaid(piece.of(100 << 10), 9), None);
+    assert_eq!(unsaid(READING, 9), None);
+}
+
+/// When the last of as many `places` is through these steps, at a divider of their clock.
+fn last_end(places: u32, steps: &[Work], divider: u32) -> Picoseconds {
+    let world = ChipWorld::new(places, Costs::of(&scc()).unwrap(), 0).unwrap();
+    let endpoints: Vec<_> = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
+    let mut done = vec![0; places as usize];
+    while let Some(place) = world.next() {
+        if done[place.index()] == 0 {
+            world.divide_tile(place, divider).unwrap();
+        }
+        let next = steps.get(done[place.index()]);
+        done[place.index()] += 1;
+        next.inspect(|step| endpoints[place.index()].work(step, Location::caller()));
+        let is_over = next.is_none();
+        world.end_turn(place, if is_over { TurnOutcome::Idle { due: None } } else { TurnOutcome::Busy });
+    }
+    let busy = |ledger: &isles_transport_chip::Ledger| {
+        [TimeCategory::Working, TimeCategory::Fetching]
+            .map(|category| ledger.time(category).0)
+            .iter()
+            .sum::<u64>()
+    };
+    Picoseconds(world.report().ledgers.iter().map(busy).max().unwrap())
+}
+
+/// Picoseconds by which rounding may move an end: one for each beginning and end of a step.
+const SLACK: u64 = 1_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn a_program_is_never_faster_with_a_slower_clock_or_more_to_compute(
+        places in 1..=48_u32,
+        steps in prop::collection::vec((1..40_u64, 0..4_000_000_u64), 1..4),
+    ) {
+        let program = |more: u64| -> Vec<Work> {
+            let step = |&(lines, cycles): &(u64, u64)| {
+                Work::new().streamed(32 * 10_000 * lines).cycles(cycles + more)
+            };
+            steps.iter().map(step).collect()
+        };
+        let by_divider: Vec<u64> = (3..=16).map(|divider| last_end(places, &program(0), divider).0).collect();
+        prop_assert!(by_divider.windows(2).all(|pair| pair[0] <= pair[1] + SLACK), "{by_divider:?}");
+        let more = (0..12).map(|more| last_end(places, &program(400_000 * more), 3).0);
+        let by_effort: Vec<u64> = more.collect();
+        prop_assert!(by_effort.windows(2).all(|pair| pair[0] <= pair[1] + SLACK), "{by_effort:?}");
+    }
 }

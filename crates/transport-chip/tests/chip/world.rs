@@ -9,6 +9,7 @@ use isles_transport::{
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Protocol, Report, TimeCategory, TurnOutcome, WorldError,
 };
+use std::panic::Location;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -176,7 +177,7 @@ fn a_place_that_waits_pays_for_polls_and_not_for_turns() {
         let endpoint = &endpoints[place.index()];
         take(endpoint);
         if place == A && turns[0] == 1 {
-            endpoint.work(&Work::new().cycles(533_333_333));
+            endpoint.work(&Work::new().cycles(533_333_333), Location::caller());
             send(endpoint, PlaceId(1), Class::Control, 8).unwrap();
         }
         IDLE
@@ -197,7 +198,7 @@ fn credit_is_of_use_when_it_has_arrived_and_not_before() {
         if place != A || sent == 2 {
             return IDLE;
         }
-        endpoints[0].work(&Work::new().cycles(10));
+        endpoints[0].work(&Work::new().cycles(10), Location::caller());
         let before = world.now(A);
         if send(&endpoints[0], far, Class::Control, 8).is_ok() {
             assert!(sent == 0 || before >= credited.unwrap(), "{before:?}, {credited:?}");

@@ -19,6 +19,7 @@ use isles_transport_chip::{ChipEndpoint, ChipWorld};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -418,10 +419,10 @@ impl Multicast for TimedEndpoint {
 
 impl Observer for TimedEndpoint {
     /// What the program says is charged only where nothing is measured: else it would count twice.
-    fn work(&self, work: &Work) {
+    fn work(&self, work: &Work, line: &'static Location<'static>) {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
-            self.endpoint.work(work);
+            self.endpoint.work(work, line);
         }
     }
 
@@ -459,7 +460,7 @@ mod tests {
         let stopwatch = Stopwatch::watch(&world, rate);
         let endpoint = TimedEndpoint::new(PLACE, &stopwatch);
         for said in [0, 1, 0] {
-            endpoint.work(&Work::new().cycles(said));
+            endpoint.work(&Work::new().cycles(said), Location::caller());
             stopwatch.pending.set(1_000_000_000);
             stopwatch.end_turn(PLACE);
         }
@@ -477,7 +478,7 @@ mod tests {
         let stopwatch = Stopwatch::measure(&world, (2_000, rate, 2));
         let endpoint = TimedEndpoint::new(PLACE, &stopwatch);
         stopwatch.begin_turn();
-        endpoint.work(&Work::new().cycles(1 << 40));
+        endpoint.work(&Work::new().cycles(1 << 40), Location::caller());
         stopwatch.stop();
         stopwatch.pending.set(1_000_000);
         stopwatch.end_turn(PLACE);

@@ -9,7 +9,7 @@
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
-use super::{CLUSTER, CORES, SCC, TRANSPORTS, X10_CORES, transport};
+use super::{CLUSTER, CORES, QUADRANT, SCC, TRANSPORTS, X10_CORES, transport};
 use isles::Protocol;
 use isles_app::frame::NO_FILES;
 use isles_app::{Failure, runs};
@@ -33,6 +33,7 @@ const SMALLER: [&str; 2] = ["small", "medium"];
 #[derive(Clone, Copy)]
 struct BcRun {
     machine: &'static str,
+    preset: Option<&'static str>,
     weights: &'static str,
     places: u32,
     protocol: Protocol,
@@ -41,7 +42,8 @@ struct BcRun {
 const BY_DIJKSTRA: &str = "unit";
 const BREADTH_FIRST: &str = "ignore";
 
-const ONE: BcRun = BcRun { machine: SCC, weights: BY_DIJKSTRA, places: 1, protocol: Protocol::RcceX10 };
+const ONE: BcRun =
+    BcRun { machine: SCC, preset: None, weights: BY_DIJKSTRA, places: 1, protocol: Protocol::RcceX10 };
 
 const SHAPE: Family =
     Family { deck: "V13", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "000:293" };
@@ -80,6 +82,8 @@ struct Large {
     /// By number of cores and transport.
     on_chip: [[f64; TRANSPORTS.len()]; X10_CORES.len()],
     breadth_first: f64,
+    /// By the other reading of what a memory controller gives.
+    on_quadrants: f64,
     /// By number of cores; the last before all of them, so that a drop shows.
     on_cluster: [f64; CLUSTER_CORES.len()],
 }
@@ -91,17 +95,21 @@ impl Large {
     fn measure() -> Result<Large, Failure> {
         let cluster = BcRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
         let breadth = BcRun { weights: BREADTH_FIRST, ..ONE };
+        let quadrant = BcRun { preset: Some(QUADRANT), ..ONE };
         let mut all = vec![ONE, cluster, breadth, BcRun { places: CORES, ..breadth }];
+        all.extend([quadrant, BcRun { places: CORES, ..quadrant }]);
         all.extend(CLUSTER_CORES.map(|places| BcRun { places, ..cluster }));
         let by_cores = X10_CORES.into_iter();
         all.extend(by_cores.flat_map(|places| TRANSPORTS.map(|protocol| BcRun { places, protocol, ..ONE })));
         let times = times(LARGE, &all)?;
-        let [one, one_of_cluster, one_by_breadth, many_by_breadth, many @ ..] = &times[..] else {
+        let [one, one_of_cluster, one_by_breadth, many_by_breadth, quadrants @ ..] = &times[..] else {
             unreachable!("there are more")
         };
+        let [one_of_quadrants, all_quadrants, many @ ..] = quadrants else { unreachable!("there are more") };
         let mut large = Large {
             on_chip: Default::default(),
             breadth_first: one_by_breadth / many_by_breadth,
+            on_quadrants: one_of_quadrants / all_quadrants,
             on_cluster: Default::default(),
         };
         let (of_cluster, of_chip) = many.split_at(CLUSTER_CORES.len());
@@ -132,7 +140,9 @@ impl Large {
             }
         }
         let title = Title::from(LARGE).over(Quantity::cores(CORES)).and(transport(Protocol::RcceX10));
-        rows.push(ALONE.row(title.and("breadth first"), f64::NAN, self.breadth_first));
+        rows.push(ALONE.row(title.clone().and("breadth first"), f64::NAN, self.breadth_first));
+        // Which reading is right is not known, so neither is judged by the other's row.
+        rows.push(ALONE.at("000:293").row(title.and(QUADRANT), 25.0, self.on_quadrants));
         self.compared_transports(rows);
         self.compared_machines(rows);
     }
@@ -212,11 +222,12 @@ impl Drop for EffortsFile {
 
 /// Picoseconds that a run takes, with the distribution of the graph.
 fn predicted(workload: &str, search: BcRun, efforts: &Path) -> Result<f64, Failure> {
-    let BcRun { machine, weights, places, protocol } = search;
+    let BcRun { machine, preset, weights, places, protocol } = search;
     let words = format!(
         "--rmat {workload} --weights {weights} --balance static --machine {machine} --places {places} --protocol {protocol}"
     );
     let mut own: Vec<String> = words.split(' ').chain(NO_FILES).map(str::to_owned).collect();
+    own.extend(preset.into_iter().flat_map(|preset| ["--preset".to_owned(), preset.to_owned()]));
     own.extend(["--known-efforts".to_owned(), efforts.display().to_string()]);
     let summary = runs::summary("bc", &own, [])?;
     let time = summary["predicted_ps"].as_u64();

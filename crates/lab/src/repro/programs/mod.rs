@@ -6,12 +6,11 @@
 
 pub mod at_opt;
 mod at_opt_places;
-pub mod automaton;
 pub mod betweenness;
 pub mod ga;
-pub mod gups;
 pub mod hartree_fock;
-pub mod modularity;
+pub mod manyman;
+pub mod memory;
 pub mod power_loops;
 pub mod rates;
 pub mod teams;
@@ -25,6 +24,9 @@ use std::time::Duration;
 /// The chip, and the cluster beside which X10 was measured on it, as machines.
 const SCC: &str = "chip:scc";
 const CLUSTER: &str = "chip:opteron-cluster";
+
+/// The preset of the other side of the conflict about a memory controller.
+const QUADRANT: &str = "533/800/800 quadrant";
 
 /// All cores, of either.
 const CORES: u32 = 48;

@@ -6,6 +6,7 @@
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
+use super::QUADRANT;
 use isles::prelude::*;
 use isles::{GovernorPolicy, IdlePolicy, Launch, ModelledChip, Placement, Work, place_count};
 use isles_app::Failure;
@@ -54,12 +55,20 @@ fn run<F>(places: u32, divider: u32, rest: IdlePolicy, main: impl FnOnce() -> F)
 where
     F: Future<Output = isles::Result<()>> + 'static,
 {
-    run_on((places, Placement::Linear), divider, rest, main)
+    let cores = Cores { places, placement: Placement::Linear, preset: None };
+    run_on(cores, divider, rest, main)
 }
 
-/// The same on cores so placed.
+/// Cores, and by which preset they are modelled if not by the chip's own.
+struct Cores {
+    places: u32,
+    placement: Placement,
+    preset: Option<&'static str>,
+}
+
+/// The same on any cores.
 fn run_on<F>(
-    (places, placement): (u32, Placement),
+    Cores { places, placement, preset }: Cores,
     divider: u32,
     rest: IdlePolicy,
     main: impl FnOnce() -> F,
@@ -72,6 +81,7 @@ where
     let launch =
         launch.places(places).governor(GovernorPolicy::FixedAt(divider)).rest(rest).placement(placement);
     let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
+    let chip = preset.map_or(Ok(chip), |preset| chip.with_preset(preset)).map_err(|error| usage(&error))?;
     let (result, _, report) = launch.run_on_chip(chip, main).map_err(|error| usage(&error))?;
     result.map_err(Failure::Run)?;
     let energy = report.energy.expect("the chip file of the SCC has models of power");
@@ -136,8 +146,6 @@ async fn deal() -> isles::Result<()> {
 const GRID: [u64; 3] = [512, 64, 30];
 
 /// Steps of the stencil, and how often one goes through all cells, as an ocean model does for each of its quantities.
-///
-/// A controller serves who asks first, so one long pass without a look at the others would make the last ones late.
 const STEPS: u32 = 4;
 const PASSES: u32 = 16;
 
@@ -154,14 +162,21 @@ fn stencil() -> Result<Vec<Row>, Failure> {
     let least = Family { band: Band::AtMost, ..ratio };
     let mut rows = Vec::new();
     // The first 24 cores lie at two of the four controllers, one core of each tile at all.
-    for (whence, cells, placement, which) in [
-        ("out of memory", CellMemory::Memory, Placement::Spread, "24 spread"),
-        ("out of memory", CellMemory::Memory, Placement::Linear, "24"),
-        ("out of the caches", CellMemory::Caches, Placement::Linear, "24"),
+    for (whence, cells, placement, which, preset) in [
+        ("out of memory", CellMemory::Memory, Placement::Spread, "24 spread", None),
+        ("out of memory", CellMemory::Memory, Placement::Linear, "24", None),
+        ("out of memory", CellMemory::Memory, Placement::Spread, "24 spread", Some(QUADRANT)),
+        ("out of memory", CellMemory::Memory, Placement::Linear, "24", Some(QUADRANT)),
+        ("out of the caches", CellMemory::Caches, Placement::Linear, "24", None),
     ] {
-        let of = |cores, divider| run_on(cores, divider, IdlePolicy::Poll, move || steps(cells));
-        let (wide, narrow) = (of((48, Placement::Linear), 4)?, of((24, placement), 2)?);
-        let name = |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800");
+        let of = |places, placement, divider| {
+            let cores = Cores { places, placement, preset };
+            run_on(cores, divider, IdlePolicy::Poll, move || steps(cells))
+        };
+        let (wide, narrow) = (of(48, Placement::Linear, 4)?, of(24, placement, 2)?);
+        let by = preset.map_or(String::new(), |preset| format!(", {preset}"));
+        let name =
+            |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800{by}");
         rows.push(ratio.row(name("time"), 1.0, wide.seconds / narrow.seconds));
         rows.push(least.row(name("power"), 1.0, wide.watts() / narrow.watts()));
         rows.push(least.row(name("energy"), 1.0, wide.joules / narrow.joules));
@@ -203,12 +218,15 @@ async fn steps(cells: CellMemory) -> isles::Result<()> {
 /// What a pass over so many cells takes: a value of each of five arrays.
 fn strip(cells: u64, is_memory: bool) -> Work {
     let work = Work::new().integers(40 * cells).floats(40 * cells).branches(2 * cells);
-    if is_memory { work.streamed(40 * cells) } else { work }
+    if is_memory { work.streamed(40 * cells).of(40 * cells) } else { work }
 }
 
 /// Words of each place that a loop walks through, and how often; more than its second cache holds.
 const WORDS: u64 = 128 << 10;
 const ROUNDS: u32 = 32;
+
+/// All cores, by the other reading of what a memory controller gives.
+const QUADRANTS: Cores = Cores { places: CORES, placement: Placement::Linear, preset: Some(QUADRANT) };
 
 /// A program on all cores by a divider.
 type Program = fn(u32) -> Result<RunResult, Failure>;
@@ -219,12 +237,18 @@ fn loops() -> Result<Vec<Row>, Failure> {
     // From 320 to 400 MHz, by the powers that the model was fitted to.
     let flops =
         Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, source: "004:1720", ..alone };
-    let programs: [(&str, Family, Program); 3] = [
+    let programs: [(&str, Family, Program); 5] = [
         ("stencil out of memory", alone, |divider| {
             run(CORES, divider, IdlePolicy::Poll, || steps(CellMemory::Memory))
         }),
         ("a loop that streams", alone, |divider| {
             run(CORES, divider, IdlePolicy::Poll, || walk(CellMemory::Memory))
+        }),
+        ("stencil out of memory, 533/800/800 quadrant", alone, |divider| {
+            run_on(QUADRANTS, divider, IdlePolicy::Poll, || steps(CellMemory::Memory))
+        }),
+        ("a loop that streams, 533/800/800 quadrant", alone, |divider| {
+            run_on(QUADRANTS, divider, IdlePolicy::Poll, || walk(CellMemory::Memory))
         }),
         ("a loop that computes", flops, |divider| {
             run(CORES, divider, IdlePolicy::Poll, || walk(CellMemory::Caches))
@@ -255,7 +279,7 @@ async fn walk(cells: CellMemory) -> isles::Result<()> {
             spawn_at!(place, {
                 let round = Work::new().integers(WORDS).floats(WORDS).branches(WORDS);
                 for _ in 0..ROUNDS {
-                    work(if is_memory { round.streamed(8 * WORDS) } else { round });
+                    work(if is_memory { round.streamed(8 * WORDS).of(8 * WORDS) } else { round });
                     isles::yield_now().await;
                 }
             });

@@ -17,7 +17,8 @@ use isles_transport::PlaceId;
 impl Doorbell {
     /// Whether such a message may go now: no block is on its way to one of them, and none has too much of it unread.
     pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
-        let streams = out.each().any(|out| self.lanes[self.lane_of(out.from, out.to, out.class)].streams);
+        let known = |out: &Outgoing| self.pairs.known(out.to, out.from, out.class);
+        let streams = out.each().any(|out| known(&out).is_some_and(|lane| self.lanes[lane].streams));
         let relays = self.relays.as_mut();
         !streams && relays.is_some_and(|relays| relays.has_room(cores, out))
     }
@@ -38,7 +39,7 @@ impl Doorbell {
     ) -> Picoseconds {
         let lane = self.lane_of(out.from, out.to, out.class);
         let arrival = self.behind(lane, found);
-        let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, self.pairs.owner(lane), 0);
         let piece = Fragment::Whole { handler: out.handler, load };
         let queued =
             InboxEntry { key, lane: lane as u32, source: out.from, cost: RingCost::default(), piece };

@@ -23,7 +23,7 @@ pub(crate) use layout::DoorbellLayout;
 
 use crate::cores::Cores;
 use crate::protocol::async_broadcast::AsyncBroadcast;
-use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneIndex, MessageContent, ReceivedMessage};
+use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneNumbers, MessageContent, ReceivedMessage};
 use crate::protocol::{
     BlockingSendModel, MulticastModel, Outgoing, OutgoingMulticast, POLL_CYCLES, ProtocolModel,
     RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
@@ -48,7 +48,7 @@ struct LaneEnds {
 /// All rings of a run.
 pub(crate) struct Doorbell {
     budget: DoorbellLayout,
-    pairs: LaneIndex,
+    pairs: LaneNumbers,
     tie_break: TieBreak,
     lanes: Vec<Lane>,
     place_states: Vec<PlaceState>,
@@ -58,12 +58,12 @@ pub(crate) struct Doorbell {
 
 impl Doorbell {
     pub(crate) fn new(budget: DoorbellLayout, places: u32, tie_break: TieBreak) -> Doorbell {
-        let places = places as usize;
+        let (places, pairs) = (places as usize, LaneNumbers::of(places as usize));
         Doorbell {
-            lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
+            lanes: (0..pairs.lanes()).map(|_| Lane::default()).collect(),
             place_states: (0..places).map(|_| PlaceState::new(&budget)).collect(),
             budget,
-            pairs: LaneIndex::of(places),
+            pairs,
             tie_break,
             relays: None,
         }
@@ -80,8 +80,12 @@ impl Doorbell {
     }
 
     /// Lanes of one receiver lie together: it looks at all of them.
-    fn lane_of(&self, from: PlaceId, to: PlaceId, class: Class) -> usize {
-        self.pairs.lane(to, from, class)
+    fn lane_of(&mut self, from: PlaceId, to: PlaceId, class: Class) -> usize {
+        let lane = self.pairs.lane(to, from, class);
+        if lane >= self.lanes.len() {
+            self.lanes.resize_with(self.pairs.lanes(), Lane::default);
+        }
+        lane
     }
 
     fn source_of(&self, lane: usize) -> PlaceId {
@@ -110,7 +114,7 @@ impl Doorbell {
             self.credit_along(source, target, arrival);
         }
         let arrival = if self.relays.is_some() { self.behind(lane, arrival) } else { arrival };
-        let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, self.pairs.owner(lane), 0);
         let cost = RingCost { share, fetch };
         let queued = InboxEntry { key, lane: lane as u32, source, cost, piece };
         self.place_states[target.index()].inbox.put(queued);
@@ -191,7 +195,8 @@ impl ProtocolModel for Doorbell {
     }
 
     fn can_begin_block(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
-        !self.lanes[self.lane_of(out.from, out.to, out.class)].streams
+        let lane = self.lane_of(out.from, out.to, out.class);
+        !self.lanes[lane].streams
     }
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
@@ -325,7 +330,8 @@ impl ProtocolModel for Doorbell {
         if let Some(relays) = &mut self.relays {
             relays.forget(place, gone);
         }
-        for lane in self.pairs.both(gone, place) {
+        let known = [Class::Control, Class::Data].map(|class| self.pairs.known(gone, place, class));
+        for lane in known.into_iter().flatten() {
             let ring = &mut self.lanes[lane];
             ring.streams = false;
             // What it owes is forgotten with what was taken: it may still write a credit at the end of its turn.

@@ -125,9 +125,12 @@ impl Doorbell {
     /// The same of a message that takes so many lines of the ring, or of one that goes into a slot.
     #[inline]
     pub(super) fn has_lines(&self, out: &Outgoing, lines: Option<u32>, beside: u32) -> bool {
-        let lane = self.lane_of(out.from, out.to, out.class);
         let has_slot = lines.is_some() || self.place_states[out.from.index()].slots[out.class as usize] > 0;
-        !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(beside)
+        let wanted = lines.unwrap_or(beside);
+        let Some(lane) = self.pairs.known(out.to, out.from, out.class) else {
+            return has_slot && self.budget.ring_lines[out.class as usize] >= wanted;
+        };
+        !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= wanted
     }
 
     /// Whether `place` finds the room that `fits` wants; looks for credit if that is needed.

@@ -4,7 +4,7 @@
 //! server with a reader of its stream; both need the processors on which the places run. Invariant: who looks is
 //! started and ended outside of what is timed.
 
-use super::{figure, ours};
+use super::super::{figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::output::PROCESSORS;
 use crate::program::Program;

@@ -5,11 +5,11 @@
 //! pictures; what its text says of them is rows. Times are of the steps. A step of the large graph takes as long as the
 //! next one, so two of them stand for the 500.
 
-use super::super::access::FAST;
-use super::super::quantity::{Quantity, Title};
-use super::super::row::{Band, Basis, Family, Row};
-use super::super::{Experiment, RowSource};
-use super::{CORES, SCC, document, seconds};
+use crate::repro::access::FAST;
+use crate::repro::programs::{CORES, SCC, document, seconds};
+use crate::repro::quantity::{Quantity, Title};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
 use isles::prelude::*;
 use isles::shared_memory::{MemoryKind, SharedMemory};
 use isles::{Launch, ModelledChip};

@@ -1,0 +1,215 @@
+//! Jobs: what it costs one that it can be stopped between its steps, and how long its checkpoints take by size.
+//!
+//! A job server over two threads is asked as people ask it, through its socket. Invariants: the plain loop does the
+//! same steps with nothing between them; a checkpoint is over when its file is whole, a restart when the job runs.
+
+use super::{median, say};
+use crate::options::Effort;
+use isles::{Launch, Machine, Random};
+use isles_jobs::{
+    Job, JobKind, JobOrder, JobOutput, JobProgress, JobReply, JobRequest, JobServerOptions, JobSpec, Policy,
+    Runnable, Store, ask, offer, serve, socket_path,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Numbers of a step, and of a run; about a millisecond, and a second or two.
+const STEP: u64 = 200_000;
+const NUMBERS: u64 = 400_000_000;
+
+/// Sizes of checkpoints in MB.
+const SIZES: [u64; 4] = [1, 16, 64, 256];
+
+/// Time between two looks at a job.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// The kinds of jobs here.
+const KINDS: &[JobKind] = &[JobKind::of::<TimedSum>(), JobKind::of::<HeldBlock>()];
+
+/// The sum of random numbers, which says how long it took from its first step to its last.
+struct TimedSum {
+    done: u64,
+    sum: f64,
+    begun: Option<Instant>,
+}
+
+impl TimedSum {
+    fn new() -> TimedSum {
+        TimedSum { done: 0, sum: 0.0, begun: None }
+    }
+}
+
+impl Job for TimedSum {
+    const NAME: &'static str = "sum";
+    const WORDS: &'static str = "";
+
+    fn create(_: &[String]) -> Result<TimedSum, String> {
+        Ok(TimedSum::new())
+    }
+
+    fn step(&mut self, _: &mut JobOutput) -> Result<JobProgress, String> {
+        let begun = *self.begun.get_or_insert_with(Instant::now);
+        let mut random = Random::stream(1, self.done);
+        self.sum += (0..STEP).map(|_| random.unit()).sum::<f64>();
+        self.done += STEP;
+        // The sum is said so that it is computed.
+        let result = || format!("{} {}", begun.elapsed().as_secs_f64(), self.sum);
+        Ok(if self.done >= NUMBERS { JobProgress::Done(result()) } else { JobProgress::More })
+    }
+
+    fn save(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn restore(_: &[u8]) -> Result<TimedSum, String> {
+        Err("it is not moved here".to_owned())
+    }
+}
+
+/// So many megabytes, with which nothing is done.
+struct HeldBlock(Vec<u8>);
+
+impl Job for HeldBlock {
+    const NAME: &'static str = "block";
+    const WORDS: &'static str = "MEGABYTES";
+
+    fn create(words: &[String]) -> Result<HeldBlock, String> {
+        let megabytes: usize = words.first().and_then(|word| word.parse().ok()).unwrap_or(1);
+        let mut bytes = vec![0; megabytes << 20];
+        Random::new(1).fill(&mut bytes);
+        Ok(HeldBlock(bytes))
+    }
+
+    fn step(&mut self, _: &mut JobOutput) -> Result<JobProgress, String> {
+        sleep(Duration::from_millis(1));
+        Ok(JobProgress::More)
+    }
+
+    fn memory(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.0.clone()
+    }
+
+    fn restore(bytes: &[u8]) -> Result<HeldBlock, String> {
+        Ok(HeldBlock(bytes.to_vec()))
+    }
+}
+
+/// Prints `plain_s` and `job_s`.
+pub fn cost(effort: Effort) {
+    with_server(&std::env::temp_dir(), |folder| {
+        let (mut plain, mut jobs) = (Vec::new(), Vec::new());
+        for _ in 0..effort.repetitions {
+            plain.push(plain_seconds());
+            let id = begin(folder, "sum", Vec::new());
+            let reason = until(folder, id, "finished");
+            jobs.push(
+                reason.split(' ').next().and_then(|seconds| seconds.parse().ok()).expect("it says its time"),
+            );
+        }
+        say("plain_s", median(plain));
+        say("job_s", median(jobs));
+    });
+}
+
+fn plain_seconds() -> f64 {
+    let (mut job, mut output) = (TimedSum::new(), JobOutput::default());
+    loop {
+        if let Ok(JobProgress::Done(result)) = job.step(&mut output) {
+            let seconds = result.split(' ').next().and_then(|seconds| seconds.parse().ok());
+            return seconds.expect("it says its time");
+        }
+    }
+}
+
+/// Prints `save_N_s` and `load_N_s` for N megabytes, in a folder of the cache, which lies on a disk.
+pub fn on_disk(effort: Effort) {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    by_size(effort, &home.map_or_else(std::env::temp_dir, |home| home.join(".cache/isles/bench")));
+}
+
+/// The same in a folder in memory.
+pub fn in_memory(effort: Effort) {
+    by_size(effort, Path::new("/dev/shm"));
+}
+
+fn by_size(effort: Effort, parent: &Path) {
+    with_server(parent, |folder| {
+        for size in SIZES {
+            let id = begin(folder, "block", vec![size.to_string()]);
+            until(folder, id, "running");
+            let (mut saves, mut loads) = (Vec::new(), Vec::new());
+            for _ in 0..effort.repetitions {
+                saves.push(timed(folder, id, JobOrder::Checkpoint, "checkpointed"));
+                loads.push(timed(folder, id, JobOrder::Start { at: Some(1) }, "running"));
+            }
+            say(&format!("save_{size}_s"), median(saves));
+            say(&format!("load_{size}_s"), median(loads));
+            tell(folder, id, JobOrder::Kill);
+            until(folder, id, "stopped");
+            tell(folder, id, JobOrder::Remove);
+        }
+    });
+}
+
+fn timed(folder: &Path, id: u64, order: JobOrder, state: &str) -> f64 {
+    let begun = Instant::now();
+    tell(folder, id, order);
+    until(folder, id, state);
+    begun.elapsed().as_secs_f64()
+}
+
+/// Runs `body` with the directory of a job server over two threads.
+fn with_server(parent: &Path, body: impl FnOnce(&Path)) {
+    let folder = parent.join(format!("isles-bench-jobs-{}", std::process::id()));
+    let store = Store::open(&folder, "isles-bench").unwrap_or_else(|error| panic!("{error}"));
+    offer(KINDS);
+    let launch = Launch::from_environment().unwrap_or_else(|error| panic!("{error}"));
+    let launch = launch.machine(Machine::Threads).places(2);
+    let options =
+        JobServerOptions { store, policy: Policy::Manyman, demonstration: None, is_modelled: false };
+    let server = std::thread::spawn(move || serve(launch, options, Arc::new(AtomicBool::new(false))));
+    while !socket_path(&folder).exists() {
+        sleep(LOOK_EVERY);
+    }
+    body(&folder);
+    asked(&folder, &JobRequest::End);
+    server.join().expect("it ends well").unwrap_or_else(|error| panic!("{error}"));
+    let _ = std::fs::remove_dir_all(&folder); // what stays is small
+}
+
+fn asked(folder: &Path, request: &JobRequest) -> JobReply {
+    ask(folder, request).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn begin(folder: &Path, kind: &str, words: Vec<String>) -> u64 {
+    let spec = JobSpec { name: kind.to_owned(), what: Runnable::Task(kind.to_owned(), words) };
+    match asked(folder, &JobRequest::Begin { spec, at: Some(1) }) {
+        JobReply::Job { job, .. } => job.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn tell(folder: &Path, job: u64, order: JobOrder) {
+    let reply = asked(folder, &JobRequest::Tell { job, order });
+    assert!(!matches!(reply, JobReply::Refused { .. }), "{reply:?}");
+}
+
+/// Looks at a job until it is in a state; returns its result, if it has one.
+fn until(folder: &Path, id: u64, state: &str) -> String {
+    loop {
+        let JobReply::Jobs { jobs, .. } = asked(folder, &JobRequest::List) else { panic!("no list") };
+        let job = jobs.into_iter().find(|job| job.id == id).expect("it is there");
+        if job.state == state {
+            return job.reason;
+        }
+        assert_ne!(job.state, "failed", "{}", job.reason);
+        sleep(LOOK_EVERY);
+    }
+}

@@ -1,0 +1,209 @@
+//! Constants of a chip in the place of those of its file, as somebody asks for them: `KEY=VALUE; KEY=VALUE`.
+//!
+//! A key is that of `isles chip show`; one of a preset may leave out which, and is then of the preset in question. The
+//! value is put into the text of the file and that is read again, so a changed chip is checked as any other. But the
+//! clocks of mesh and memory are set after that: what was measured as a time at the clock of the file takes as many of
+//! its cycles. Invariant: what is refused names the constant, what was asked for and what is allowed.
+
+use super::{Constant, unit};
+use crate::chip::{Chip, Preset, digest};
+use crate::cost::Clocks;
+use crate::quantity::Rate;
+
+/// What of a chip cannot be changed so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeError {
+    /// What was asked for: a key with its value, or a text without one.
+    pub asked: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl Chip {
+    /// The same chip with other constants; `preset` is where keys of presets are looked for, else in the default one.
+    ///
+    /// # Errors
+    /// There is no such constant, or it cannot have this value.
+    pub fn with_constants(&self, changes: &str, preset: Option<&str>) -> Result<Chip, ChangeError> {
+        let preset = preset.unwrap_or_else(|| self.default_preset().name());
+        let mut chip = self.clone();
+        let mut clocks = Vec::new();
+        for change in changes.split(';').map(str::trim).filter(|change| !change.is_empty()) {
+            let refused = |allowed| ChangeError { asked: change.to_owned(), allowed };
+            let (key, value) = change.split_once('=').ok_or_else(|| refused("KEY=VALUE".to_owned()))?;
+            let said = (key.trim(), value.trim());
+            match chip.clock(said, preset) {
+                Some(clock) => clocks.push((change, clock.map_err(refused)?)),
+                None => chip = chip.with_constant(said, preset).map_err(refused)?,
+            }
+        }
+        for (change, (preset, clock, rate)) in clocks {
+            let Clocks { mesh, memory, .. } = &mut chip.presets[preset].clocks;
+            *if clock == "mesh" { mesh } else { memory } = rate;
+            chip.fingerprint = digest(chip.fingerprint, change);
+        }
+        Ok(chip)
+    }
+
+    /// The clock of mesh or memory that is meant: of which preset, which, and its rate or what is allowed; none if the
+    /// key is that of another constant.
+    fn clock(
+        &self,
+        (key, value): (&str, &str),
+        preset: &str,
+    ) -> Option<Result<(usize, &'static str, Rate), String>> {
+        let path = &self.constant(key, preset)?.path;
+        let is_meant = |(number, name): (usize, &str)| {
+            let clock = |clock: &'static str| {
+                let quoted = format!("preset.{name:?}.{clock}");
+                (*path == quoted || *path == format!("preset.{name}.{clock}")).then_some((number, clock))
+            };
+            clock("mesh").or_else(|| clock("memory"))
+        };
+        let (number, clock) = self.presets.iter().map(Preset::name).enumerate().find_map(is_meant)?;
+        Some(unit::rate(value).map(|rate| (number, clock, rate)).map_err(|reason| {
+            match reason.split_once("allowed: ") {
+                Some((_, allowed)) => allowed.to_owned(),
+                None => reason,
+            }
+        }))
+    }
+
+    /// What is allowed, if that is not.
+    fn with_constant(&self, (key, value): (&str, &str), preset: &str) -> Result<Chip, String> {
+        let constant = self.constant(key, preset).ok_or_else(|| self.keys_like(key))?;
+        let before = &self.text[constant.at.clone()];
+        let is_text = before.starts_with(['"', '\'']);
+        let whole = whole_value(&constant.value, value);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-._,[] ".contains(c);
+        let after = match is_text {
+            true if !whole.contains(['"', '\\']) && !whole.contains(char::is_control) => {
+                format!("\"{whole}\"")
+            }
+            false if whole.chars().all(is_plain) => whole,
+            _ => return Err(format!("a value such as that of the file, {}", constant.value)),
+        };
+        let mut text = self.text.to_string();
+        text.replace_range(constant.at.clone(), &after);
+        Chip::parse(&self.name, &text).map_err(|faults| {
+            let fault = faults.first().map(|fault| fault.text.as_str()).unwrap_or_default();
+            let allowed = fault.split_once("; allowed: ").map_or(fault, |(_, allowed)| allowed);
+            format!("{allowed}; the file has {}", constant.value)
+        })
+    }
+
+    /// A constant by its name, or by that within a preset.
+    fn constant(&self, key: &str, preset: &str) -> Option<&Constant> {
+        let find = |path: &str| self.constants.iter().find(|constant| constant.path == path);
+        find(key)
+            .or_else(|| find(&format!("preset.{preset:?}.{key}")))
+            .or_else(|| find(&format!("preset.{preset}.{key}")))
+    }
+
+    /// The constants that may be meant by a key that there is not.
+    fn keys_like(&self, key: &str) -> String {
+        const SHOWN_MAX: usize = 12;
+        let short = |path: &str| {
+            let own = path.strip_prefix("preset.").map(|rest| match rest.strip_prefix('"') {
+                Some(quoted) => quoted.split_once("\".").map_or(rest, |(_, key)| key),
+                None => rest.split_once('.').map_or(rest, |(_, key)| key),
+            });
+            own.unwrap_or(path).to_owned()
+        };
+        let mut all: Vec<String> = self.constants.iter().map(|constant| short(&constant.path)).collect();
+        all.sort();
+        all.dedup();
+        let (table, last) = (key.split('.').next().unwrap_or(key), key.rsplit('.').next().unwrap_or(key));
+        let is_near = |path: &&String| path.split('.').any(|part| part == table || part == last);
+        let near: Vec<&str> = all.iter().filter(is_near).map(String::as_str).collect();
+        if near.is_empty() {
+            let mut tables: Vec<&str> = all.iter().filter_map(|path| path.split('.').next()).collect();
+            tables.dedup();
+            return format!(
+                "a constant of `isles chip show {}`; they begin with {}",
+                self.name,
+                tables.join(", ")
+            );
+        }
+        let more = if near.len() > SHOWN_MAX { ", ..." } else { "" };
+        format!("one of {}{more}", near[..near.len().min(SHOWN_MAX)].join(", "))
+    }
+}
+
+/// The value that is meant: a bare number has the unit of the one that is there.
+fn whole_value(before: &str, value: &str) -> String {
+    let unit = before.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_number = value.parse::<f64>().is_ok();
+    if is_number && unit.len() < before.len() && unit.starts_with(' ') && !unit.contains(['+', '/']) {
+        format!("{value}{unit}")
+    } else {
+        value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Mode;
+
+    fn scc() -> Chip {
+        Chip::find("scc").unwrap()
+    }
+
+    fn refused(changes: &str) -> String {
+        let ChangeError { asked, allowed } = scc().with_constants(changes, None).unwrap_err();
+        format!("{asked}: {allowed}")
+    }
+
+    #[test]
+    fn any_constant_can_be_another_with_its_unit_or_that_of_the_file() {
+        let line = |chip: &Chip| chip.default_preset().times().controller_line.unwrap().over(0).nanoseconds();
+        for changes in
+            ["controller_line=16.4", "controller_line = 16.4 cycles of memory", "controller_line=20.5 ns"]
+        {
+            assert_eq!(line(&scc().with_constants(changes, None).unwrap()), 20.5, "{changes}");
+        }
+        let read =
+            |chip: &Chip| chip.default_preset().times().access(Mode::BufferLine).unwrap().read.over(8).0;
+        let chip =
+            scc().with_constants("buffer_line.read=100 ns of core + 1 ns/hop of mesh; mesh=1600 MHz", None);
+        let chip = chip.unwrap();
+        // A nanosecond a hop at the 800 MHz of the file is half of one at twice that.
+        assert_eq!((read(&chip), chip.default_preset().clocks().mesh.megahertz()), (104_000, 1_600.0));
+        assert_ne!(chip.fingerprint(), scc().fingerprint());
+        assert_eq!(scc().with_constants("", None).unwrap().fingerprint(), scc().fingerprint());
+    }
+
+    #[test]
+    fn a_key_of_a_preset_is_of_the_one_in_question() {
+        let fast = "800/1600/1066";
+        let chip = scc().with_constants("controller_line=100", Some(fast)).unwrap();
+        assert_eq!(chip.default_preset().times(), scc().default_preset().times());
+        assert_ne!(chip.preset(fast).unwrap().times(), scc().preset(fast).unwrap().times());
+        let whole = scc().with_constants("preset.\"800/1600/1066\".controller_line=100", None).unwrap();
+        assert_eq!(whole.fingerprint(), chip.fingerprint());
+        assert_eq!(scc().with_constants("memory.readers_free=4", None).unwrap().memory().readers_free, 4);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_with_what_can() {
+        assert_eq!(
+            refused("links.flt_time=2"),
+            "links.flt_time=2: one of links.flit, links.flit_time, links.head, \
+             links.overhead, links.payload_max, links.recovery"
+        );
+        assert!(
+            refused("colour=red")
+                .starts_with("colour=red: a constant of `isles chip show scc`; they begin with ")
+        );
+        assert_eq!(refused("links.flit_time"), "links.flit_time: KEY=VALUE");
+        let unit = refused("links.flit_time=2 apples");
+        assert!(
+            unit.starts_with("links.flit_time=2 apples: ")
+                && unit.ends_with("; the file has 1 cycle of mesh"),
+            "{unit}"
+        );
+        assert!(refused("mesh=fast").starts_with("mesh=fast: "), "{}", refused("mesh=fast"));
+        assert!(refused("memory.readers_free=\"4\"").ends_with("a value such as that of the file, 3"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Jobs on the page: what it asks goes to the socket of the job server, and the answer back.
+//!
+//! This server knows no job: it passes on lines of JSON. Invariants: who may only look is told only what there is; a
+//! command of the system is never started from a page, whoever asks.
+
+use crate::answer::{Answer, json, problem};
+use crate::routes::parameter;
+use crate::server::Shared;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request, StatusCode};
+use serde_json::{Value, json as object};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// Where jobs are listed, and told what to do.
+pub(crate) const LIST: &str = "/api/v1/jobs";
+
+/// Where the last lines of a job are.
+pub(crate) const OUTPUT: &str = "/api/v1/jobs/output";
+
+/// Longest time until the job server answers.
+const ANSWER_WAIT: Duration = Duration::from_secs(20);
+
+/// Longest request, and longest answer.
+const REQUEST_BYTES_MAX: usize = 16 << 10;
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// Most lines of a job's output that are shown.
+const LINES_MAX: u64 = 10_000;
+
+/// Answers a request that has been let in.
+pub(crate) async fn answer(shared: &Shared, request: Request<Incoming>) -> Answer {
+    let Some(directory) = &shared.jobs else {
+        return problem(StatusCode::NOT_FOUND, "no jobs", "this run manages none; isles serve --ui does");
+    };
+    let socket = directory.join("socket");
+    let done = match (request.uri().path(), request.method()) {
+        (OUTPUT, _) => output(&socket, request.uri().query().unwrap_or_default()).await,
+        (_, &Method::POST) => tell(&socket, request).await,
+        _ => list(&socket).await,
+    };
+    done.unwrap_or_else(|refusal| *refusal)
+}
+
+async fn list(socket: &Path) -> Result<Answer, Box<Answer>> {
+    let jobs = ask(socket, &object!({ "ask": "list" })).await?;
+    let cores = ask(socket, &object!({ "ask": "cores" })).await?;
+    let (list, kinds, policy) = (&jobs["jobs"], &jobs["kinds"], &cores["policy"]);
+    Ok(json(&object!({ "jobs": list, "kinds": kinds, "cores": cores["cores"], "policy": policy })))
+}
+
+async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
+    let number = |name: &str, default: Option<u64>| {
+        let said = parameter(query, name);
+        let number = said.as_deref().map_or(default, |said| said.parse().ok());
+        let detail = || format!("{name} is {:?}; allowed: a whole number", said.unwrap_or_default());
+        number.ok_or_else(|| Box::new(problem(StatusCode::BAD_REQUEST, "a bad query", &detail())))
+    };
+    let (job, lines) = (number("job", None)?, number("lines", Some(100))?.min(LINES_MAX));
+    let answer = ask(socket, &object!({ "ask": "output", "job": job, "lines": lines })).await?;
+    Ok(json(&answer))
+}
+
+/// Passes on what a job is told.
+async fn tell(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<Answer>> {
+    let bad = |detail: &str| Box::new(problem(StatusCode::BAD_REQUEST, "a bad request", detail));
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    // A form of another site can send text, but not this.
+    if kind != Some("application/json") {
+        return Err(Box::new(problem(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "another kind of body",
+            "allowed: application/json",
+        )));
+    }
+    let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect().await;
+    let body = body.map_err(|fault| bad(&fault.to_string()))?.to_bytes();
+    let asked: Value = serde_json::from_slice(&body).map_err(|fault| bad(&fault.to_string()))?;
+    let runs_command = ["/what/Command", "/spec/what/Command"].iter().any(|at| asked.pointer(at).is_some());
+    if runs_command || asked["ask"] == "end" {
+        let detail =
+            "a page starts no command and ends no job server; allowed: tasks, and what jobs can be told";
+        return Err(Box::new(problem(StatusCode::FORBIDDEN, "not from a page", detail)));
+    }
+    Ok(json(&ask(socket, &asked).await?))
+}
+
+/// Asks the job server.
+///
+/// # Errors
+/// It refuses, or does not answer: the problem document.
+async fn ask(socket: &Path, asked: &Value) -> Result<Value, Box<Answer>> {
+    let exchange = async {
+        let mut stream = UnixStream::connect(socket).await?;
+        stream.write_all(format!("{asked}\n").as_bytes()).await?;
+        let mut line = Vec::new();
+        BufReader::new(stream.take(ANSWER_BYTES_MAX)).read_until(b'\n', &mut line).await?;
+        serde_json::from_slice::<Value>(&line).map_err(io::Error::from)
+    };
+    let gone =
+        |detail: &str| Box::new(problem(StatusCode::BAD_GATEWAY, "the job server does not answer", detail));
+    match timeout(ANSWER_WAIT, exchange).await {
+        Err(_) => Err(gone("it takes too long")),
+        Ok(Err(cause)) => Err(gone(&cause.to_string())),
+        Ok(Ok(answer)) if answer["answer"] == "refused" => {
+            let reason = answer["reason"].as_str().unwrap_or_default();
+            Err(Box::new(problem(StatusCode::CONFLICT, "refused", reason)))
+        }
+        Ok(Ok(answer)) => Ok(answer),
+    }
+}

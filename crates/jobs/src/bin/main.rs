@@ -1,0 +1,423 @@
+//! The program `isles-jobs`, which `isles serve` and `isles job` become.
+
+#![forbid(unsafe_code)]
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use isles::{Machine, setting};
+use isles_app::ui::UiArguments;
+use isles_app::usage::{self, outcome};
+use isles_app::{CommandArguments, Failure, PlaceArguments, console};
+use isles_jobs::{
+    CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Runnable, Store,
+    ask, offer, serve,
+};
+use isles_protocol::job::{JobState, Policy};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The name under which states of jobs are kept.
+const PROGRAM: &str = "isles-jobs";
+
+#[derive(Parser)]
+#[command(name = "isles", version)]
+struct ProgramArguments {
+    #[command(subcommand)]
+    verb: ProgramVerb,
+
+    #[command(flatten)]
+    own: CommandArguments,
+}
+
+#[derive(Subcommand)]
+enum ProgramVerb {
+    /// Manages jobs over places, until it is ended: see isles job
+    Serve(Box<ServeArguments>),
+    /// Starts, pauses, moves, writes and ends jobs of isles serve
+    Job(JobArguments),
+}
+
+#[derive(Args)]
+struct ServeArguments {
+    #[command(flatten)]
+    places: PlaceArguments,
+
+    #[command(flatten)]
+    ui: UiArguments,
+
+    #[command(flatten)]
+    state: StateArgument,
+
+    /// By what a core is chosen for a job that names none: manyman or balanced
+    #[arg(long, value_name = "POLICY", default_value = "manyman", value_parser = policy)]
+    policy: Policy,
+
+    /// Jobs come and go by themselves, as --seed says
+    #[arg(long)]
+    demo: bool,
+}
+
+#[derive(Args)]
+struct StateArgument {
+    /// The directory in which jobs are kept [default: isles/jobs in $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, value_name = "DIR", global = true)]
+    state: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct JobArguments {
+    #[command(flatten)]
+    state: StateArgument,
+
+    /// Answers as JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    verb: JobCommand,
+}
+
+/// A job that may have to be made first.
+#[derive(Args)]
+struct NewJob {
+    /// What people call it
+    #[arg(long)]
+    name: Option<String>,
+
+    /// A job of this kind, instead of a command: pi, sum, memory, count
+    #[arg(long, value_name = "KIND")]
+    task: Option<String>,
+
+    /// The command, or the words of the task
+    #[arg(last = true, value_name = "WORDS")]
+    words: Vec<String>,
+}
+
+#[derive(Subcommand)]
+enum JobCommand {
+    /// Lists all jobs
+    List,
+    /// Lists all cores, with the score by which one is chosen
+    Cores,
+    /// Makes a job that is not started
+    Create(NewJob),
+    /// Starts a job, or makes one and starts it
+    Start {
+        /// Its number; a new job without
+        job: Option<u64>,
+        /// The place [default: the best one]
+        #[arg(long, value_name = "PLACE")]
+        at: Option<usize>,
+        #[command(flatten)]
+        new: NewJob,
+    },
+    /// Lets a job do nothing; it keeps its memory
+    Pause {
+        /// Its number
+        job: u64,
+    },
+    /// Lets a job go on
+    Resume {
+        /// Its number
+        job: u64,
+    },
+    /// Writes a job, and frees its place
+    Checkpoint {
+        /// Its number
+        job: u64,
+    },
+    /// Moves a job to another place
+    Move {
+        /// Its number
+        job: u64,
+        /// The place [default: the best one, if one is better]
+        #[arg(long, value_name = "PLACE")]
+        to: Option<usize>,
+    },
+    /// Makes a job like another
+    Duplicate {
+        /// Its number
+        job: u64,
+    },
+    /// Ends a job
+    Kill {
+        /// Its number
+        job: u64,
+    },
+    /// Forgets a job and its output
+    Remove {
+        /// Its number
+        job: u64,
+    },
+    /// Prints the last lines of a job
+    Output {
+        /// Its number
+        job: u64,
+        /// How many
+        #[arg(long, value_name = "N", default_value = "100")]
+        lines: usize,
+    },
+    /// Waits until a job is in a state, or in one from which it does not go by itself
+    Wait {
+        /// Its number
+        job: u64,
+        /// The state
+        #[arg(long, value_name = "STATE", value_parser = state)]
+        until: Option<JobState>,
+        /// The longest time, in seconds
+        #[arg(long, value_name = "SECONDS", default_value = "60")]
+        limit: u64,
+    },
+    /// Divides the clocks of a modelled chip by another number
+    Clock {
+        /// The divider
+        divider: u32,
+        /// The first place of the only supply that changes
+        #[arg(long, value_name = "PLACE")]
+        at: Option<usize>,
+    },
+    /// Ends the job server: jobs are written, commands are killed
+    End,
+}
+
+fn policy(word: &str) -> Result<Policy, String> {
+    let names = Policy::ALL.map(Policy::name).join(", ");
+    Policy::of_name(word).ok_or_else(|| format!("allowed: {names}"))
+}
+
+fn state(word: &str) -> Result<JobState, String> {
+    let names = JobState::ALL.map(JobState::name).join(", ");
+    JobState::of_name(word).ok_or_else(|| format!("allowed: {names}"))
+}
+
+fn main() -> ExitCode {
+    offer(KINDS);
+    isles::serve_if_joined();
+    let matches = match usage::matches(&ProgramArguments::command(), std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(code) => return code,
+    };
+    isles::warn_of_unknown_variables();
+    let arguments = match ProgramArguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => return outcome(Err(Failure::Usage(error.to_string()))),
+    };
+    outcome(match arguments.verb {
+        ProgramVerb::Serve(arguments) => manage(*arguments),
+        ProgramVerb::Job(arguments) => talk(arguments),
+    })
+}
+
+impl StateArgument {
+    fn directory(&self) -> Result<PathBuf, Failure> {
+        if let Some(state) = &self.state {
+            return Ok(state.clone());
+        }
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+        let states = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+        let none = || Failure::Usage("neither XDG_STATE_HOME nor HOME is set; say --state DIR".to_owned());
+        Ok(states.ok_or_else(none)?.join("isles/jobs"))
+    }
+}
+
+fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
+    let plan = arguments.ui.plan(&mut arguments.places)?;
+    let launch = arguments.places.launch(Vec::new())?;
+    let directory = arguments.state.directory()?;
+    let store = Store::open(&directory, PROGRAM);
+    let store = store.map_err(|error| Failure::Usage(format!("--state: {error}")))?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&is_over))
+            .map_err(|cause| Failure::Ended(format!("signal {signal}: {cause}")))?;
+    }
+    let seed = arguments.places.said(setting("seed")).and_then(|said| said.parse().ok()).unwrap_or(1);
+    let options = JobServerOptions {
+        store,
+        policy: arguments.policy,
+        demonstration: arguments.demo.then_some(seed),
+        is_modelled: matches!(launch.chosen_machine(), Machine::Chip(_)),
+    };
+    let server = plan.map(|plan| plan.managing(directory).start()).transpose()?;
+    let served = serve(launch, options, is_over).map_err(Failure::Usage);
+    if let Some(server) = server {
+        server.end();
+    }
+    served
+}
+
+fn talk(arguments: JobArguments) -> Result<(), Failure> {
+    let JobArguments { state, json, verb } = arguments;
+    let directory = state.directory()?;
+    let ask = |request: JobRequest| match ask(&directory, &request) {
+        Ok(JobReply::Refused { reason }) | Err(reason) => Err(Failure::Usage(reason)),
+        Ok(reply) => Ok(reply),
+    };
+    let told = |job, order| JobRequest::Tell { job, order };
+    let reply = match verb {
+        JobCommand::List => ask(JobRequest::List),
+        JobCommand::Cores => ask(JobRequest::Cores),
+        JobCommand::Create(new) => ask(JobRequest::Create(new.spec()?)),
+        JobCommand::Start { job: Some(job), at, new } => {
+            if new.task.is_some() || !new.words.is_empty() || new.name.is_some() {
+                let text = "a job that is there has its name and its words; allowed: only --at";
+                return Err(Failure::Usage(text.to_owned()));
+            }
+            ask(told(job, JobOrder::Start { at }))
+        }
+        JobCommand::Start { job: None, at, new } => ask(JobRequest::Begin { spec: new.spec()?, at }),
+        JobCommand::Pause { job } => ask(told(job, JobOrder::Pause)),
+        JobCommand::Resume { job } => ask(told(job, JobOrder::Resume)),
+        JobCommand::Checkpoint { job } => ask(told(job, JobOrder::Checkpoint)),
+        JobCommand::Move { job, to } => ask(told(job, JobOrder::Move { to })),
+        JobCommand::Duplicate { job } => ask(told(job, JobOrder::Duplicate)),
+        JobCommand::Kill { job } => ask(told(job, JobOrder::Kill)),
+        JobCommand::Remove { job } => ask(told(job, JobOrder::Remove)),
+        JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
+        JobCommand::Clock { divider, at } => ask(JobRequest::Clock { divider, at }),
+        JobCommand::End => ask(JobRequest::End),
+        JobCommand::Wait { job, until, limit } => {
+            let limit = Instant::now() + Duration::from_secs(limit);
+            wait(job, until, limit, || ask(JobRequest::List))
+        }
+    }?;
+    console::print(if json { in_json(&reply) } else { in_words(&reply) }).map_err(Failure::stdout)
+}
+
+impl NewJob {
+    fn spec(self) -> Result<JobSpec, Failure> {
+        let NewJob { name, task, words } = self;
+        if task.is_none() && words.is_empty() {
+            let text = "there is nothing to run; say --task KIND, or a command behind --";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        let default = task.clone().or_else(|| words.first().cloned()).unwrap_or_default();
+        let what = match task {
+            Some(kind) => Runnable::Task(kind, words),
+            None => Runnable::Command(words),
+        };
+        Ok(JobSpec { name: name.unwrap_or(default), what })
+    }
+}
+
+/// Looks at a job until it is where it should be.
+fn wait(
+    id: u64,
+    state: Option<JobState>,
+    limit: Instant,
+    list: impl Fn() -> Result<JobReply, Failure>,
+) -> Result<JobReply, Failure> {
+    loop {
+        let JobReply::Jobs { jobs, .. } = list()? else { return Err(unexpected()) };
+        let job = jobs.into_iter().find(|job| job.id == id);
+        let job = job.ok_or_else(|| Failure::Usage(format!("there is no job {id}")))?;
+        let now = JobState::of_name(&job.state).ok_or_else(unexpected)?;
+        let stays = !now.is_active() || now == JobState::Paused;
+        if state.map_or(stays, |state| state == now) {
+            return Ok(JobReply::Job { job: Box::new(job), scores: Vec::new() });
+        }
+        if Instant::now() >= limit || (stays && !now.is_active()) {
+            return Err(Failure::Ended(format!("job {id} is {now}")));
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::Ended("the job server is of another version".to_owned())
+}
+
+fn in_json(reply: &JobReply) -> String {
+    serde_json::to_string_pretty(reply).expect("an answer has a form") + "\n"
+}
+
+fn in_words(reply: &JobReply) -> String {
+    match reply {
+        JobReply::Jobs { jobs, .. } => table_of_jobs(jobs),
+        JobReply::Cores { policy, cores } => table_of_cores(policy, cores),
+        JobReply::Job { job, scores } => {
+            let mut text = table_of_jobs(std::slice::from_ref(job));
+            if let (Some(place), false) = (job.place, scores.is_empty()) {
+                let scores: Vec<String> = scores.iter().map(|score| format!("{score:.1}")).collect();
+                let _ =
+                    writeln!(text, "chosen by score, less is better: place {place} of {}", scores.join(" "));
+            }
+            text
+        }
+        JobReply::Output { lines, before, file } => {
+            let mut text = String::new();
+            if *before > 0 {
+                let _ = writeln!(text, "({before} bytes before these lines are in {file})");
+            }
+            lines.iter().for_each(|line| text += &format!("{}\n", plain(line)));
+            text
+        }
+        JobReply::Done { text } => format!("{text}\n"),
+        JobReply::Refused { reason } => format!("{reason}\n"),
+    }
+}
+
+fn table_of_jobs(jobs: &[JobView]) -> String {
+    let mut text = format!(
+        "{:>4}  {:<16} {:<13} {:>5} {:>6} {:>9} {:>9}  {}\n",
+        "job", "name", "state", "place", "use", "memory", "computed", "what"
+    );
+    for job in jobs {
+        let what = match &job.what {
+            Runnable::Task(kind, words) => format!("{kind} {}", words.join(" ")),
+            Runnable::Command(words) => words.join(" "),
+        };
+        let place = job.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
+        let reason = if job.reason.is_empty() { String::new() } else { format!(": {}", job.reason) };
+        let line = format!(
+            "{:>4}  {:<16} {:<13} {place:>5} {:>4.0} % {:>6.1} MB {:>7.2} s  {}{}",
+            job.id,
+            plain(&job.name),
+            job.state,
+            job.processor,
+            job.memory as f64 / 1e6,
+            job.busy,
+            plain(&what),
+            plain(&reason)
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
+    let mut text = format!(
+        "{:>5} {:>6} {:>6} {:>7} {:>8}  jobs (score by {policy}, less is better)\n",
+        "place", "use", "other", "memory", "score"
+    );
+    for core in cores {
+        let jobs: Vec<String> = core.jobs.iter().map(u64::to_string).collect();
+        let clock = core.divider.map(|divider| format!(" clock / {divider}")).unwrap_or_default();
+        let dead = if core.is_dead { " dead" } else { "" };
+        let line = format!(
+            "{:>5} {:>4.0} % {:>4.0} % {:>5.1} % {:>8.1}  {}{clock}{dead}",
+            core.place,
+            core.processor,
+            core.other,
+            core.memory,
+            core.score,
+            jobs.join(" ")
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Text of others, without what would steer a terminal.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|symbol| if symbol.is_control() { char::REPLACEMENT_CHARACTER } else { symbol })
+        .collect()
+}

@@ -1,0 +1,68 @@
+//! Jobs that come and go by themselves, so that there is something to see: the same for the same seed.
+
+use crate::request::{JobOrder, JobRequest};
+use crate::seat::Runnable;
+use crate::store::JobSpec;
+use crate::table::ManagedJob;
+use isles::Random;
+use isles_protocol::job::JobState;
+use std::time::Duration;
+
+/// Jobs of a demonstration.
+const JOBS: usize = 16;
+
+/// Time between two things that happen.
+const EVERY: Duration = Duration::from_millis(700);
+
+/// What happens next.
+pub(crate) struct Demonstration {
+    random: Random,
+    due: Duration,
+}
+
+impl Demonstration {
+    pub(crate) fn new(seed: u64) -> Demonstration {
+        Demonstration { random: Random::new(seed), due: Duration::ZERO }
+    }
+
+    /// What happens at `time`, if anything does.
+    pub(crate) fn next<'a>(
+        &mut self,
+        time: Duration,
+        jobs: impl Iterator<Item = (u64, &'a ManagedJob)>,
+    ) -> Option<JobRequest> {
+        let jobs: Vec<_> = jobs.map(|(id, job)| (id, job.state)).collect();
+        if jobs.len() < JOBS {
+            return Some(JobRequest::Begin { spec: self.spec(jobs.len()), at: None });
+        }
+        if time < self.due {
+            return None;
+        }
+        self.due = time + EVERY;
+        let (job, state) = jobs[self.random.index(jobs.len())];
+        let order = match state {
+            JobState::Running => match self.random.below(10) {
+                0..4 => JobOrder::Move { to: None },
+                4..7 => JobOrder::Pause,
+                7..9 => JobOrder::Checkpoint,
+                _ => JobOrder::Kill,
+            },
+            JobState::Paused => JobOrder::Resume,
+            JobState::Checkpointed | JobState::Stopped => JobOrder::Start { at: None },
+            JobState::Finished | JobState::Failed => JobOrder::Remove,
+            _ => return None,
+        };
+        Some(JobRequest::Tell { job, order })
+    }
+
+    fn spec(&mut self, number: usize) -> JobSpec {
+        let (kind, size) = match self.random.below(4) {
+            0 => ("pi", 1_u64 << self.random.within(&(24..=30))),
+            1 => ("sum", 1 << self.random.within(&(24..=28))),
+            2 => ("memory", self.random.within(&(1..=64))),
+            _ => ("count", self.random.within(&(1_000..=100_000))),
+        };
+        let what = Runnable::Task(kind.to_owned(), vec![size.to_string()]);
+        JobSpec { name: format!("{kind} {number}"), what }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a job is to its place: a state, and a step that is done again and again.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobProgress {
+    /// There is more to do.
+    More,
+    /// The job has ended, with this result.
+    Done(String),
+}
+
+/// A job that can be stopped between any two of its steps, and go on elsewhere from its state.
+///
+/// A step should take about a millisecond: nothing else happens at the place meanwhile. On a modelled chip it says by
+/// [`isles::work`] what it costs.
+pub trait Job: Sized + 'static {
+    /// What people call jobs of this kind.
+    const NAME: &'static str;
+    /// What words it takes, as help shows them.
+    const WORDS: &'static str;
+
+    /// A job that has not begun.
+    ///
+    /// # Errors
+    /// A line that names the word, and what is allowed.
+    fn create(words: &[String]) -> Result<Self, String>;
+
+    /// Does a little; writes lines to `output`.
+    ///
+    /// # Errors
+    /// What went wrong; the job has failed.
+    fn step(&mut self, output: &mut JobOutput) -> Result<JobProgress, String>;
+
+    /// How many bytes of memory it holds.
+    fn memory(&self) -> u64 {
+        size_of::<Self>() as u64
+    }
+
+    /// Its state as bytes; [`to_bytes`] will do for most.
+    fn save(&self) -> Vec<u8>;
+
+    /// The job whose state is `bytes`; [`from_bytes`] will do for most.
+    ///
+    /// # Errors
+    /// They are no state of such a job.
+    fn restore(bytes: &[u8]) -> Result<Self, String>;
+}
+
+/// A value as bytes, for [`Job::save`].
+///
+/// # Panics
+/// If its form refuses it, as no derived one does.
+pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_allocvec(value).expect("a derived form refuses no value")
+}
+
+/// The value that [`to_bytes`] has written, for [`Job::restore`].
+///
+/// # Errors
+/// The bytes are those of no such value.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    postcard::from_bytes(bytes).map_err(|fault| fault.to_string())
+}
+
+/// Lines that a job has written and nobody has taken.
+#[derive(Debug, Default)]
+pub struct JobOutput(VecDeque<String>);
+
+impl JobOutput {
+    /// Writes a line.
+    pub fn line(&mut self, text: impl Into<String>) {
+        self.0.push_back(text.into());
+    }
+
+    /// Takes the lines.
+    pub(crate) fn take(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.0).into()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A job of any kind.
+pub(crate) trait AnyJob {
+    fn step(&mut self, output: &mut JobOutput) -> Result<JobProgress, String>;
+    fn memory(&self) -> u64;
+    fn save(&self) -> Vec<u8>;
+}
+
+impl<J: Job> AnyJob for J {
+    fn step(&mut self, output: &mut JobOutput) -> Result<JobProgress, String> {
+        Job::step(self, output)
+    }
+
+    fn memory(&self) -> u64 {
+        Job::memory(self)
+    }
+
+    fn save(&self) -> Vec<u8> {
+        Job::save(self)
+    }
+}
+
+/// Makes a job of words, or of a state.
+type Open = fn(&[String], Option<&[u8]>) -> Result<Box<dyn AnyJob>, String>;
+
+/// A kind of jobs, by its name.
+#[derive(Clone, Copy)]
+pub struct JobKind {
+    pub(crate) name: &'static str,
+    pub(crate) words: &'static str,
+    pub(crate) open: Open,
+}
+
+impl JobKind {
+    /// The kind of the jobs `J`.
+    pub const fn of<J: Job>() -> JobKind {
+        JobKind { name: J::NAME, words: J::WORDS, open: open::<J> }
+    }
+
+    /// What people call jobs of this kind.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What words it takes.
+    pub fn words(&self) -> &'static str {
+        self.words
+    }
+}
+
+fn open<J: Job>(words: &[String], state: Option<&[u8]>) -> Result<Box<dyn AnyJob>, String> {
+    let job = match state {
+        Some(bytes) => J::restore(bytes)?,
+        None => J::create(words)?,
+    };
+    Ok(Box::new(job))
+}
+
+/// The kinds of this program: the same at all places, because each has begun by its `main`.
+static OFFERED: OnceLock<&'static [JobKind]> = OnceLock::new();
+
+/// Says which kinds of jobs this program offers, once and first of all: before [`isles::serve_if_joined`], so that all
+/// places know.
+pub fn offer(kinds: &'static [JobKind]) {
+    OFFERED.get_or_init(|| kinds);
+}
+
+/// The kinds of jobs that this program offers.
+pub(crate) fn offered() -> &'static [JobKind] {
+    OFFERED.get().copied().unwrap_or_default()
+}
+
+/// The kind of that name.
+///
+/// # Errors
+/// There is none; the line names those that there are.
+pub(crate) fn kind(name: &str) -> Result<&'static JobKind, String> {
+    offered().iter().find(|kind| kind.name == name).ok_or_else(|| {
+        let names: Vec<&str> = offered().iter().map(|kind| kind.name).collect();
+        format!("--task is {name:?}; allowed: {}", names.join(", "))
+    })
+}

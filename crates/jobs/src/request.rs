@@ -1,0 +1,175 @@
+//! What people ask of a job server, and what it answers: one line of JSON each.
+
+use crate::seat::Runnable;
+use crate::store::JobSpec;
+use serde::{Deserialize, Serialize};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+pub enum JobRequest {
+    /// All jobs.
+    List,
+    /// All cores, with the score by which one is chosen.
+    Cores,
+    /// A new job, which is not started.
+    Create(JobSpec),
+    /// A new job, which is started at a place or at the best one; if it cannot be, there is none.
+    Begin {
+        /// The job.
+        spec: JobSpec,
+        /// The place.
+        at: Option<usize>,
+    },
+    /// A job is to do something.
+    Tell {
+        /// Its number.
+        job: u64,
+        /// What it is to do.
+        #[serde(flatten)]
+        order: JobOrder,
+    },
+    /// The last lines that a job has written.
+    Output {
+        /// Its number.
+        job: u64,
+        /// How many.
+        lines: usize,
+    },
+    /// Another divider of clocks, on a chip: at the supply of a place, or everywhere.
+    Clock {
+        /// The divider.
+        divider: u32,
+        /// The first place of the supply.
+        at: Option<usize>,
+    },
+    /// The job server is to end: jobs are written, commands are killed.
+    End,
+}
+
+/// What a job is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum JobOrder {
+    /// Run, at a place or at the best one.
+    Start {
+        /// The place.
+        at: Option<usize>,
+    },
+    /// Do nothing.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Be written, and free the place.
+    Checkpoint,
+    /// Go on at another place, or at the best one.
+    Move {
+        /// The place.
+        to: Option<usize>,
+    },
+    /// A job like it.
+    Duplicate,
+    /// End.
+    Kill,
+    /// Be forgotten.
+    Remove,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum JobReply {
+    /// All jobs.
+    Jobs {
+        /// By number.
+        jobs: Vec<JobView>,
+        /// The kinds of jobs that there are.
+        kinds: Vec<KindView>,
+    },
+    /// All cores.
+    Cores {
+        /// The policy by which one is chosen.
+        policy: String,
+        /// By number.
+        cores: Vec<CoreView>,
+    },
+    /// A job, after what was asked.
+    Job {
+        /// The job.
+        job: Box<JobView>,
+        /// Why it went where it is: the score of each core, where one was chosen.
+        scores: Vec<f64>,
+    },
+    /// The last lines of a job.
+    Output {
+        /// They.
+        lines: Vec<String>,
+        /// Bytes before them, which its file has.
+        before: u64,
+        /// The file.
+        file: String,
+    },
+    /// It is done.
+    Done {
+        /// What came of it, for people.
+        text: String,
+    },
+    /// It is not done.
+    Refused {
+        /// Why, and what is allowed.
+        reason: String,
+    },
+}
+
+/// A kind of jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindView {
+    /// Its name.
+    pub name: String,
+    /// What words it takes, as help shows them.
+    pub words: String,
+}
+
+/// A job as people see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobView {
+    /// Its number.
+    pub id: u64,
+    /// What people call it.
+    pub name: String,
+    /// What it runs.
+    pub what: Runnable,
+    /// Its state.
+    pub state: String,
+    /// Where it is, or was last.
+    pub place: Option<usize>,
+    /// Use of a processor in percent.
+    pub processor: f64,
+    /// Bytes that it holds.
+    pub memory: u64,
+    /// How long it has computed, in seconds.
+    pub busy: f64,
+    /// Its result, or why it is in its state.
+    pub reason: String,
+}
+
+/// A core as people see it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoreView {
+    /// Its place.
+    pub place: usize,
+    /// Use of its processor in percent, and of its memory.
+    pub processor: f64,
+    /// In percent.
+    pub memory: f64,
+    /// Use of its processor by what is no job, in percent.
+    pub other: f64,
+    /// Jobs that are there.
+    pub jobs: Vec<u64>,
+    /// By what its clock is divided, on a chip.
+    pub divider: Option<u32>,
+    /// Whether its place is dead.
+    pub is_dead: bool,
+    /// Its score by the policy; less is better.
+    pub score: f64,
+}

@@ -1,0 +1,468 @@
+//! The job server: the first place of a run, which keeps the table and carries out what people say.
+//!
+//! It turns in a loop: what places have told, what people ask, what each core does now and then. What takes longer, a
+//! job that runs or a look at all cores, is a task of its own, so that nobody waits for it.
+
+use crate::demonstration::Demonstration;
+use crate::job::{self, JobKind};
+use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView};
+use crate::seat::{self, Control, JobEvent, Runnable, Seat, SeatSample, StartId, StartOrder};
+use crate::socket::JobSocket;
+use crate::store::{JobSpec, Store};
+use crate::table::{Followup, JobTable, ManagedJob};
+use isles::Launch;
+use isles::prelude::*;
+use isles_protocol::job::{CoreLoad, JobState, JobVerb, Policy};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest time between two looks at what people ask.
+const TURN: Duration = Duration::from_millis(10);
+
+/// Time between two looks at all cores.
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// Reports of places that may wait.
+const EVENTS: usize = 256;
+
+/// MemoryJob of a core of the SCC that jobs may have, in bytes (004:1617 of the paper's text); on a chip only.
+const CHIP_CORE_BYTES: u64 = 640 << 20;
+
+/// How jobs are managed.
+#[derive(Clone, Debug)]
+pub struct JobServerOptions {
+    /// Where jobs are kept.
+    pub store: Store,
+    /// By what a core is chosen.
+    pub policy: Policy,
+    /// Jobs that come and go by themselves, from this seed.
+    pub demonstration: Option<u64>,
+    /// Whether the cores are those of a modelled chip.
+    pub is_modelled: bool,
+}
+
+/// Manages jobs of the kinds that were [offered](crate::offer) over the places of `launch` until somebody ends it, or
+/// `is_over` is set.
+///
+/// # Errors
+/// The run could not be started, or has failed: a line.
+pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>) -> Result<(), String> {
+    seat::say_whether_modelled(options.is_modelled);
+    let (ended, _) = launch.run(move || manage(options, is_over)).map_err(|error| error.to_string())?;
+    ended.map_err(|error| error.to_string())
+}
+
+async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::Result<()> {
+    let refused = |text: String| isles::Error::message(text);
+    let socket = JobSocket::listen(options.store.directory()).map_err(refused)?;
+    let table = JobTable::load(options.store.clone()).map_err(|error| refused(error.to_string()))?;
+    let seats = PlaceLocal::<Seat>::new(Seat::default).await?;
+    let (events, told) = channel::<JobEvent>(EVENTS);
+    let demonstration = options.demonstration.map(Demonstration::new);
+    isles::notice(format_args!("jobs are managed in {}", options.store.directory().display()));
+    let state = Rc::new(RefCell::new(SharedTable {
+        table,
+        cores: vec![CoreView::default(); place_count()],
+        is_looking: false,
+    }));
+    let mut server = JobServer { seats, events, state, options, is_ending: false };
+    server.turn_until_over(&socket, &told, demonstration, &is_over).await
+}
+
+/// What tasks of the job server share.
+struct SharedTable {
+    table: JobTable,
+    cores: Vec<CoreView>,
+    /// Whether all cores are being looked at.
+    is_looking: bool,
+}
+
+struct JobServer {
+    seats: PlaceLocal<Seat>,
+    events: Sender<JobEvent>,
+    state: Rc<RefCell<SharedTable>>,
+    options: JobServerOptions,
+    is_ending: bool,
+}
+
+impl JobServer {
+    async fn turn_until_over(
+        &mut self,
+        socket: &JobSocket,
+        told: &Receiver<JobEvent>,
+        mut demonstration: Option<Demonstration>,
+        is_over: &AtomicBool,
+    ) -> isles::Result<()> {
+        let begun = (Instant::now(), now());
+        let mut looked = None;
+        loop {
+            if let Ok(event) = told.recv_timeout(TURN).await {
+                self.hear(event);
+                while let Ok(event) = told.try_recv().await {
+                    self.hear(event);
+                }
+            }
+            self.keep_pace(begun);
+            while let Some((request, answer)) = socket.next() {
+                let reply = self.carry_out(request).await;
+                // What is answered is kept.
+                self.keep();
+                let _ = answer.send(reply); // who asked may have gone
+            }
+            if let Some(demonstration) = &mut demonstration {
+                let next = demonstration.next(now(), self.state.borrow().table.jobs());
+                if let Some(request) = next {
+                    self.carry_out(request).await;
+                }
+            }
+            if looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY) {
+                looked = Some(now());
+                self.look_at_cores();
+            }
+            self.is_ending |= is_over.load(Ordering::Relaxed);
+            if self.is_ending {
+                self.end_jobs();
+            }
+            self.keep();
+            let state = self.state.borrow();
+            if self.is_ending && state.table.jobs().all(|(_, job)| !job.state.is_active()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes the table, if it has changed.
+    fn keep(&self) {
+        if let Err(error) = self.state.borrow_mut().table.keep() {
+            isles::notice(format_args!("isles: {error}"));
+        }
+    }
+
+    /// On a modelled chip a second of the model takes a second at least, so that people can follow it.
+    fn keep_pace(&self, (instant, time): (Instant, Duration)) {
+        if self.options.is_modelled {
+            let ahead = now().saturating_sub(time).saturating_sub(instant.elapsed());
+            std::thread::sleep(ahead.min(Duration::from_millis(100)));
+        }
+    }
+
+    fn hear(&self, event: JobEvent) {
+        let id = event.start.job;
+        let followup = self.state.borrow_mut().table.report(event);
+        if let Followup::Start(place, state) = followup {
+            let start = self.state.borrow_mut().table.begin(id, place);
+            self.launch(start, place, state);
+        }
+    }
+
+    async fn carry_out(&mut self, request: JobRequest) -> JobReply {
+        let done = match request {
+            JobRequest::List => {
+                let state = self.state.borrow();
+                let jobs = state.table.jobs().map(|(id, job)| view(id, job)).collect();
+                let kind =
+                    |kind: &JobKind| KindView { name: kind.name.to_owned(), words: kind.words.to_owned() };
+                Ok(JobReply::Jobs { jobs, kinds: job::offered().iter().map(kind).collect() })
+            }
+            JobRequest::Cores => {
+                let cores = self.scored();
+                Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), cores })
+            }
+            JobRequest::Create(spec) => self.create(spec).and_then(|id| self.job(id, Vec::new())),
+            JobRequest::Begin { spec, at } => self.begin(spec, at),
+            JobRequest::Tell { job, order } => self.order(job, order),
+            JobRequest::Output { job, lines } => self.output(job, lines),
+            JobRequest::Clock { divider, at } => self.set_clock(divider, at).await,
+            JobRequest::End => {
+                self.is_ending = true;
+                Ok(JobReply::Done { text: "the job server ends when its jobs are written".to_owned() })
+            }
+        };
+        done.unwrap_or_else(|reason| JobReply::Refused { reason })
+    }
+
+    fn create(&self, spec: JobSpec) -> Result<u64, String> {
+        match &spec.what {
+            Runnable::Task(name, words) => {
+                let kind = job::kind(name)?;
+                (kind.open)(words, None)?;
+            }
+            Runnable::Command(words) if words.is_empty() => return Err("there is no command".to_owned()),
+            Runnable::Command(_) if self.options.is_modelled => {
+                let names: Vec<&str> = job::offered().iter().map(JobKind::name).collect();
+                let text = "a modelled core runs no command; allowed: --task with one of";
+                return Err(format!("{text} {}", names.join(", ")));
+            }
+            Runnable::Command(_) => {}
+        }
+        Ok(self.state.borrow_mut().table.create(spec))
+    }
+
+    fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, String> {
+        let id = self.create(spec)?;
+        self.order(id, JobOrder::Start { at }).inspect_err(|_| {
+            // It was made just now, and nobody has seen it.
+            let _ = self.state.borrow_mut().table.remove(id);
+        })
+    }
+
+    fn job(&self, id: u64, scores: Vec<f64>) -> Result<JobReply, String> {
+        let state = self.state.borrow();
+        Ok(JobReply::Job { job: Box::new(view(id, state.table.job(id)?)), scores })
+    }
+
+    fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, String> {
+        let mut scores = Vec::new();
+        let tell = |verb| self.state.borrow_mut().table.tell(id, verb);
+        match order {
+            JobOrder::Start { at } => {
+                let place = self.place(at, "--at")?.map_or_else(|| self.best(&mut scores), Ok)?;
+                let (start, state) = self.state.borrow_mut().table.start(id, place)?;
+                self.launch(start, place, state);
+            }
+            JobOrder::Move { to } => self.move_job(id, to, &mut scores)?,
+            JobOrder::Pause => tell(JobVerb::Pause).map(|()| self.control(id, Control::Pause))?,
+            JobOrder::Resume => tell(JobVerb::Resume).map(|()| self.control(id, Control::Run))?,
+            JobOrder::Checkpoint => tell(JobVerb::Checkpoint).map(|()| self.control(id, Control::Save))?,
+            JobOrder::Kill => tell(JobVerb::Kill).map(|()| self.control(id, Control::Kill))?,
+            JobOrder::Duplicate => {
+                let copy = self.state.borrow_mut().table.duplicate(id)?;
+                return self.job(copy, scores);
+            }
+            JobOrder::Remove => {
+                self.state.borrow_mut().table.remove(id)?;
+                return Ok(JobReply::Done { text: format!("job {id} is removed") });
+            }
+        }
+        self.job(id, scores)
+    }
+
+    fn move_job(&self, id: u64, to: Option<usize>, scores: &mut Vec<f64>) -> Result<(), String> {
+        let from = self.state.borrow().table.job(id)?.place;
+        let to = match self.place(to, "--to")? {
+            Some(to) if Some(to) == from => {
+                return Err(format!("job {id} is at place {to}; allowed: another"));
+            }
+            Some(to) => to,
+            None => {
+                let cores = self.scored();
+                scores.extend(cores.iter().map(|core| core.score));
+                let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
+                let own = {
+                    let state = self.state.borrow();
+                    let job = state.table.job(id)?;
+                    CoreLoad {
+                        processor: job.share,
+                        memory: self.percent(job.memory),
+                        jobs: 1,
+                        is_dead: false,
+                    }
+                };
+                let best = self.options.policy.choose_other(&loads, from.unwrap_or(0), &own);
+                best.ok_or_else(|| format!("job {id} stays: no core is better"))?
+            }
+        };
+        let mut state = self.state.borrow_mut();
+        state.table.tell(id, JobVerb::Move)?;
+        state.table.aim(id, to);
+        drop(state);
+        self.control(id, Control::Save);
+        Ok(())
+    }
+
+    /// A place that was named, if it is one.
+    fn place(&self, said: Option<usize>, flag: &str) -> Result<Option<usize>, String> {
+        let Some(place) = said else { return Ok(None) };
+        let state = self.state.borrow();
+        let last = state.cores.len() - 1;
+        let core =
+            state.cores.get(place).ok_or_else(|| format!("{flag} is {place}; allowed: 0 to {last}"))?;
+        if core.is_dead {
+            return Err(format!("{flag} is {place}, which is dead; allowed: another place"));
+        }
+        Ok(Some(place))
+    }
+
+    /// The best core for a job that is nowhere.
+    fn best(&self, scores: &mut Vec<f64>) -> Result<usize, String> {
+        let cores = self.scored();
+        scores.extend(cores.iter().map(|core| core.score));
+        let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
+        self.options.policy.choose(&loads).ok_or_else(|| "all places are dead".to_owned())
+    }
+
+    /// All cores as they are now: what was seen at the last look, and the jobs that are there.
+    fn scored(&self) -> Vec<CoreView> {
+        let state = self.state.borrow();
+        let mut cores = state.cores.clone();
+        for (place, core) in cores.iter_mut().enumerate() {
+            core.place = place;
+            let at = |(_, job): &(u64, &ManagedJob)| job.state.is_active() && job.place == Some(place);
+            core.jobs = state.table.jobs().filter(at).map(|(id, _)| id).collect();
+            core.score = self.options.policy.score(&load(core));
+        }
+        cores
+    }
+
+    fn percent(&self, bytes: u64) -> f64 {
+        let of_core = if self.options.is_modelled {
+            CHIP_CORE_BYTES
+        } else {
+            isles::memory::host_bytes().map_or(u64::MAX, |bytes| bytes / place_count() as u64)
+        };
+        100.0 * bytes as f64 / of_core as f64
+    }
+
+    /// Sends a job to its place, and hears of its end or of the place's.
+    fn launch(&self, start: StartId, place: usize, from: Option<Vec<u8>>) {
+        let state = self.state.borrow();
+        let Ok(job) = state.table.job(start.job) else { return };
+        let order = StartOrder {
+            id: start,
+            what: job.spec.what.clone(),
+            state: from,
+            output: state.table.store().output(start.job),
+        };
+        let Some(target) = Place::new(place) else { return };
+        drop(state);
+        let (seats, events, state) = (self.seats.clone(), self.events.clone(), Rc::clone(&self.state));
+        spawn(async move {
+            let ended = finish(async {
+                spawn_at!(target, [seats, order, events] seat::run(seats, order, events).await?);
+            })
+            .await;
+            if let Err(error) = ended {
+                let mut state = state.borrow_mut();
+                if state.table.start_of(start.job) == Some(start) {
+                    state.table.lose(start.job, &error.to_string());
+                }
+            }
+        });
+    }
+
+    /// Lets the place of a job know what that shall do; a place that is dead needs not.
+    fn control(&self, id: u64, control: Control) {
+        let state = self.state.borrow();
+        let Some((start, place)) =
+            state.table.start_of(id).zip(state.table.job(id).ok().and_then(|job| job.place))
+        else {
+            return;
+        };
+        let (Some(target), seats) = (Place::new(place), self.seats.clone()) else { return };
+        spawn(async move {
+            // The start of a job and this are messages of one place to another, in their order.
+            let _ = at!(target, [seats, start, control] seats.lock().control(start, control)).await;
+        });
+    }
+
+    fn output(&self, id: u64, lines: usize) -> Result<JobReply, String> {
+        let state = self.state.borrow();
+        state.table.job(id)?;
+        let store = state.table.store();
+        let (lines, before) = store.tail(id, lines).map_err(|error| error.to_string())?;
+        Ok(JobReply::Output { lines, before, file: store.output(id).display().to_string() })
+    }
+
+    async fn set_clock(&self, divider: u32, at: Option<usize>) -> Result<JobReply, String> {
+        let at = self.place(at, "--at")?;
+        let asked = places().filter(|place| at.is_none_or(|at| place.index() == at));
+        let mut changed = 0;
+        for place in asked {
+            let answer = at!(place, [divider] {
+                isles::clocks::set_supply_divider(divider).map(|change| change.is_some()).map_err(|e| e.to_string())
+            });
+            match answer.await {
+                Ok(Ok(is_changed)) => changed += usize::from(is_changed),
+                Ok(Err(refused)) => return Err(refused),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        match changed {
+            0 => Err("no clock has changed: this is no chip whose clocks can be divided, or --at is not the first place of its supply".to_owned()),
+            changed => Ok(JobReply::Done { text: format!("{changed} supplies now divide their clock by {divider}") }),
+        }
+    }
+
+    /// Begins to look at what all cores do.
+    fn look_at_cores(&self) {
+        if std::mem::replace(&mut self.state.borrow_mut().is_looking, true) {
+            return;
+        }
+        let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+        let of_core = self.percent(1);
+        spawn(async move {
+            for place in places() {
+                if state.borrow().cores[place.index()].is_dead {
+                    continue;
+                }
+                let sample = at!(place, [seats] seats.lock().sample()).await;
+                state.borrow_mut().note(place.index(), sample.ok(), of_core);
+            }
+            state.borrow_mut().is_looking = false;
+        });
+    }
+
+    /// Has jobs written, and commands killed; what is on its way is waited for.
+    fn end_jobs(&self) {
+        let is_settled = |state| matches!(state, JobState::Running | JobState::Paused);
+        let jobs: Vec<(u64, bool)> = {
+            let state = self.state.borrow();
+            let settled = state.table.jobs().filter(|(_, job)| is_settled(job.state));
+            settled.map(|(id, job)| (id, matches!(job.spec.what, Runnable::Command(_)))).collect()
+        };
+        for (id, is_command) in jobs {
+            // It may have ended meanwhile.
+            let _ = self.order(id, if is_command { JobOrder::Kill } else { JobOrder::Checkpoint });
+        }
+    }
+}
+
+impl SharedTable {
+    /// Notes what a place does; none if it is dead.
+    fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
+        let core = &mut self.cores[place];
+        let Some(SeatSample { passed, busy, jobs, divider }) = sample else {
+            *core = CoreView { is_dead: true, ..CoreView::default() };
+            return;
+        };
+        let mut of_jobs = 0.0;
+        let mut memory = 0;
+        for (start, busy, bytes) in jobs {
+            self.table.note_use(start, busy, bytes, passed);
+            memory += bytes;
+            of_jobs += self.table.job(start.job).map_or(0.0, |job| job.share);
+        }
+        let share = if passed.is_zero() { 0.0 } else { 100.0 * busy.as_secs_f64() / passed.as_secs_f64() };
+        let core = &mut self.cores[place];
+        core.processor = share.max(of_jobs);
+        core.other = core.processor - of_jobs;
+        core.memory = memory as f64 * percent_of_byte;
+        core.divider = divider;
+    }
+}
+
+fn load(core: &CoreView) -> CoreLoad {
+    CoreLoad {
+        processor: core.processor,
+        memory: core.memory,
+        jobs: core.jobs.len() as u32,
+        is_dead: core.is_dead,
+    }
+}
+
+fn view(id: u64, job: &ManagedJob) -> JobView {
+    JobView {
+        id,
+        name: job.spec.name.clone(),
+        what: job.spec.what.clone(),
+        state: job.state.name().to_owned(),
+        place: job.place.filter(|_| job.state != JobState::New),
+        processor: job.share,
+        memory: if job.state.is_active() { job.memory } else { 0 },
+        busy: (job.busy_before + job.busy).as_secs_f64(),
+        reason: job.reason.clone(),
+    }
+}

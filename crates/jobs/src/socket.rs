@@ -1,0 +1,135 @@
+//! The socket of a job server: who may use the directory may manage its jobs, and nobody else.
+//!
+//! A connection carries requests, a line each, and an answer to each. The lines are read by threads of their own, which
+//! share no memory with places but a queue; the job server looks into it between its other tasks.
+
+use crate::request::{JobReply, JobRequest};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Longest line of a request.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Longest time until an answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 64;
+
+/// A request, and whom to answer.
+pub(crate) type Asked = (JobRequest, Sender<JobReply>);
+
+/// The socket of the job server whose directory that is.
+pub fn socket_path(directory: &Path) -> PathBuf {
+    directory.join("socket")
+}
+
+/// A socket that is removed with its job server.
+pub(crate) struct JobSocket {
+    path: PathBuf,
+    asked: Receiver<Asked>,
+}
+
+impl JobSocket {
+    /// Listens in `directory`.
+    ///
+    /// # Errors
+    /// A job server listens there already, or the system refuses it: a line.
+    pub(crate) fn listen(directory: &Path) -> Result<JobSocket, String> {
+        let path = socket_path(directory);
+        let failed = |cause: io::Error| format!("{}: {cause}", path.display());
+        if UnixStream::connect(&path).is_ok() {
+            return Err(format!("{}: a job server listens there; allowed: another --state", path.display()));
+        }
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        let (sender, asked) = channel();
+        let accept = move || {
+            let (done, free) = channel::<()>();
+            let mut open = 0;
+            for stream in listener.incoming() {
+                open -= free.try_iter().count();
+                let Ok(stream) = stream else { continue };
+                if open == CONNECTIONS_MAX {
+                    continue; // it is closed
+                }
+                open += 1;
+                let (sender, done) = (sender.clone(), done.clone());
+                let serve = move || {
+                    let _ = converse(stream, &sender); // who has gone needs no answer
+                    let _ = done.send(());
+                };
+                if thread::Builder::new().name("isles job".to_owned()).spawn(serve).is_err() {
+                    open -= 1;
+                }
+            }
+        };
+        thread::Builder::new().name("isles jobs".to_owned()).spawn(accept).map_err(failed)?;
+        Ok(JobSocket { path, asked })
+    }
+
+    /// The next request, if there is one.
+    pub(crate) fn next(&self) -> Option<Asked> {
+        self.asked.try_recv().ok()
+    }
+}
+
+impl Drop for JobSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path); // somebody may have
+    }
+}
+
+fn converse(stream: UnixStream, asked: &Sender<Asked>) -> io::Result<()> {
+    let mut out = stream.try_clone()?;
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut line = String::new();
+        if lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let reply = match serde_json::from_str(&line) {
+            Err(fault) => JobReply::Refused { reason: format!("the request is no request: {fault}") },
+            Ok(request) => {
+                let (answer, answered) = channel();
+                let is_heard = asked.send((request, answer)).is_ok();
+                let answer = is_heard.then(|| answered.recv_timeout(ANSWER_WAIT).ok()).flatten();
+                answer.unwrap_or(JobReply::Refused { reason: "the job server does not answer".to_owned() })
+            }
+        };
+        let mut text = serde_json::to_vec(&reply)?;
+        text.push(b'\n');
+        out.write_all(&text)?;
+    }
+}
+
+/// Asks the job server whose directory that is.
+///
+/// # Errors
+/// No job server listens there, or it has gone: a line.
+pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
+    let path = socket_path(directory);
+    let stream = UnixStream::connect(&path).map_err(|cause| {
+        format!(
+            "{}: no job server listens there ({cause}); isles serve starts one, --state names its directory",
+            path.display()
+        )
+    })?;
+    let failed = |cause: io::Error| format!("{}: the job server has gone: {cause}", path.display());
+    let mut text = serde_json::to_vec(request).expect("a request has a form");
+    text.push(b'\n');
+    (&stream).write_all(&text).map_err(failed)?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).map_err(failed)?;
+    serde_json::from_str(&line).map_err(|fault| format!("{}: the answer is none: {fault}", path.display()))
+}

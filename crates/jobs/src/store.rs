@@ -1,0 +1,305 @@
+//! The directory in which jobs outlive their job server.
+//!
+//! `jobs.json` is the table; `job-N.state` is the state of job N, with a line before it that says of which program and
+//! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
+//! so a reader finds the old or the new one whole.
+
+use crate::seat::Runnable;
+use isles_protocol::job::JobState;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::{error, fmt};
+
+/// The form of the files.
+const FORM: u32 = 1;
+
+/// A table that is longer is none of ours.
+const TABLE_BYTES_MAX: u64 = 64 << 20;
+
+/// What somebody wants to be done, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// What people call it.
+    pub name: String,
+    /// What it runs.
+    pub what: Runnable,
+}
+
+/// A job as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StoredJob {
+    pub(crate) id: u64,
+    pub(crate) spec: JobSpec,
+    /// The name of its state.
+    pub(crate) state: String,
+    /// Where it was last.
+    pub(crate) place: Option<usize>,
+    /// How often it was started.
+    pub(crate) starts: u64,
+    /// Its result, or why it is where it is.
+    pub(crate) reason: String,
+    /// The process of a command that runs.
+    pub(crate) process: Option<(u32, u64)>,
+    /// How long it has computed before its last start, in seconds.
+    pub(crate) busy: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredTable {
+    form: u32,
+    program: String,
+    next: u64,
+    jobs: Vec<StoredJob>,
+}
+
+/// The line before a state.
+#[derive(Serialize, Deserialize, PartialEq, Debug)]
+struct StateHead {
+    form: u32,
+    program: String,
+    kind: String,
+    bytes: u64,
+    /// A word made of the bytes.
+    check: u64,
+}
+
+/// Why something of the directory cannot be used.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The system refuses it.
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// It is not what it should be.
+    Fault {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what is allowed.
+        fault: String,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::System { path, cause } => write!(f, "{}: {cause}", path.display()),
+            StoreError::Fault { path, fault } => write!(f, "{}: {fault}", path.display()),
+        }
+    }
+}
+
+impl error::Error for StoreError {}
+
+/// The directory of a job server.
+#[derive(Clone, Debug)]
+pub struct Store {
+    directory: PathBuf,
+    /// The program whose jobs it keeps.
+    program: String,
+}
+
+impl Store {
+    /// The directory for the jobs of `program`; made if it is not there, for nobody else to read.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn open(directory: impl Into<PathBuf>, program: &str) -> Result<Store, StoreError> {
+        let directory = directory.into();
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        made.map_err(|cause| StoreError::System { path: directory.clone(), cause })?;
+        Ok(Store { directory, program: program.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The file of a job's output.
+    pub(crate) fn output(&self, id: u64) -> PathBuf {
+        self.directory.join(format!("job-{id}.out"))
+    }
+
+    fn state(&self, id: u64) -> PathBuf {
+        self.directory.join(format!("job-{id}.state"))
+    }
+
+    fn table(&self) -> PathBuf {
+        self.directory.join("jobs.json")
+    }
+
+    /// The jobs that are kept, and the number of the next one.
+    pub(crate) fn load(&self) -> Result<(u64, Vec<StoredJob>), StoreError> {
+        let path = self.table();
+        let mut text = String::new();
+        match File::open(&path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok((1, Vec::new())),
+            Err(cause) => return Err(StoreError::System { path, cause }),
+            Ok(file) => file
+                .take(TABLE_BYTES_MAX)
+                .read_to_string(&mut text)
+                .map_err(|cause| StoreError::System { path: path.clone(), cause })?,
+        };
+        let fault = |fault: String| StoreError::Fault { path: path.clone(), fault };
+        let table: StoredTable = serde_json::from_str(&text).map_err(|cause| fault(cause.to_string()))?;
+        if table.form != FORM {
+            return Err(fault(format!("the form is {}; allowed: {FORM}", table.form)));
+        }
+        if table.program != self.program {
+            return Err(fault(format!(
+                "the jobs are of {}; allowed: those of {}",
+                table.program, self.program
+            )));
+        }
+        for (index, job) in table.jobs.iter().enumerate() {
+            if JobState::of_name(&job.state).is_none() || job.id == 0 || job.id >= table.next {
+                let (id, state) = (job.id, &job.state);
+                return Err(fault(format!(
+                    "jobs[{index}] has number {id} and state {state:?}; allowed: 1 to {} and a state of a job",
+                    table.next - 1
+                )));
+            }
+        }
+        Ok((table.next, table.jobs))
+    }
+
+    /// Keeps the jobs.
+    pub(crate) fn save(&self, next: u64, jobs: Vec<StoredJob>) -> Result<(), StoreError> {
+        let table = StoredTable { form: FORM, program: self.program.clone(), next, jobs };
+        let text = serde_json::to_vec_pretty(&table).expect("a table has a form");
+        self.replace(&self.table(), &[&text])
+    }
+
+    /// Keeps the state of a job.
+    pub(crate) fn save_state(&self, id: u64, kind: &str, state: &[u8]) -> Result<(), StoreError> {
+        let head = StateHead {
+            form: FORM,
+            program: self.program.clone(),
+            kind: kind.to_owned(),
+            bytes: state.len() as u64,
+            check: check(state),
+        };
+        let mut line = serde_json::to_vec(&head).expect("a head has a form");
+        line.push(b'\n');
+        self.replace(&self.state(id), &[&line, state])
+    }
+
+    /// Whether a state of a job is kept.
+    pub(crate) fn has_state(&self, id: u64) -> bool {
+        self.state(id).is_file()
+    }
+
+    /// The state of a job that is of this program and of `kind`.
+    pub(crate) fn load_state(&self, id: u64, kind: &str) -> Result<Vec<u8>, StoreError> {
+        let path = self.state(id);
+        let mut bytes = fs::read(&path).map_err(|cause| StoreError::System { path: path.clone(), cause })?;
+        let fault = |fault: String| StoreError::Fault { path: path.clone(), fault };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let end = end
+            .ok_or_else(|| fault("there is no head; allowed: a state that a job server wrote".to_owned()))?;
+        let head: StateHead =
+            serde_json::from_slice(&bytes[..end]).map_err(|cause| fault(cause.to_string()))?;
+        let state = bytes.split_off(end + 1);
+        let wanted = (FORM, self.program.as_str(), kind);
+        if (head.form, head.program.as_str(), head.kind.as_str()) != wanted {
+            let StateHead { form, program, kind: found, .. } = head;
+            return Err(fault(format!(
+                "it is a state of {found} of {program} in form {form}; allowed: of {kind} of {} in form {FORM}",
+                self.program
+            )));
+        }
+        if (head.bytes, head.check) != (state.len() as u64, check(&state)) {
+            return Err(fault(format!(
+                "it has {} bytes that do not fit their check word; allowed: the {} that were written",
+                state.len(),
+                head.bytes
+            )));
+        }
+        Ok(state)
+    }
+
+    /// Copies the state of a job to another, if there is one.
+    pub(crate) fn copy_state(&self, from: u64, to: u64) -> Result<(), StoreError> {
+        if !self.has_state(from) {
+            return Ok(());
+        }
+        let path = self.state(to);
+        fs::copy(self.state(from), &path).map_err(|cause| StoreError::System { path, cause })?;
+        Ok(())
+    }
+
+    /// Adds lines to the output of a job.
+    pub(crate) fn append(&self, id: u64, lines: &[String]) -> Result<(), StoreError> {
+        let path = self.output(id);
+        let mut text = lines.join("\n");
+        text.push('\n');
+        let file = File::options().create(true).append(true).mode(0o600).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|cause| StoreError::System { path, cause })
+    }
+
+    /// The last lines of a job's output, at most `lines`, and how many bytes stand before them.
+    pub(crate) fn tail(&self, id: u64, lines: usize) -> Result<(Vec<String>, u64), StoreError> {
+        /// Most bytes that are read.
+        const TAIL_BYTES: u64 = 1 << 20;
+        let path = self.output(id);
+        let system = |cause| StoreError::System { path: path.clone(), cause };
+        let mut file = match File::open(&path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+            opened => opened.map_err(system)?,
+        };
+        let len = file.metadata().map_err(system)?.len();
+        file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES))).map_err(system)?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes).map_err(system)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let all: Vec<&str> = text.lines().collect();
+        let kept = &all[all.len().saturating_sub(lines)..];
+        let kept_bytes: usize = kept.iter().map(|line| line.len() + 1).sum();
+        Ok((kept.iter().map(|line| (*line).to_owned()).collect(), len.saturating_sub(kept_bytes as u64)))
+    }
+
+    /// Forgets the files of a job.
+    pub(crate) fn remove(&self, id: u64) -> Result<(), StoreError> {
+        for path in [self.state(id), self.output(id)] {
+            match fs::remove_file(&path) {
+                Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::System { path, cause });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the state of a job that begins again.
+    pub(crate) fn remove_state(&self, id: u64) {
+        let _ = fs::remove_file(self.state(id)); // it need not be there
+    }
+
+    fn replace(&self, path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
+        let written = path.with_extension("new");
+        let write = || {
+            let mut file =
+                File::options().create(true).write(true).truncate(true).mode(0o600).open(&written)?;
+            parts.iter().try_for_each(|part| file.write_all(part))?;
+            file.sync_data()?;
+            fs::rename(&written, path)
+        };
+        write().map_err(|cause| StoreError::System { path: path.to_owned(), cause })
+    }
+}
+
+fn check(bytes: &[u8]) -> u64 {
+    // Words of eight bytes: states have hundreds of megabytes.
+    let (words, rest) = bytes.as_chunks::<8>();
+    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    let hash = words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, u64::from_le_bytes(*word)));
+    rest.iter().fold(hash, |hash, byte| step(hash, u64::from(*byte)))
+}

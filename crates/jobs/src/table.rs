@@ -1,0 +1,323 @@
+//! The table of jobs, with the state of each.
+//!
+//! All that happens to a job happens here, by a step of the state machine; so a verb that crosses a report is refused,
+//! and a report that comes late is forgotten. Invariant: a job that is active has a start of its own number, and what
+//! is kept in the directory is what the table says once [`JobTable::keep`] has returned.
+
+use crate::seat::{JobEvent, Runnable, StartId, Told};
+use crate::store::{JobSpec, Store, StoreError, StoredJob};
+use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A job.
+#[derive(Clone, Debug)]
+pub(crate) struct ManagedJob {
+    pub(crate) spec: JobSpec,
+    pub(crate) state: JobState,
+    pub(crate) place: Option<usize>,
+    /// Where it goes, if it moves.
+    pub(crate) target: Option<usize>,
+    pub(crate) starts: u64,
+    pub(crate) reason: String,
+    pub(crate) process: Option<(u32, u64)>,
+    /// How long it has computed: before this start, and in it.
+    pub(crate) busy_before: Duration,
+    pub(crate) busy: Duration,
+    pub(crate) memory: u64,
+    /// Use of the processor in percent, when it was last looked at.
+    pub(crate) share: f64,
+}
+
+/// The jobs of a job server.
+#[derive(Debug)]
+pub(crate) struct JobTable {
+    store: Store,
+    next: u64,
+    jobs: BTreeMap<u64, ManagedJob>,
+    is_changed: bool,
+}
+
+/// What is to be done after a report.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Followup {
+    Nothing,
+    /// The job is to be started at that place, from that state.
+    Start(usize, Option<Vec<u8>>),
+}
+
+impl JobTable {
+    /// The table that `store` keeps. What was active when its job server ended is lost, or is where its state was
+    /// written.
+    ///
+    /// # Errors
+    /// The directory cannot be used.
+    pub(crate) fn load(store: Store) -> Result<JobTable, StoreError> {
+        let (next, stored) = store.load()?;
+        let mut table = JobTable { store, next, jobs: BTreeMap::new(), is_changed: true };
+        for job in stored {
+            let state = JobState::of_name(&job.state).expect("the store has looked at it");
+            let StoredJob { id, spec, place, starts, reason, process, busy, .. } = job;
+            let busy_before = Duration::from_secs_f64(busy.clamp(0.0, 1e12));
+            let managed =
+                ManagedJob { state, place, starts, reason, process, busy_before, ..ManagedJob::new(spec) };
+            table.jobs.insert(id, managed);
+            if state.is_active() {
+                table.lose(id, "its job server ended");
+            }
+        }
+        Ok(table)
+    }
+
+    /// The directory.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// All jobs, by number.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (u64, &ManagedJob)> {
+        self.jobs.iter().map(|(id, job)| (*id, job))
+    }
+
+    /// A job.
+    ///
+    /// # Errors
+    /// There is none; a line that names the numbers that there are.
+    pub(crate) fn job(&self, id: u64) -> Result<&ManagedJob, String> {
+        self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
+    }
+
+    /// The start of a job that is active.
+    pub(crate) fn start_of(&self, id: u64) -> Option<StartId> {
+        let job = self.jobs.get(&id).filter(|job| job.state.is_active())?;
+        Some(StartId { job: id, start: job.starts })
+    }
+
+    /// A new job.
+    pub(crate) fn create(&mut self, spec: JobSpec) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.jobs.insert(id, ManagedJob::new(spec));
+        self.is_changed = true;
+        id
+    }
+
+    /// A new job that does what another does, from where that was written, if it was.
+    ///
+    /// # Errors
+    /// There is no such job; its state cannot be copied.
+    pub(crate) fn duplicate(&mut self, id: u64) -> Result<u64, String> {
+        let job = self.job(id)?;
+        let (spec, is_written) = (job.spec.clone(), job.state == JobState::Checkpointed);
+        let copy = self.create(spec);
+        if is_written {
+            self.store.copy_state(id, copy).map_err(|error| error.to_string())?;
+            self.jobs.get_mut(&copy).expect("it was made just now").state = JobState::Checkpointed;
+        }
+        Ok(copy)
+    }
+
+    /// Tells a job something.
+    ///
+    /// # Errors
+    /// There is no such job, or it may not be told that now: a line.
+    pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), String> {
+        let is_command = matches!(self.job(id)?.spec.what, Runnable::Command(_));
+        if is_command && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
+            let verb = verb.name();
+            return Err(format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill"));
+        }
+        let job = self.jobs.get_mut(&id).expect("it was found above");
+        job.state = job.state.after(JobStep::Told(verb)).map_err(|refused| format!("job {id}: {refused}"))?;
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Notes that a job is started at a place; returns its start, and the state it goes on from.
+    ///
+    /// # Errors
+    /// It may not be started now, or its state cannot be read: a line, and nothing has changed.
+    pub(crate) fn start(&mut self, id: u64, place: usize) -> Result<(StartId, Option<Vec<u8>>), String> {
+        let job = self.job(id)?;
+        let state = match (&job.spec.what, job.state) {
+            (Runnable::Task(kind, _), JobState::Checkpointed) => {
+                Some(self.store.load_state(id, kind).map_err(|error| error.to_string())?)
+            }
+            _ => None,
+        };
+        self.tell(id, JobVerb::Start)?;
+        if state.is_none() {
+            self.store.remove_state(id);
+        }
+        Ok((self.begin(id, place), state))
+    }
+
+    /// Notes that a job which moves goes on at `place`.
+    pub(crate) fn begin(&mut self, id: u64, place: usize) -> StartId {
+        self.is_changed = true;
+        let job = self.jobs.get_mut(&id).expect("who starts a job has it");
+        job.starts += 1;
+        job.place = Some(place);
+        job.target = None;
+        job.busy_before += std::mem::take(&mut job.busy);
+        job.reason.clear();
+        StartId { job: id, start: job.starts }
+    }
+
+    /// Notes where a job goes that has been told to move.
+    pub(crate) fn aim(&mut self, id: u64, place: usize) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.target = Some(place);
+        }
+    }
+
+    /// Takes in what the place of a job has told; a report of an earlier start is forgotten.
+    pub(crate) fn report(&mut self, JobEvent { start, busy, told }: JobEvent) -> Followup {
+        if self.start_of(start.job) != Some(start) {
+            return Followup::Nothing;
+        }
+        let id = start.job;
+        self.is_changed = true;
+        self.jobs.entry(id).and_modify(|job| job.busy = job.busy.max(busy));
+        let report = match told {
+            Told::Output(lines) => {
+                let written = self.store.append(id, &lines);
+                self.note_fault(id, written);
+                return Followup::Nothing;
+            }
+            Told::Started(process) => {
+                self.jobs.entry(id).and_modify(|job| job.process = process);
+                JobReport::Started
+            }
+            Told::Saved(state) => return self.saved(id, state),
+            Told::Killed => JobReport::Killed,
+            Told::Ended(result) => self.say(id, result, JobReport::Ended),
+            Told::Faulted(fault) => self.say(id, fault, JobReport::Faulted),
+        };
+        self.step(id, report);
+        Followup::Nothing
+    }
+
+    fn say(&mut self, id: u64, reason: String, report: JobReport) -> JobReport {
+        self.jobs.entry(id).and_modify(|job| job.reason = reason);
+        report
+    }
+
+    fn step(&mut self, id: u64, report: JobReport) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        // What crossed something else is no step any more.
+        if let Ok(after) = job.state.after(JobStep::Reported(report)) {
+            job.state = after;
+        }
+        if !job.state.is_active() {
+            job.process = None;
+            job.share = 0.0;
+        }
+    }
+
+    /// The state of a job is here: it is written, and goes on to where the job moves.
+    fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
+        let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
+        let target = job.target.filter(|_| job.state == JobState::Moving);
+        let kind = match &job.spec.what {
+            Runnable::Task(kind, _) => kind.clone(),
+            Runnable::Command(_) => return Followup::Nothing,
+        };
+        if let Err(error) = self.store.save_state(id, &kind, &state) {
+            let report = self.say(id, format!("its state cannot be written: {error}"), JobReport::Faulted);
+            self.step(id, report);
+            return Followup::Nothing;
+        }
+        self.step(id, JobReport::Saved);
+        target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
+    }
+
+    /// A job's place is dead, or its job server was.
+    pub(crate) fn lose(&mut self, id: u64, why: &str) {
+        let is_saved = self.store.has_state(id);
+        let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
+        why.clone_into(&mut job.reason);
+        if let Some(process) = job.process.take() {
+            crate::command::kill_orphan(process);
+        }
+        self.is_changed = true;
+        self.step(id, JobReport::Lost { is_saved });
+    }
+
+    /// Notes what a job uses.
+    pub(crate) fn note_use(&mut self, start: StartId, busy: Duration, memory: u64, passed: Duration) {
+        if self.start_of(start.job) != Some(start) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&start.job) else { return };
+        let more = busy.saturating_sub(job.busy);
+        job.share = if passed.is_zero() { 0.0 } else { 100.0 * more.as_secs_f64() / passed.as_secs_f64() };
+        (job.busy, job.memory) = (busy, memory);
+    }
+
+    /// Forgets a job.
+    ///
+    /// # Errors
+    /// It may not be forgotten now, or its files cannot be: a line.
+    pub(crate) fn remove(&mut self, id: u64) -> Result<(), String> {
+        self.tell(id, JobVerb::Remove)?;
+        self.store.remove(id).map_err(|error| error.to_string())?;
+        self.jobs.remove(&id);
+        Ok(())
+    }
+
+    fn note_fault(&mut self, id: u64, written: Result<(), StoreError>) {
+        if let Err(error) = written {
+            self.jobs.entry(id).and_modify(|job| job.reason = error.to_string());
+        }
+    }
+
+    /// Writes the table, if it has changed.
+    ///
+    /// # Errors
+    /// It cannot be written, and will be tried again.
+    pub(crate) fn keep(&mut self) -> Result<(), StoreError> {
+        if !self.is_changed {
+            return Ok(());
+        }
+        let stored = |(id, job): (&u64, &ManagedJob)| StoredJob {
+            id: *id,
+            spec: job.spec.clone(),
+            state: job.state.name().to_owned(),
+            place: job.place,
+            starts: job.starts,
+            reason: job.reason.clone(),
+            process: job.process,
+            busy: (job.busy_before + job.busy).as_secs_f64(),
+        };
+        self.store.save(self.next, self.jobs.iter().map(stored).collect())?;
+        self.is_changed = false;
+        Ok(())
+    }
+}
+
+impl ManagedJob {
+    fn new(spec: JobSpec) -> ManagedJob {
+        ManagedJob {
+            spec,
+            state: JobState::New,
+            place: None,
+            target: None,
+            starts: 0,
+            reason: String::new(),
+            process: None,
+            busy_before: Duration::ZERO,
+            busy: Duration::ZERO,
+            memory: 0,
+            share: 0.0,
+        }
+    }
+}
+
+fn no_job(id: u64, known: impl Iterator<Item = u64>) -> String {
+    let known: Vec<String> = known.map(|id| id.to_string()).collect();
+    match &known[..] {
+        [] => format!("there is no job {id}: there are none"),
+        known => format!("there is no job {id}; allowed: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,310 @@
+//! Jobs as people manage them: `isles serve` and `isles job`, as programs, on real processes and on a modelled chip.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A job server, and the directory of its jobs.
+struct JobServer {
+    process: Option<Child>,
+    folder: PathBuf,
+}
+
+impl JobServer {
+    /// A job server with nothing in its directory.
+    fn new(name: &str, words: &[&str]) -> JobServer {
+        let folder = std::env::temp_dir().join(format!("isles-jobs-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder); // it need not be there
+        let mut server = JobServer { process: None, folder };
+        server.start(words);
+        server
+    }
+
+    /// Starts it, and waits until it listens: until it says so.
+    fn start(&mut self, words: &[&str]) {
+        let mut command = program(&self.folder, "serve");
+        let mut process = command.args(words).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        let mut lines = BufReader::new(process.stderr.take().unwrap());
+        while !said.contains("jobs are managed in") {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the job server has ended: {said}");
+            said += &line;
+        }
+        // Who reads no more would end it by a closed pipe.
+        std::thread::spawn(move || lines.lines().for_each(drop));
+        self.process = Some(process);
+    }
+
+    fn process(&mut self) -> &mut Child {
+        self.process.as_mut().unwrap()
+    }
+
+    /// Asks, and says what came of it.
+    fn ask(&self, words: &[&str]) -> Output {
+        program(&self.folder, "job").args(words).output().unwrap()
+    }
+
+    /// Asks for what is done.
+    fn json(&self, words: &[&str]) -> Value {
+        let out = self.ask(&[&["--json"], words].concat());
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{words:?}: {errors}");
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+
+    /// Asks for what is refused; gives the line.
+    fn refused(&self, words: &[&str]) -> String {
+        let out = self.ask(words);
+        let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!((out.status.code(), errors.lines().count()), (Some(2), 1), "{words:?}: {errors}");
+        errors
+    }
+
+    /// Starts a job, and gives its number.
+    fn begin(&self, words: &[&str]) -> String {
+        self.json(&[&["start"], words].concat())["job"]["id"].to_string()
+    }
+
+    fn wait(&self, job: &str, state: &str) -> Value {
+        self.json(&["wait", job, "--until", state])["job"].clone()
+    }
+
+    fn end(&mut self) {
+        self.json(&["end"]);
+        let status = self.process.take().unwrap().wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for JobServer {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn program(folder: &Path, verb: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isles-jobs"));
+    command.arg(verb).arg("--state").arg(folder).stdin(Stdio::null());
+    command
+}
+
+/// The state of a process as the system says it, such as T for one that is stopped; none if there is no such process.
+fn state_of(process: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_whitespace().next().map(str::to_owned)
+}
+
+/// The process of a command, which has written its number.
+fn process_of(server: &JobServer, job: &str) -> String {
+    loop {
+        let lines = server.json(&["output", job])["lines"].clone();
+        if let Some(line) = lines.get(0).and_then(Value::as_str) {
+            return line.to_owned();
+        }
+    }
+}
+
+/// Polls until `holds`; the test's own limit ends what never does.
+fn until(holds: impl Fn() -> bool) {
+    while !holds() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn each_verb_does_what_it_says_to_a_task() {
+    let mut server = JobServer::new("task", &["--machine", "processes", "--places", "2"]);
+    let job = server.begin(&["--at", "1", "--name", "a long one", "--task", "pi", "--", "1000000000000"]);
+    assert_eq!(server.wait(&job, "running")["place"], 1);
+    assert!(
+        server.refused(&["start", &job]).contains("a job that is running cannot start; allowed when new")
+    );
+    server.json(&["pause", &job]);
+    assert_eq!(server.wait(&job, "paused")["name"], "a long one");
+    server.json(&["resume", &job]);
+    server.json(&["checkpoint", &job]);
+    server.wait(&job, "checkpointed");
+    let copy = server.json(&["duplicate", &job])["job"].clone();
+    assert_eq!((&copy["state"], &copy["name"]), (&"checkpointed".into(), &"a long one".into()));
+    assert_eq!(server.json(&["start", &job, "--at", "0"])["job"]["place"], 0);
+    server.wait(&job, "running");
+    server.json(&["move", &job, "--to", "1"]);
+    assert_eq!(server.wait(&job, "running")["place"], 1);
+    assert!(server.refused(&["move", &job, "--to", "1"]).contains("is at place 1; allowed: another"));
+    assert!(server.refused(&["move", &job, "--to", "7"]).contains("--to is 7; allowed: 0 to 1"));
+    assert!(server.refused(&["remove", &job]).contains("cannot remove"));
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    server.json(&["remove", &job]);
+    assert!(server.refused(&["output", &job]).contains(&format!("there is no job {job}")));
+    server.end();
+}
+
+#[test]
+fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
+    let mut server = JobServer::new("moved", &["--machine", "threads", "--places", "3"]);
+    let words = ["--task", "sum", "--", "150000000"];
+    let still = server.begin(&[&["--at", "2"], &words[..]].concat());
+    let moved = server.begin(&[&["--at", "0"], &words[..]].concat());
+    let mut moves = 0;
+    while moves < 100 {
+        let to = ["1", "0"][moves % 2];
+        let out = server.ask(&["move", &moved, "--to", to]);
+        moves += usize::from(out.status.success());
+        let state = || server.json(&["list"])["jobs"][1]["state"].clone();
+        until(|| state() != "creating" && state() != "moving");
+        assert!(state() == "running" || state() == "finished", "{}", state());
+        if state() == "finished" {
+            break;
+        }
+    }
+    let (still, moved) = (server.wait(&still, "finished"), server.wait(&moved, "finished"));
+    assert_eq!(still["reason"], moved["reason"]);
+    assert!(moves > 20, "it moved only {moves} times");
+    server.end();
+}
+
+#[test]
+fn a_command_is_stopped_and_killed_and_runs_no_shell() {
+    let mut server = JobServer::new("command", &["--machine", "processes", "--places", "2"]);
+    let job = server.begin(&["--at", "1", "--", "sh", "-c", "echo $$; sleep 1000"]);
+    server.wait(&job, "running");
+    let process = process_of(&server, &job);
+    server.json(&["pause", &job]);
+    until(|| state_of(&process).as_deref() == Some("T"));
+    server.json(&["resume", &job]);
+    until(|| state_of(&process).as_deref() != Some("T"));
+    assert!(server.refused(&["checkpoint", &job]).contains("is a command, which cannot checkpoint"));
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    assert_eq!(state_of(&process), None, "the command is gone");
+
+    // Words of a shell are words.
+    let hostile = format!("$(touch {0}/done); `touch {0}/done`", server.folder.display());
+    let job = server.begin(&["--name", &hostile, "--", "printf", "%s\\n", &hostile, "\u{1b}[31mred"]);
+    assert_eq!(server.wait(&job, "finished")["reason"], "exit code 0");
+    let output = server.json(&["output", &job]);
+    assert_eq!(output["lines"], Value::from(vec![hostile, "\u{1b}[31mred".to_owned()]));
+    let shown = String::from_utf8(server.ask(&["output", &job]).stdout).unwrap();
+    assert!(!shown.contains('\u{1b}'), "what steers a terminal is not passed on: {shown:?}");
+    assert!(!server.folder.join("done").exists());
+
+    let job = server.begin(&["--", "no-such-command"]);
+    let failed = server.wait(&job, "failed");
+    assert!(failed["reason"].as_str().unwrap().contains("\"no-such-command\" cannot be started"), "{failed}");
+    let job = server.begin(&["--", "false"]);
+    assert_eq!(server.wait(&job, "failed")["reason"], "exit code 1");
+    server.end();
+}
+
+#[test]
+fn jobs_outlive_a_server_that_ends_and_one_that_is_killed() {
+    let words = ["--machine", "processes", "--places", "2"];
+    let mut server = JobServer::new("outlive", &words);
+    let task = server.begin(&["--at", "1", "--task", "pi", "--", "1000000000000"]);
+    server.wait(&task, "running");
+    server.end();
+    server.start(&words);
+    // It was written when the job server ended, and goes on.
+    server.wait(&task, "checkpointed");
+    server.json(&["start", &task]);
+    server.wait(&task, "running");
+    let command = server.begin(&["--", "sh", "-c", "echo $$; exec sleep 1000"]);
+    let process = process_of(&server, &command);
+    let other = server.begin(&["--task", "count", "--", "1000000000000"]);
+    server.wait(&other, "running");
+    server.process().kill().unwrap();
+    server.process().wait().unwrap();
+    server.start(&words);
+    let jobs = server.json(&["list"])["jobs"].clone();
+    let states: Vec<(&Value, &Value)> =
+        jobs.as_array().unwrap().iter().map(|job| (&job["state"], &job["reason"])).collect();
+    let why = Value::from("its job server ended");
+    // The first has a state that was written; of the others nothing is left.
+    let expected = ["checkpointed", "failed", "failed"].map(Value::from);
+    assert_eq!(states, expected.iter().map(|state| (state, &why)).collect::<Vec<_>>());
+    until(|| state_of(&process).is_none_or(|state| state == "Z"));
+    server.end();
+}
+
+#[test]
+fn what_a_dead_place_had_is_told_and_others_go_on() {
+    let mut server = JobServer::new("dead", &["--machine", "processes", "--places", "3"]);
+    let lost = server.begin(&["--at", "1", "--task", "pi", "--", "1000000000000"]);
+    let kept = server.begin(&["--at", "2", "--task", "pi", "--", "1000000000000"]);
+    for job in [&lost, &kept] {
+        server.wait(job, "running");
+    }
+    server.json(&["checkpoint", &lost]);
+    server.wait(&lost, "checkpointed");
+    server.json(&["start", &lost, "--at", "1"]);
+    server.wait(&lost, "running");
+    // A command says which process its place is: its parent.
+    let spy = server.begin(&["--at", "1", "--", "sh", "-c", "echo $PPID"]);
+    server.wait(&spy, "finished");
+    let place = process_of(&server, &spy);
+    assert!(Command::new("kill").args(["-9", &place]).status().unwrap().success());
+    let job = server.wait(&lost, "checkpointed");
+    assert!(job["reason"].as_str().unwrap().contains("dead"), "{job}");
+    assert_eq!(server.json(&["start", &lost, "--at", "2"])["job"]["place"], 2);
+    server.wait(&lost, "running");
+    until(|| server.json(&["cores"])["cores"][1]["is_dead"] == true);
+    assert!(server.refused(&["start", &spy, "--at", "1"]).contains("which is dead"));
+    server.wait(&kept, "running");
+    server.end();
+}
+
+#[test]
+fn a_modelled_chip_runs_tasks_and_its_clocks_are_turned_while_they_do() {
+    let mut server = JobServer::new("chip", &["--machine", "chip:scc", "--demo", "--seed", "7"]);
+    until(|| server.json(&["list"])["jobs"].as_array().unwrap().len() >= 16);
+    let job = server.begin(&["--at", "47", "--task", "pi", "--", "1000000000000"]);
+    server.wait(&job, "running");
+    let told = server.json(&["clock", "8"]);
+    assert_eq!(told["text"], "6 supplies now divide their clock by 8");
+    until(|| server.json(&["cores"])["cores"][47]["divider"] == 8);
+    let refused = server.refused(&["clock", "1"]);
+    assert!(refused.contains("the divider is 1; allowed: a whole number from 2 to 16"), "{refused}");
+    assert!(server.refused(&["start", "--", "ls"]).contains("a modelled core runs no command"));
+    server.end();
+}
+
+#[test]
+fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
+    let mut server = JobServer::new("nonsense", &["--machine", "threads", "--places", "2"]);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&server.folder), mode(&server.folder.join("socket"))), (0o700, 0o600));
+    for (words, said) in [
+        (&["pause", "99"][..], "there is no job 99: there are none"),
+        (&["start"], "there is nothing to run; say --task KIND, or a command behind --"),
+        (&["start", "--task", "rm"], "--task is \"rm\"; allowed: pi, sum, memory, count"),
+        (&["start", "--task", "pi", "--", "0"], "the number of terms is \"0\"; allowed: 1 to"),
+        (&["start", "--task", "pi", "--at", "2"], "--at is 2; allowed: 0 to 1"),
+        (&["wait", "1", "--until", "asleep"], "allowed: new, creating, running"),
+        (&["clock", "4"], "no clock has changed"),
+    ] {
+        let line = server.refused(words);
+        assert!(line.contains(said), "{words:?}: {line}");
+    }
+    assert_eq!(server.json(&["list"])["jobs"].as_array().unwrap().len(), 0, "nothing is left behind");
+    let stream = UnixStream::connect(server.folder.join("socket")).unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    for nonsense in ["", "{}", "[1, 2", "{\"ask\":\"tell\",\"job\":-1,\"order\":\"pause\"}", "\u{0}\u{1}"] {
+        writeln!(&stream, "{nonsense}").unwrap();
+        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["answer"], "refused", "{nonsense:?}");
+    }
+    let out = program(&server.folder, "serve").args(["--machine", "threads"]).output().unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(errors.contains("a job server listens there; allowed: another --state"), "{errors}");
+    server.end();
+    assert!(server.refused(&["list"]).contains("no job server listens there"));
+}

@@ -1,0 +1,232 @@
+//! Jobs that people manage: in which state one is, what it may be told there, and to which place it best goes.
+//!
+//! A job is told things by people ([`JobVerb`]) and its place reports of it ([`JobReport`]). Each is a step of one
+//! table, so what is not in it cannot happen, whatever crosses on the way. The verbs are those of ManyMan, the job
+//! server of the SCC (van der Woning and Bakker, "Interactive Visualization and Task Management on the 48-core Intel
+//! SCC"), with one word for each thing: pausing keeps the memory, a checkpoint frees it, killing loses it.
+
+mod placement;
+#[cfg(test)]
+mod tests;
+
+pub use placement::{CoreLoad, Policy};
+
+use std::fmt;
+
+/// In which state a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobState {
+    /// Nobody has started it.
+    New,
+    /// It is on its way to its place.
+    Creating,
+    /// It runs.
+    Running,
+    /// It keeps its memory, and does nothing.
+    Paused,
+    /// It goes on until its state can be written.
+    Checkpointing,
+    /// Its state is written, and it is nowhere.
+    Checkpointed,
+    /// Its state is on its way from one place to another.
+    Moving,
+    /// It is to end as soon as it can.
+    Stopping,
+    /// It was ended from outside.
+    Stopped,
+    /// It has ended by itself.
+    Finished,
+    /// It has ended by a fault of its own, or with its place.
+    Failed,
+}
+
+impl JobState {
+    /// All states.
+    pub const ALL: [JobState; 11] = [
+        JobState::New,
+        JobState::Creating,
+        JobState::Running,
+        JobState::Paused,
+        JobState::Checkpointing,
+        JobState::Checkpointed,
+        JobState::Moving,
+        JobState::Stopping,
+        JobState::Stopped,
+        JobState::Finished,
+        JobState::Failed,
+    ];
+
+    /// Whether it is at a place, or on its way to one or from one.
+    pub fn is_active(self) -> bool {
+        use JobState::{Checkpointing, Creating, Moving, Paused, Running, Stopping};
+        matches!(self, Creating | Running | Paused | Checkpointing | Moving | Stopping)
+    }
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            JobState::New => "new",
+            JobState::Creating => "creating",
+            JobState::Running => "running",
+            JobState::Paused => "paused",
+            JobState::Checkpointing => "checkpointing",
+            JobState::Checkpointed => "checkpointed",
+            JobState::Moving => "moving",
+            JobState::Stopping => "stopping",
+            JobState::Stopped => "stopped",
+            JobState::Finished => "finished",
+            JobState::Failed => "failed",
+        }
+    }
+
+    /// The state of that name.
+    pub fn of_name(name: &str) -> Option<JobState> {
+        JobState::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// The state after `step`.
+    ///
+    /// # Errors
+    /// [`IllegalStep`]: it cannot be in this one; the state stays.
+    pub fn after(self, step: JobStep) -> Result<JobState, IllegalStep> {
+        use JobState::{
+            Checkpointed, Checkpointing, Creating, Failed, Finished, Moving, New, Paused, Running, Stopped,
+            Stopping,
+        };
+        let after = match (self, step) {
+            (New | Checkpointed | Stopped, JobStep::Told(JobVerb::Start)) => Creating,
+            (Running, JobStep::Told(JobVerb::Pause)) => Paused,
+            (Paused, JobStep::Told(JobVerb::Resume)) => Running,
+            (Running | Paused, JobStep::Told(JobVerb::Checkpoint)) => Checkpointing,
+            (Running | Paused, JobStep::Told(JobVerb::Move)) => Moving,
+            (Creating | Running | Paused | Checkpointing | Moving, JobStep::Told(JobVerb::Kill)) => Stopping,
+            // What is nowhere can be forgotten.
+            (New | Checkpointed | Stopped | Finished | Failed, JobStep::Told(JobVerb::Remove)) => self,
+            (Creating | Moving, JobStep::Reported(JobReport::Started)) => Running,
+            // Told to stop before its place had it: it stops there.
+            (Stopping, JobStep::Reported(JobReport::Started)) => Stopping,
+            (Checkpointing, JobStep::Reported(JobReport::Saved)) => Checkpointed,
+            (Moving, JobStep::Reported(JobReport::Saved)) => Moving,
+            // It was saved when it was told to stop; nobody starts it again.
+            (Stopping, JobStep::Reported(JobReport::Saved | JobReport::Killed)) => Stopped,
+            (state, JobStep::Reported(JobReport::Ended)) if state.is_active() => Finished,
+            (state, JobStep::Reported(JobReport::Faulted)) if state.is_active() => Failed,
+            (Stopping, JobStep::Reported(JobReport::Lost { .. })) => Stopped,
+            (state, JobStep::Reported(JobReport::Lost { is_saved: true })) if state.is_active() => {
+                Checkpointed
+            }
+            (state, JobStep::Reported(JobReport::Lost { is_saved: false })) if state.is_active() => Failed,
+            _ => return Err(IllegalStep { state: self, step }),
+        };
+        Ok(after)
+    }
+}
+
+impl fmt::Display for JobState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What somebody tells a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobVerb {
+    /// Run at a place: from the beginning, or from where its state was written.
+    Start,
+    /// Do nothing, and keep the memory.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Write the state, and free the place.
+    Checkpoint,
+    /// Go on at another place.
+    Move,
+    /// End, and lose what was computed.
+    Kill,
+    /// Be forgotten.
+    Remove,
+}
+
+impl JobVerb {
+    /// All verbs.
+    pub const ALL: [JobVerb; 7] = [
+        JobVerb::Start,
+        JobVerb::Pause,
+        JobVerb::Resume,
+        JobVerb::Checkpoint,
+        JobVerb::Move,
+        JobVerb::Kill,
+        JobVerb::Remove,
+    ];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            JobVerb::Start => "start",
+            JobVerb::Pause => "pause",
+            JobVerb::Resume => "resume",
+            JobVerb::Checkpoint => "checkpoint",
+            JobVerb::Move => "move",
+            JobVerb::Kill => "kill",
+            JobVerb::Remove => "remove",
+        }
+    }
+
+    /// The states in which a job may be told it.
+    pub fn allowed(self) -> impl Iterator<Item = JobState> {
+        JobState::ALL.into_iter().filter(move |state| state.after(JobStep::Told(self)).is_ok())
+    }
+}
+
+/// What a job's place says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobReport {
+    /// It runs there.
+    Started,
+    /// Its state is written, and it is gone.
+    Saved,
+    /// It was ended, as it was told.
+    Killed,
+    /// It has ended by itself, well.
+    Ended,
+    /// It has ended by an error or a panic.
+    Faulted,
+    /// Its place is dead, or its job server was.
+    Lost {
+        /// Whether a state of it is written from which it can go on.
+        is_saved: bool,
+    },
+}
+
+/// One step of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobStep {
+    /// Somebody has told it something.
+    Told(JobVerb),
+    /// Its place has reported.
+    Reported(JobReport),
+}
+
+/// A step that a state does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IllegalStep {
+    /// The state, which stays.
+    pub state: JobState,
+    /// The step.
+    pub step: JobStep,
+}
+
+impl fmt::Display for IllegalStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let IllegalStep { state, step } = self;
+        match step {
+            JobStep::Told(verb) => {
+                let allowed: Vec<&str> = verb.allowed().map(JobState::name).collect();
+                write!(f, "a job that is {state} cannot {}; allowed when {}", verb.name(), allowed.join(", "))
+            }
+            JobStep::Reported(report) => write!(f, "{report:?} was reported of a job that is {state}"),
+        }
+    }
+}
+
+impl std::error::Error for IllegalStep {}

@@ -1,0 +1,132 @@
+// The jobs that a run manages, and what they are told: asked once a second while somebody looks, and after each order.
+//
+// The page decides nothing: it shows what the job server says, and what it refuses. Invariant: what is told is told
+// once, by a press or a drop of the reader.
+
+import { getJobs, tellJobs, RequestError, type Core, type Job, type JobKind, type JobsAnswer } from "./api";
+import { store } from "./store";
+
+const ASK_MS = 1000;
+
+/** What a job can be told, and in which states; the job server has the last word. */
+export const ORDERS: Record<string, { name: string; states: string[]; asks?: boolean }> = {
+    start: { name: "Start", states: ["new", "checkpointed", "stopped"] },
+    pause: { name: "Pause", states: ["running"] },
+    resume: { name: "Resume", states: ["paused"] },
+    checkpoint: { name: "Checkpoint", states: ["running", "paused"] },
+    move: { name: "Move", states: ["running", "paused"] },
+    duplicate: { name: "Duplicate", states: [] },
+    kill: { name: "Kill", states: ["creating", "running", "paused", "checkpointing", "moving"], asks: true },
+    remove: { name: "Remove", states: ["new", "checkpointed", "stopped", "finished", "failed"], asks: true },
+};
+
+/** Whether a job is at a place, or on its way to one or from one. */
+export const isActive = (job: Job) =>
+    ["creating", "running", "paused", "checkpointing", "moving", "stopping"].includes(job.state);
+
+export const isCommand = (job: Job) => "Command" in job.what;
+
+class Jobs {
+    jobs: Job[] = [];
+    kinds: JobKind[] = [];
+    cores: Core[] = [];
+    policy = "";
+    /** The job whose output is shown; 0 for none. */
+    selected = 0;
+    /** What came of the last order, or why nothing is known. */
+    said = "";
+    trouble = false;
+    private readers = 0;
+    private timer = 0;
+    private asking = false;
+
+    /** Somebody looks, until the answer is called. */
+    watch(): () => void {
+        if (this.readers++ === 0) {
+            this.timer = window.setInterval(() => void this.ask(), ASK_MS);
+            void this.ask();
+        }
+        return () => {
+            if (--this.readers === 0) clearInterval(this.timer);
+        };
+    }
+
+    job(id: number): Job | undefined {
+        return this.jobs.find((job) => job.id === id);
+    }
+
+    /** Whether this page may tell jobs anything. */
+    get mayTell(): boolean {
+        return store.run?.pages_role === "control";
+    }
+
+    async ask(): Promise<void> {
+        if (this.asking || document.hidden) return;
+        this.asking = true;
+        try {
+            this.take(await getJobs());
+        } catch (error) {
+            this.fail(error);
+        } finally {
+            this.asking = false;
+        }
+    }
+
+    /** Tells a job something; `place` is where to start or to move. */
+    async tell(id: number, order: string, place: number | null = null): Promise<void> {
+        const where = order === "start" ? { at: place } : order === "move" ? { to: place } : {};
+        await this.send({ ask: "tell", job: id, order, ...where });
+    }
+
+    /** What dropping a job on a place means: to start it there, or to move it there. */
+    async drop(id: number, place: number): Promise<void> {
+        const job = this.job(id);
+        if (!job || (isActive(job) && job.place === place)) return;
+        await this.tell(id, isActive(job) ? "move" : "start", place);
+    }
+
+    async begin(name: string, kind: string, words: string[], start: boolean, at: number | null): Promise<void> {
+        const spec = { name: name || kind, what: { Task: [kind, words] } };
+        await this.send(start ? { ask: "begin", spec, at } : { ask: "create", ...spec });
+    }
+
+    async clock(divider: number): Promise<void> {
+        await this.send({ ask: "clock", divider, at: null });
+    }
+
+    private async send(request: object): Promise<void> {
+        try {
+            const answer = await tellJobs(request);
+            this.said = answer.text ?? scoreText(answer);
+            this.trouble = false;
+            this.take(await getJobs());
+        } catch (error) {
+            this.fail(error);
+        }
+    }
+
+    private take(answer: JobsAnswer): void {
+        this.jobs = answer.jobs;
+        this.kinds = answer.kinds;
+        this.cores = answer.cores;
+        this.policy = answer.policy;
+        if (!this.job(this.selected)) this.selected = 0;
+        store.changed();
+    }
+
+    private fail(error: unknown): void {
+        this.trouble = true;
+        this.said = error instanceof RequestError ? error.message : String(error);
+        store.changed();
+    }
+}
+
+/** Why a job went where it is. */
+function scoreText({ job, scores }: { job?: Job; scores?: number[] }): string {
+    if (!job || job.place === null || !scores?.length) return "";
+    const others = scores.filter((_, place) => place !== job.place);
+    const best = others.length > 0 ? `, the best of the others ${Math.min(...others).toFixed(1)}` : "";
+    return `Job ${job.id} goes to place ${job.place}: its score is ${scores[job.place]?.toFixed(1)}${best}.`;
+}
+
+export const jobs = new Jobs();

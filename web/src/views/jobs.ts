@@ -1,0 +1,201 @@
+// Jobs: started, paused, moved, written and ended by hand, by mouse, touch and keys.
+//
+// A job is dragged by its handle: onto a core of the map it starts or moves there, onto the list of those that wait it
+// is written. Whatever can be dragged can be done by buttons, too. What loses something asks first.
+
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { bytes, plain } from "../draw/text";
+import { getJobOutput, type Job, type JobOutput } from "../model/api";
+import { isActive, isCommand, jobs, ORDERS } from "../model/jobs";
+import { store } from "../model/store";
+import { View } from "../parts/view";
+
+const LINES = 100;
+const DIVIDERS = Array.from({ length: 15 }, (_, index) => index + 2);
+
+const GROUPS: { name: string; has: (job: Job) => boolean }[] = [
+    { name: "Waiting", has: (job) => ["new", "checkpointed", "stopped"].includes(job.state) },
+    { name: "At places", has: isActive },
+    { name: "Over", has: (job) => ["finished", "failed"].includes(job.state) },
+];
+
+export class JobsView extends View {
+    private search = "";
+    private asked = "";
+    private output: JobOutput | null = null;
+    private dragged = 0;
+    private target: Element | null = null;
+    private leaveJobs: (() => void) | null = null;
+    private timer = 0;
+
+    override connectedCallback(): void {
+        super.connectedCallback();
+        this.leaveJobs = jobs.watch();
+        this.timer = window.setInterval(() => void this.read(), 1000);
+    }
+
+    override disconnectedCallback(): void {
+        super.disconnectedCallback();
+        this.leaveJobs?.();
+        clearInterval(this.timer);
+    }
+
+    override render() {
+        const found = jobs.jobs.filter((job) => `${job.id} ${job.name} ${whatOf(job)} ${job.state}`.includes(this.search));
+        return html`
+            <div class="tools">
+                <label>Search <input type="search" .value=${this.search} @input=${(event: Event) => {
+                    this.search = (event.target as HTMLInputElement).value;
+                    this.requestUpdate();
+                }}></label>
+                ${jobs.mayTell && store.run?.mesh ? this.clocks() : nothing}
+                ${jobs.mayTell ? nothing : html`<span class="note">this address may look only</span>`}
+            </div>
+            ${jobs.mayTell ? this.form() : nothing}
+            <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
+            ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}
+            ${jobs.selected ? this.details(jobs.job(jobs.selected)) : nothing}`;
+    }
+
+    private form(): TemplateResult {
+        const make = (start: boolean) => {
+            const value = (name: string) => this.querySelector<HTMLInputElement>(`.jobs-form [name="${name}"]`)!.value;
+            const words = value("words").split(/\s+/).filter(Boolean);
+            const at = value("at") === "" ? null : Number(value("at"));
+            void jobs.begin(value("name"), value("kind"), words, start, at);
+        };
+        return html`<form class="tools jobs-form" @submit=${(event: Event) => {
+            event.preventDefault();
+            make(true);
+        }}>
+            <label>Task <select name="kind">${jobs.kinds.map((kind) =>
+                html`<option value=${kind.name}>${plain(`${kind.name} ${kind.words}`)}</option>`)}</select></label>
+            <label>Words <input name="words" size="12" maxlength="200"></label>
+            <label>Name <input name="name" size="10" maxlength="80"></label>
+            <label>Place <input name="at" type="number" min="0" max=${(store.run?.places ?? 1) - 1}
+                placeholder="best"></label>
+            <button type="submit">Start</button>
+            <button type="button" @click=${() => make(false)}>Add</button>
+        </form>`;
+    }
+
+    private clocks(): TemplateResult {
+        const now = jobs.cores[0]?.divider;
+        return html`<label>Clocks by <select class="jobs-clock" @change=${(event: Event) =>
+            void jobs.clock(Number((event.target as HTMLSelectElement).value))}>${DIVIDERS.map((divider) =>
+            html`<option value=${divider} ?selected=${divider === now}>${divider}</option>`)}</select></label>`;
+    }
+
+    private group(name: string, list: Job[]): TemplateResult {
+        return html`<section class="jobs" aria-label=${name} data-group=${name}>
+            <h3>${name} <small>${list.length}</small></h3>
+            ${list.length === 0 ? html`<p class="nothing">none</p>` : html`<ul>${
+                repeat(list, (job) => job.id, (job) => this.row(job))}</ul>`}</section>`;
+    }
+
+    private row(job: Job): TemplateResult {
+        const active = isActive(job);
+        return html`<li class="job" data-job=${job.id} data-state=${job.state}>
+            ${jobs.mayTell && job.state !== "finished" && job.state !== "failed"
+                ? html`<span class="job-handle" aria-hidden="true" title="Drag to a core, or to the list of those that wait"
+                    @pointerdown=${(event: PointerEvent) => this.grab(event, job.id)}
+                    @pointermove=${this.drag} @pointerup=${this.drop} @pointercancel=${this.release}>⠿</span>`
+                : html`<span></span>`}
+            <button class="link" aria-pressed=${String(jobs.selected === job.id)}
+                @click=${() => this.select(job.id)}>${job.id} ${plain(job.name)}</button>
+            <span class="job-state">${job.state}${job.place !== null && active ? html` at ${job.place}` : nothing}</span>
+            <span class="note">${active ? html`${job.processor.toFixed(0)} %, ${bytes(job.memory)}, ` : nothing}${
+                job.busy.toFixed(1)} s${job.reason ? html`: ${plain(job.reason)}` : nothing}</span>
+            ${jobs.mayTell ? html`<span class="job-orders">${Object.keys(ORDERS).map((order) =>
+                this.button(job, order))}</span>` : nothing}</li>`;
+    }
+
+    private button(job: Job, order: string): TemplateResult | typeof nothing {
+        const { name, states, asks } = ORDERS[order]!;
+        if (states.length > 0 && !states.includes(job.state)) return nothing;
+        if (isCommand(job) && ["checkpoint", "move"].includes(order)) return nothing;
+        const key = `${job.id} ${order}`;
+        const sure = !asks || this.asked === key;
+        return html`<button class="quiet" aria-label=${`${sure && asks ? "Really: " : ""}${name} job ${job.id}`}
+            @click=${() => {
+                this.asked = sure ? "" : key;
+                if (sure) void jobs.tell(job.id, order);
+                this.requestUpdate();
+            }}>${sure && asks ? `Really ${name.toLowerCase()}?` : name}</button>`;
+    }
+
+    private select(id: number): void {
+        jobs.selected = jobs.selected === id ? 0 : id;
+        this.output = null;
+        void this.read();
+        store.changed();
+    }
+
+    private details(job: Job | undefined): TemplateResult | typeof nothing {
+        if (!job) return nothing;
+        const lines = this.output?.lines ?? [];
+        return html`<section class="jobs" aria-label=${`Output of job ${job.id}`}>
+            <div class="part-head"><h3>Job ${job.id}: ${plain(whatOf(job))}</h3>
+                ${this.output?.before ? html`<span class="note">${bytes(this.output.before)} before these lines are in ${
+                    plain(this.output.file)}</span>` : nothing}</div>
+            <div class="output" tabindex="0" role="log" aria-live="off"
+                aria-label=${`Last lines of job ${job.id}`}>${lines.length === 0
+                    ? html`<p class="nothing">it has written nothing</p>`
+                    : lines.map((line) => html`<p>${plain(line)}</p>`)}</div></section>`;
+    }
+
+    private async read(): Promise<void> {
+        const id = jobs.selected;
+        if (id === 0 || document.hidden) return;
+        try {
+            const output = await getJobOutput(id, LINES);
+            if (id === jobs.selected) this.output = output;
+        } catch {
+            this.output = null; // the list says what is wrong
+        }
+        this.requestUpdate();
+    }
+
+    // Dragging: by pointer events, which mice, pens and fingers have.
+
+    private grab(event: PointerEvent, id: number): void {
+        this.dragged = id;
+        (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+        event.preventDefault();
+    }
+
+    private drag = (event: PointerEvent): void => {
+        if (this.dragged === 0) return;
+        this.mark(document.elementFromPoint(event.clientX, event.clientY)
+            ?.closest('.cell[data-place], .jobs[data-group="Waiting"]') ?? null);
+    };
+
+    private drop = (event: PointerEvent): void => {
+        this.drag(event);
+        const [id, target] = [this.dragged, this.target];
+        this.release();
+        if (id === 0 || !target) return;
+        const place = (target as HTMLElement).dataset.place;
+        if (place !== undefined) void jobs.drop(id, Number(place));
+        else if (["running", "paused"].includes(jobs.job(id)?.state ?? "")) void jobs.tell(id, "checkpoint");
+    };
+
+    private release = (): void => {
+        this.dragged = 0;
+        this.mark(null);
+    };
+
+    private mark(target: Element | null): void {
+        if (target === this.target) return;
+        this.target?.classList.remove("is-target");
+        target?.classList.add("is-target");
+        this.target = target;
+    }
+}
+
+function whatOf(job: Job): string {
+    return "Task" in job.what ? [job.what.Task[0], ...job.what.Task[1]].join(" ") : job.what.Command.join(" ");
+}
+
+customElements.define("isles-jobs-view", JobsView);
