@@ -1,12 +1,13 @@
 //! Modularity clustering by globally greedy vertex moving (Rotta and others, MARC 2012), over shared objects.
 //!
 //! [`graph`] is a weighted graph and what has none in a file, [`state`] who is in which cluster, [`search`] the best
-//! move of a vertex, all without places. `objects` is the same data as objects that places share, `run` the
-//! application, `picture` the clusters as an image. Invariant: the moves are those of one processor, whatever the
-//! number of places, the machine, the controller and the memory.
+//! move of a vertex, [`bounds`] that of many without a look at all; they know no places. `objects` is the same data as
+//! objects that places share, `run` the application, `picture` the clusters as an image. Invariant: the moves are those
+//! of one processor, whatever the number of places, the machine, the controller and the memory.
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod graph;
 mod objects;
 mod picture;

@@ -113,6 +113,11 @@ impl SharedClusters {
         })
     }
 
+    /// Whether they lie in memory of a modelled chip.
+    pub fn are_incoherent(&self) -> bool {
+        self.clusters.is_incoherent()
+    }
+
     /// Guards to read all of them.
     ///
     /// # Errors

@@ -3,11 +3,12 @@
 //! In each step every place searches the best move of its vertices, dealt as evenly as they can be; the first place
 //! applies the best of all. Invariant: the moves depend on the graph and the number of steps only.
 
+use crate::bounds::Bounds;
 use crate::graph::{self, STAND_INS, WeightedGraph};
-use crate::objects::{ControllerChoice, MemoryChoice, SharedClusters};
+use crate::objects::{ControllerChoice, MemoryChoice, Reading, SharedClusters};
 use crate::picture;
 use crate::search::{SearchEffort, Searcher, sequential};
-use crate::state::{Clustering, Move, modularity};
+use crate::state::{Change, Clustering, Move, modularity};
 use clap::{Args, ValueEnum, value_parser};
 use isles::Claim;
 use isles::prelude::*;
@@ -15,7 +16,7 @@ use isles_app::Failure;
 use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, WorkUnits, bar, count};
 use isles_app::input;
 use isles_graph::{self as graphs, ReadOptions, Weights};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -33,6 +34,11 @@ const NEIGHBOUR_CYCLES: u64 = 12;
 const CLUSTER_CYCLES: u64 = 60;
 const VERTEX_CYCLES: u64 = 40;
 
+/// Neighbours after which a search lets others have their turn. On a modelled chip few, because places that use one
+/// memory are to take turns at it about as they would; elsewhere only messages wait for it.
+const TURN_ON_CHIP: u64 = 8;
+const TURN_ON_HOST: u64 = 4096;
+
 /// What to do with the weights of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -42,6 +48,17 @@ enum WeightChoice {
     Ignore,
     /// Edges weigh what the file says.
     File,
+}
+
+/// How the best move of a step is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum SearchChoice {
+    /// Vertices whose bound is not below the best move.
+    #[default]
+    Bounds,
+    /// All vertices, as the paper's program.
+    All,
 }
 
 /// The arguments of `isles run modularity`.
@@ -59,6 +76,10 @@ pub struct Modularity {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
+    /// Which vertices a step looks at; the moves are the same
+    #[arg(long, value_name = "WHICH", default_value = "bounds")]
+    search: SearchChoice,
+
     /// How places learn that their caches are old
     #[arg(long, value_name = "HOW", default_value = "broadcast")]
     controller: ControllerChoice,
@@ -75,6 +96,7 @@ pub struct ModularityInput {
     vertices: usize,
     edges: u64,
     weights: WeightChoice,
+    search: SearchChoice,
     controller: ControllerChoice,
     memory: MemoryChoice,
     #[serde(skip)]
@@ -153,38 +175,116 @@ impl Modularity {
     }
 }
 
-/// One place's share of a run. Returns the moves, at the first place.
+/// The best move of these vertices.
+async fn search(searcher: &mut Searcher, reading: &Reading<'_>, vertices: Range<u32>, turn: u64) -> Move {
+    let (mut best, mut effort) = (Move::NONE, SearchEffort::default());
+    for vertex in vertices {
+        best = best.better(searcher.best_of(reading, vertex, &mut effort));
+        work(Cycles(VERTEX_CYCLES));
+        if effort.neighbours >= turn {
+            effort.take().charge();
+            yield_now().await;
+        }
+    }
+    effort.charge();
+    best
+}
+
+impl SearchEffort {
+    /// Charges a core of a modelled chip what this took beside its shared memory.
+    fn charge(self) {
+        work(Cycles(self.neighbours * NEIGHBOUR_CYCLES + self.clusters * CLUSTER_CYCLES));
+    }
+
+    fn take(&mut self) -> SearchEffort {
+        std::mem::take(self)
+    }
+}
+
+/// What a run does at each place.
+#[derive(Clone, Serialize, Deserialize)]
+struct RunPlan {
+    objects: SharedClusters,
+    vertices: usize,
+    total: f64,
+    search: SearchChoice,
+    steps_max: u64,
+}
+
+/// The best move of this place's vertices, in the way that was chosen.
+enum StepSearch {
+    All { own: Range<u32>, turn: u64 },
+    Bounds { bounds: Option<Box<Bounds>>, own: Range<u32>, moved: Option<Change> },
+}
+
+impl StepSearch {
+    fn new(plan: &RunPlan, own: Range<u32>) -> StepSearch {
+        match plan.search {
+            SearchChoice::All => {
+                let turn = if plan.objects.are_incoherent() { TURN_ON_CHIP } else { TURN_ON_HOST };
+                StepSearch::All { own, turn }
+            }
+            SearchChoice::Bounds => StepSearch::Bounds { bounds: None, own, moved: None },
+        }
+    }
+
+    async fn best(&mut self, searcher: &mut Searcher, reading: &Reading<'_>) -> Move {
+        match self {
+            StepSearch::All { own, turn } => search(searcher, reading, own.clone(), *turn).await,
+            StepSearch::Bounds { bounds, own, moved } => {
+                let mut effort = SearchEffort::default();
+                let all = searcher.vertices();
+                let bounds = bounds.get_or_insert_with(|| Box::new(Bounds::new(reading, all, own.clone())));
+                if let Some(change) = moved.take() {
+                    bounds.moved(reading, change, searcher, &mut effort);
+                }
+                let best = bounds.best(reading, searcher, &mut effort);
+                effort.charge();
+                best
+            }
+        }
+    }
+
+    /// Tells all places of the change of this step, if there is one; returns whether there is.
+    async fn tell(&mut self, team: &Team, change: Option<Change>) -> isles::Result<bool> {
+        let is_first = team.rank() == 0;
+        match self {
+            StepSearch::All { .. } => team.broadcast(0, is_first.then_some(change.is_some())).await,
+            StepSearch::Bounds { moved, .. } => {
+                *moved = team.broadcast(0, is_first.then_some(change)).await?;
+                Ok(moved.is_some())
+            }
+        }
+    }
+}
+
+/// One place's share of a run, of which the first one knows the graph. Returns the clusters and the moves there.
 async fn run_place(
     graph: &WeightedGraph,
-    objects: &SharedClusters,
-    (vertices, total): (usize, f64),
-    steps_max: u64,
+    plan: &RunPlan,
     units: &WorkUnits,
 ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
-    let team = Team::world();
-    let mine = vertices_of(vertices, team.rank(), team.size());
-    let mut searcher = Searcher::new(vertices, total);
+    let (team, objects) = (Team::world(), &plan.objects);
+    let mut search = StepSearch::new(plan, vertices_of(plan.vertices, team.rank(), team.size()));
+    let mut searcher = Searcher::new(plan.vertices, plan.total);
     let mut state = Clustering::singletons(graph);
     let (mut moves, mut steps) = (Vec::new(), 0);
-    while steps < steps_max {
+    while steps < plan.steps_max {
         let started = Instant::now();
         steps += 1;
         let reading = objects.read().await?;
-        let mut effort = SearchEffort::default();
-        let own = mine
-            .clone()
-            .fold(Move::NONE, |best, vertex| best.better(searcher.best_of(&reading, vertex, &mut effort)));
+        let own = search.best(&mut searcher, &reading).await;
         drop(reading);
-        let cycles = effort.neighbours * NEIGHBOUR_CYCLES + effort.clusters * CLUSTER_CYCLES;
-        work(Cycles(cycles + mine.len() as u64 * VERTEX_CYCLES));
         units.add_done(started);
         let best = team.reduce(0, own, Move::better).await?;
-        let good = best.filter(|best| best.gain > 0.0);
-        if let Some(best) = good {
-            objects.apply(state.apply(graph, best)).await?;
+        let mut change = None;
+        if let Some(best) = best.filter(|best| best.gain > 0.0) {
+            let made = state.apply(graph, best);
+            objects.apply(made).await?;
             moves.push(best);
+            change = Some(made);
         }
-        if !team.broadcast(0, (team.rank() == 0).then_some(good.is_some())).await? {
+        if !search.tell(&team, change).await? {
             break;
         }
     }
@@ -229,6 +329,7 @@ impl Application for Modularity {
             vertices: weighted.vertices(),
             edges: weighted.lines,
             weights: self.weights,
+            search: self.search,
             controller: self.controller,
             memory: self.memory,
             steps_max: self.steps.unwrap_or(u64::MAX),
@@ -244,19 +345,19 @@ impl Application for Modularity {
     }
 
     async fn compute(input: ModularityInput, dealer: Dealer) -> isles::Result<(ModularityFound, WorkDone)> {
-        let ModularityInput { weighted: graph, steps_max, memory, controller, .. } = input;
+        let ModularityInput { weighted: graph, steps_max, memory, controller, search, .. } = input;
         let units = dealer.units(0, Balance::Static).await?;
         let objects = SharedClusters::new(&graph, memory, controller).await?;
-        let size = (graph.vertices(), graph.total);
+        let plan = RunPlan { objects, vertices: graph.vertices(), total: graph.total, search, steps_max };
         let started = now();
         let mut own = None;
         finish(async {
             for place in places().skip(1) {
                 spawn_at!(place, {
-                    run_place(&WeightedGraph::default(), &objects, size, steps_max, &units).await?;
+                    run_place(&WeightedGraph::default(), &plan, &units).await?;
                 });
             }
-            own = Some(run_place(&graph, &objects, size, steps_max, &units).await?);
+            own = Some(run_place(&graph, &plan, &units).await?);
             Ok::<_, isles::Error>(())
         })
         .await?;

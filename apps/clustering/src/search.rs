@@ -62,6 +62,16 @@ impl Searcher {
         Searcher { total, sums, touched: Vec::new(), targets: Vec::new(), weights: Vec::new() }
     }
 
+    /// How many vertices the graph has.
+    pub fn vertices(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Twice what all edges weigh.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
     /// The best move of a vertex; its gain is below zero if none is good.
     pub fn best_of(&mut self, data: &impl Clustered, vertex: u32, effort: &mut SearchEffort) -> Move {
         self.targets.clear();

@@ -35,7 +35,7 @@ impl Move {
 }
 
 /// What a move changes: who leaves which cluster for which, and the weights of both then.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Which vertex.
     pub vertex: u32,

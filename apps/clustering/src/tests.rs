@@ -1,5 +1,6 @@
 //! Moves against the modularity computed anew, clusterings against networkx, and lists of named vertices.
 
+use crate::bounds::Bounds;
 use crate::graph::{BadLine, WeightedGraph, is_named_list, read_named_list, stand_in};
 use crate::search::{SearchEffort, Searcher, sequential};
 use crate::state::{Clustering, Move, NEW, modularity};
@@ -60,6 +61,39 @@ fn the_best_move_is_that_of_the_first_vertex_into_the_first_cluster() {
     }
 }
 
+/// The moves that so many places make, each with the bounds of its vertices.
+fn with_bounds(graph: &WeightedGraph, places: u32) -> Vec<Move> {
+    let (mut state, mut moves) = (Clustering::singletons(graph), Vec::new());
+    let mut searcher = Searcher::new(graph.vertices(), graph.total);
+    let vertices = graph.vertices() as u32;
+    let part = |place: u32| place * vertices / places..(place + 1) * vertices / places;
+    let new = |place| Bounds::new(&(graph, &state), graph.vertices(), part(place));
+    let mut all: Vec<Bounds> = (0..places).map(new).collect();
+    let mut effort = SearchEffort::default();
+    loop {
+        let data = (graph, &state);
+        let own = all.iter_mut().map(|bounds| bounds.best(&data, &mut searcher, &mut effort));
+        let best = own.fold(Move::NONE, Move::better);
+        if best.gain <= 0.0 {
+            return moves;
+        }
+        moves.push(best);
+        let change = state.apply(graph, best);
+        let data = (graph, &state);
+        all.iter_mut().for_each(|bounds| bounds.moved(&data, change, &searcher, &mut effort));
+    }
+}
+
+#[test]
+fn bounds_look_at_few_vertices_and_make_the_same_moves() {
+    for name in ["trade-66", "karate"] {
+        let graph = stand_in(name).unwrap_or_else(|| {
+            WeightedGraph::of(&open(name, &ReadOptions::default()).expect("it is part of the program"))
+        });
+        assert_eq!(with_bounds(&graph, 3), sequential(&graph, u64::MAX).1, "{name}");
+    }
+}
+
 fn graphs() -> impl Strategy<Value = WeightedGraph> {
     let pair = (0..12u32, 0..12u32, 1..9u32);
     prop::collection::vec(pair, 1..40)
@@ -87,6 +121,13 @@ proptest! {
                 prop_assert!(gain_of(to) <= scaled + 1e-12);
             }
         }
+    }
+
+    /// Places with bounds make the moves of a search of all vertices.
+    #[test]
+    fn bounds_find_the_moves_of_a_search_of_all(graph in graphs(), places in 1..4u32) {
+        let (_, expected) = sequential(&graph, u64::MAX);
+        prop_assert_eq!(with_bounds(&graph, places), expected);
     }
 
     #[test]

@@ -114,6 +114,13 @@ pub enum Program {
         /// The graph's name.
         graph: &'static str,
     },
+    /// `peers/clustering.py` on a graph of the collection.
+    Clustering {
+        /// The Python module that computes it: `networkit` or `igraph`.
+        module: &'static str,
+        /// The graph's name.
+        graph: &'static str,
+    },
     /// `peers/hartree_fock.py` on a built-in molecule.
     HartreeFock {
         /// The molecule's name.
@@ -221,7 +228,14 @@ impl Program {
             Program::SimGrid { section, model, style, messages, bytes } => {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
-            Program::Betweenness { module, graph } => betweenness(folder, module, graph),
+            Program::Betweenness { module, graph } => {
+                let script = ("betweenness.py", include_str!("../peers/betweenness.py"));
+                with_edges(folder, module, script, graph)
+            }
+            Program::Clustering { module, graph } => {
+                let script = ("clustering.py", include_str!("../peers/clustering.py"));
+                with_edges(folder, module, script, graph)
+            }
             Program::HartreeFock { molecule, basis } => hartree_fock(folder, molecule, basis),
         }
     }
@@ -348,10 +362,16 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
-fn betweenness(folder: &WorkFolder, module: &'static str, graph: &str) -> Result<Command, Missing> {
+/// A script on the edges of a graph, in Python that has `module`.
+fn with_edges(
+    folder: &WorkFolder,
+    module: &'static str,
+    (name, text): (&str, &str),
+    graph: &str,
+) -> Result<Command, Missing> {
     let mut command = python_with(folder, module)?;
     let edges = folder.edges(graph)?;
-    let script = folder.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
+    let script = folder.lay(name, text)?;
     command.arg(script).arg(module).arg(edges);
     Ok(command)
 }

@@ -190,18 +190,22 @@ impl SharedMemoryState {
         self.charge((cores, place), stretch, &moved);
     }
 
-    /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the stretch
-    /// cost, whether the cache has them or not; never more than all of the cache.
-    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &MemoryRegion) {
-        let range = stretch.range(0, stretch.bytes as usize);
-        let moved = self.memory.flush((side(place), cores.now(place)), range);
-        if stretch.kind == CachePolicy::Cached {
+    /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the stretches
+    /// cost, whether the cache has them or not; never more than all of the cache. Stretches are flushed in one go.
+    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretches: &[MemoryRegion]) {
+        let mut lines = 0;
+        for stretch in stretches {
+            let range = stretch.range(0, stretch.bytes as usize);
+            let moved = self.memory.flush((side(place), cores.now(place)), range);
+            self.charge((cores, place), stretch, &moved);
+            let is_cached = stretch.kind == CachePolicy::Cached;
+            lines += if is_cached { stretch.bytes.div_ceil(LINE_BYTES as u64) } else { 0 };
+        }
+        if lines > 0 {
             let costs = *cores.memory_costs(place);
-            let lines = stretch.bytes.div_ceil(LINE_BYTES as u64);
             let time = costs.flush_start.0.saturating_add(costs.flush_line.0.saturating_mul(lines));
             cores.spend(place, Picoseconds(time.min(costs.flush_all.0)), TimeCategory::Copying);
         }
-        self.charge((cores, place), stretch, &moved);
     }
 
     /// Lets `place` spend what an access took. Its lines pass one after the other.

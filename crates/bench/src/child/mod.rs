@@ -46,6 +46,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-wavefront", wavefront::of_members),
     ("isles-wavefront-channels", wavefront::of_channels),
     ("isles-windows", windows::accesses),
+    ("isles-shared", windows::guards),
     ("isles-members", members::short),
     ("isles-members-large", members::long),
     ("isles-members-sizes", members::sizes),

@@ -3,21 +3,21 @@
 //! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
 //! compared with like; where a peer has two forms of a thing, the row says which one.
 
-mod aggregation;
 mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
 mod imsuite;
+mod memory;
 mod mpi;
 mod people;
 mod prk;
 pub mod twin;
-mod windows;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
+use memory::{aggregation, shared, windows};
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub enum Suite {
     Windows,
     /// Very many tiny messages.
     Aggregation,
+    /// Objects that places share.
+    Shared,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -50,7 +52,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 12] = [
+    pub const ALL: [Suite; 13] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -61,6 +63,7 @@ impl Suite {
         Suite::Prk,
         Suite::Windows,
         Suite::Aggregation,
+        Suite::Shared,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -78,6 +81,7 @@ impl Suite {
             Suite::Prk => "prk",
             Suite::Windows => "windows",
             Suite::Aggregation => "aggregation",
+            Suite::Shared => "shared",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -96,6 +100,7 @@ impl Suite {
             Suite::Prk => prk::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
+            Suite::Shared => shared::GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }

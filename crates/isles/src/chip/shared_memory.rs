@@ -116,7 +116,7 @@ impl SharedMemory {
     /// # Panics
     /// Outside of a task.
     pub fn flush(&self) {
-        ask((), |world, place| world.flush_shared(place, &self.stretch()));
+        ask((), |world, place| world.flush_shared(place, &[self.stretch()]));
     }
 
     /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache, of any stretch: the instruction
@@ -158,8 +158,9 @@ impl IncoherentMemory for ChipMemory {
         ask((), |world, place| world.write_shared(place, &ChipMemory::region(stretch), offset, from));
     }
 
-    fn flush(&self, stretch: &MemoryStretch) {
-        ask((), |world, place| world.flush_shared(place, &ChipMemory::region(stretch)));
+    fn flush(&self, stretches: &[MemoryStretch]) {
+        let regions: Vec<MemoryRegion> = stretches.iter().map(ChipMemory::region).collect();
+        ask((), |world, place| world.flush_shared(place, &regions));
     }
 
     fn drain(&self, stretch: &MemoryStretch) {

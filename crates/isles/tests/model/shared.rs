@@ -154,7 +154,7 @@ mod chip {
         let of_ten = |memory| time(memory, 20) - time(memory, 10);
         let cycles = (of_ten(MemoryKind::Cached) - of_ten(MemoryKind::Through)).0 * 533 / 1_000_000;
         // Ten times a chunk at the writer, and a chunk and the table's two lines at the reader.
-        let flushes = 10 * (2 * (7_500 + 300 * 128) + 2 * 7_800);
+        let flushes = 10 * (2 * (7_500 + 300 * 128) + 7_500 + 300 * 2);
         assert!(cycles.abs_diff(flushes) < flushes / 10, "{cycles} cycles, not {flushes}");
     }
 }

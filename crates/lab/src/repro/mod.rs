@@ -121,8 +121,9 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,
-    programs::gups::RANDOM_ACCESS,
-    programs::automaton::AUTOMATON,
+    programs::memory::gups::RANDOM_ACCESS,
+    programs::memory::automaton::AUTOMATON,
+    programs::memory::modularity::MODULARITY,
     programs::at_opt::AT_OPT,
 ];
 
@@ -202,7 +203,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness, hf and at-opt for minutes): isles repro {}",
+            "Left out (they run Isles itself, betweenness, hf, modularity and at-opt for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

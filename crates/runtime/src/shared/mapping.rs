@@ -315,7 +315,7 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
         for (index, chunk) in chunks.iter().enumerate() {
             memory.memory.write(lines.stretches.get(index)?, 0, bytemuck::cast_slice(&chunk.elements));
         }
-        lines.stretches.iter().for_each(|stretch| memory.write_back(stretch));
+        memory.write_back(&lines.stretches);
         lines.is_table_changed = false;
         self.lines = Some(lines);
         let mut table = ByteLines::new(memory, MemoryKind::Cached)?;
@@ -345,14 +345,17 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
         }
         let Some(elements) = &self.lines else { return Ok(()) };
         match memory.kind {
-            MemoryKind::Cached if is_old => {
-                elements.stretches.iter().for_each(|stretch| memory.forget(stretch));
-            }
+            MemoryKind::Cached if is_old => memory.forget(&elements.stretches),
             // Messages do so as well where they lie in such memory; it takes one cycle.
             MemoryKind::Through if memory.flushes => memory.memory.invalidate(),
             MemoryKind::Cached | MemoryKind::Through | MemoryKind::Uncached => {}
         }
         Ok(())
+    }
+
+    /// Else only a writer that lets it grow makes the table of chunks old.
+    fn is_cached(&self, memory: &ObjectMemory) -> bool {
+        memory.kind == MemoryKind::Cached
     }
 
     fn store(&mut self, memory: &ObjectMemory, lines: &mut ValueLines) -> Result<bool> {
@@ -370,10 +373,9 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
 
     fn write_back(&mut self, memory: &ObjectMemory, _lines: &ValueLines) {
         let Some(elements) = &mut self.lines else { return };
-        let changed = elements.is_changed.iter_mut().zip(&elements.stretches);
-        for (is_changed, stretch) in changed.filter(|(is_changed, _)| **is_changed) {
-            *is_changed = false;
-            memory.write_back(stretch);
-        }
+        let all = elements.is_changed.iter_mut().zip(&elements.stretches);
+        let changed = all.filter_map(|(is_changed, stretch)| std::mem::take(is_changed).then_some(*stretch));
+        let changed: Vec<MemoryStretch> = changed.collect();
+        memory.write_back(&changed);
     }
 }

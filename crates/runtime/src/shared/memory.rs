@@ -52,8 +52,9 @@ pub trait IncoherentMemory {
     /// Writes from `offset` on.
     fn write(&self, stretch: &MemoryStretch, offset: u64, from: &[u8]);
 
-    /// Writes back what this core's caches have changed of the stretch, and forgets what they have of it.
-    fn flush(&self, stretch: &MemoryStretch);
+    /// Writes back what this core's caches have changed of the stretches, and forgets what they have of them, in one
+    /// go.
+    fn flush(&self, stretches: &[MemoryStretch]);
 
     /// Lets the line in this core's write buffer go to memory, behind the controller of the stretch.
     fn drain(&self, stretch: &MemoryStretch);
@@ -72,21 +73,21 @@ pub struct ObjectMemory {
 }
 
 impl ObjectMemory {
-    /// Forgets what caches have of a stretch.
-    pub(super) fn forget(&self, stretch: &MemoryStretch) {
-        match stretch.kind {
-            MemoryKind::Cached if self.flushes => self.memory.flush(stretch),
-            MemoryKind::Through if self.flushes => self.memory.invalidate(),
-            MemoryKind::Cached | MemoryKind::Through | MemoryKind::Uncached => {}
+    /// Forgets what caches have of stretches, which are of one kind.
+    pub(super) fn forget(&self, stretches: &[MemoryStretch]) {
+        match stretches.first().map(|stretch| stretch.kind) {
+            Some(MemoryKind::Cached) if self.flushes => self.memory.flush(stretches),
+            Some(MemoryKind::Through) if self.flushes => self.memory.invalidate(),
+            _ => {}
         }
     }
 
-    /// Lets what was written to a stretch go to memory.
-    pub(super) fn write_back(&self, stretch: &MemoryStretch) {
-        match stretch.kind {
-            MemoryKind::Cached if self.flushes => self.memory.flush(stretch),
-            MemoryKind::Through if self.flushes => self.memory.drain(stretch),
-            MemoryKind::Cached | MemoryKind::Through | MemoryKind::Uncached => {}
+    /// Lets what was written to stretches, which are of one kind, go to memory.
+    pub(super) fn write_back(&self, stretches: &[MemoryStretch]) {
+        match stretches.last() {
+            Some(last) if self.flushes && last.kind == MemoryKind::Through => self.memory.drain(last),
+            Some(last) if self.flushes && last.kind == MemoryKind::Cached => self.memory.flush(stretches),
+            _ => {}
         }
     }
 }
@@ -137,14 +138,16 @@ impl ByteLines {
 
     /// Lets what was stored go to memory.
     pub(super) fn write_back(&self, memory: &ObjectMemory) {
-        memory.write_back(&self.head);
-        self.body.iter().for_each(|body| memory.write_back(body));
+        memory.write_back(&self.stretches());
     }
 
     /// Forgets what caches have of it.
     pub(super) fn forget(&self, memory: &ObjectMemory) {
-        memory.forget(&self.head);
-        self.body.iter().for_each(|body| memory.forget(body));
+        memory.forget(&self.stretches());
+    }
+
+    fn stretches(&self) -> Vec<MemoryStretch> {
+        std::iter::once(self.head).chain(self.body).collect()
     }
 
     /// Reads the bytes; none if the head says nothing that can be.

@@ -31,6 +31,7 @@ use crate::place::Place;
 use crate::team::Team;
 use crate::wire::DecodeError;
 pub use isles_protocol::shared::{Controller, MemoryKind};
+use memory::LINE_BYTES;
 use message::ObjectId;
 use serde::{Deserialize, Serialize};
 use state::ObjectState;
@@ -216,7 +217,10 @@ fn place_in_memory<T: SharedValue>(
 ) -> Option<(ValueLines, MemoryStretch)> {
     let memory = object_memory(local, options)?;
     let counter = memory.memory.take(MemoryKind::Uncached, COUNTER_BYTES)?;
-    Some((value.place(&memory)?, counter))
+    // All places look at all counters, so these go round the controllers.
+    let lines = counter.start / LINE_BYTES;
+    let controller = (lines % u64::from(memory.memory.controllers().max(1))) as u32;
+    Some((value.place(&memory)?, MemoryStretch { controller, ..counter }))
 }
 
 fn object_memory(local: &Local, options: SharedOptions) -> Option<ObjectMemory> {
@@ -296,6 +300,11 @@ impl<T: SharedValue> Shared<T> {
     /// The place that made it, which decides who may have a guard.
     pub fn home(&self) -> Place {
         Place::of(self.object().state.id.home)
+    }
+
+    /// Whether the value lies in memory of a modelled chip that no hardware keeps coherent.
+    pub fn is_incoherent(&self) -> bool {
+        self.object().state.memory.is_some()
     }
 
     /// How it works.

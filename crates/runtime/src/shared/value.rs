@@ -43,6 +43,13 @@ pub trait SharedValue: Sized + 'static {
         is_old: bool,
     ) -> Result<(), DecodeError>;
 
+    /// Whether any write makes caches of other places old, so that they can be told when it begins.
+    #[doc(hidden)]
+    fn is_cached(&self, memory: &ObjectMemory) -> bool {
+        let _ = memory;
+        true
+    }
+
     /// A write guard ends, which may have changed something. Returns whether caches of other places are old by it, and
     /// so something is to be written back.
     #[doc(hidden)]

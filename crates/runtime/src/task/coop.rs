@@ -78,7 +78,7 @@ pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
 ///
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
-fn must_give_way(local: &Local) -> bool {
+pub(crate) fn must_give_way(local: &Local) -> bool {
     let budget = if matches!(local.clock(), Clock::Steps(_)) { BUDGET_IN_STEPS } else { BUDGET };
     let is_long = local.is_turn_long();
     let is_over = is_long || local.spent.get() >= budget;

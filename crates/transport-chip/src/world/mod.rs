@@ -389,9 +389,10 @@ impl ChipWorld {
         self.reach_shared(|shared, cores| shared.drain((cores, place), stretch));
     }
 
-    /// The core of `place` writes back what its caches have of the stretch, and forgets it.
-    pub fn flush_shared(&self, place: PlaceId, stretch: &MemoryRegion) {
-        self.reach_shared(|shared, cores| shared.flush((cores, place), stretch));
+    /// The core of `place` writes back what its caches have of the stretches, and forgets it; in one go, which takes no
+    /// longer than to flush all that its caches hold.
+    pub fn flush_shared(&self, place: PlaceId, stretches: &[MemoryRegion]) {
+        self.reach_shared(|shared, cores| shared.flush((cores, place), stretches));
     }
 
     fn reach_shared(&self, access: impl FnOnce(&mut SharedMemoryState, &mut Cores)) {

@@ -1,7 +1,8 @@
-//! Accesses to the window of another place, and halos of 8 KiB that two places exchange.
+//! Memory that places share: accesses to the window of another place, halos of 8 KiB that two places exchange, guards
+//! of shared objects.
 //!
-//! The forms are those of `peers/mpi.c`, section `windows`. The invariant: what is timed is done at its target when the
-//! clock is read.
+//! The forms of windows are those of `peers/mpi.c`, section `windows`. The invariant: what is timed is done at its
+//! target, or over, when the clock is read.
 
 use super::{run, seconds_per_step};
 use crate::child::say;
@@ -77,4 +78,56 @@ async fn halos(effort: Effort) -> isles::Result<f64> {
         .await
     })
     .await
+}
+
+/// Prints `read_ns`, `write_ns` and `hand_over_us`.
+pub fn guards(effort: Effort) {
+    run(move || async move {
+        let object = Shared::new(0_u64).await?;
+        let seconds = seconds_per_step(effort, async |count| {
+            for _ in 0..count {
+                std::hint::black_box(*object.read().await?);
+            }
+            Ok(())
+        })
+        .await?;
+        say("read_ns", seconds * 1e9);
+        let seconds = seconds_per_step(effort, async |count| {
+            for number in 0..count {
+                *object.write().await? = number;
+            }
+            Ok(())
+        })
+        .await?;
+        say("write_ns", seconds * 1e9);
+        let turns = Shared::new(0_u64).await?;
+        let seconds = seconds_per_step(effort, async |count| {
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, take_turns(&turns, count).await?);
+                }
+            })
+            .await
+        })
+        .await?;
+        // A step is a turn of both.
+        say("hand_over_us", seconds * 1e6 / 2.0);
+        Ok(())
+    });
+}
+
+/// Writes in turn with the other place; whose turn it is, the value says.
+async fn take_turns(turns: &Shared<u64>, count: u64) -> isles::Result<()> {
+    let mut left = count;
+    while left > 0 {
+        let mut turn = turns.write().await?;
+        if *turn % 2 == here().index() as u64 {
+            *turn += 1;
+            left -= 1;
+        }
+        drop(turn);
+        // The other place's request may have come.
+        yield_now().await;
+    }
+    Ok(())
 }

@@ -6,12 +6,11 @@
 
 pub mod at_opt;
 mod at_opt_places;
-pub mod automaton;
 pub mod betweenness;
 pub mod ga;
-pub mod gups;
 pub mod hartree_fock;
 pub mod manyman;
+pub mod memory;
 pub mod power_loops;
 pub mod rates;
 pub mod teams;

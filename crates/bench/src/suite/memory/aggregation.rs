@@ -3,11 +3,11 @@
 //! Its own file because its programs are the kernels of `apps/bale`. It holds no code but the table. The invariant:
 //! what is counted is applied, and no contender of RandomAccess holds more than 1,024 updates a place that are not.
 
-use super::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
-use super::{app, figure, mpich, open_mpi};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
+use crate::suite::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
+use crate::suite::{app, figure, mpich, open_mpi};
 
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[RANDOM_ACCESS, HISTOGRAM, INDEX_GATHER];

@@ -9,10 +9,10 @@
 //! its messages, but in rows that are called calibrated and those that follow from them. Buckets on their way are not
 //! counted, as in the paper: a place may have 32 of each lane.
 
-use super::super::quantity::{Quantity, Title};
-use super::super::row::{Band, Basis, Family, Row};
-use super::super::{Experiment, RowSource};
-use super::document;
+use crate::repro::programs::document;
+use crate::repro::quantity::{Quantity, Title};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
 use isles_app::{Failure, runs};
 
 /// Tables 3 and 4 of the paper, and what it says beside them.

@@ -3,10 +3,10 @@
 //! Its own file because its peers are the one-sided calls of MPI. It holds no code but the table. The invariant: an
 //! access of a peer is done at its target when it counts, as ours is.
 
-use super::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
-use super::{app, figure, mpich, of_better_mpi, open_mpi, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::AppTask;
+use crate::suite::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
+use crate::suite::{app, figure, mpich, of_better_mpi, open_mpi, ours};
 
 const TWO_SIDED: &str = "isles, 2 places, two-sided";
 

@@ -5,10 +5,10 @@
 //! that of RCKMPI, a section of the buffers for each process. Times are of the steps. The paper shows its speed-ups as
 //! a picture; what its text says of them is rows.
 
-use super::super::quantity::{Quantity, Title};
-use super::super::row::{Band, Basis, Family, Row};
-use super::super::{Experiment, RowSource};
-use super::{SCC, document, seconds};
+use crate::repro::programs::{SCC, document, seconds};
+use crate::repro::quantity::{Quantity, Title};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
 use isles_app::{Failure, runs};
 
 /// The speed-ups of the paper's figure 3.

@@ -1,0 +1,176 @@
+//! The best move of a place's vertices without a look at all of them: bounds of what each vertex can gain.
+//!
+//! A move from cluster A to cluster B changes little: only vertices of B, neighbours of A's vertices and neighbours of
+//! what moved can gain more than before, and by how much at most is known. So each vertex has a bound, in a
+//! tournament; that with the highest is evaluated until the highest is exact. Invariant: no vertex gains more than its
+//! bound, so the best move is that of a search of all vertices, ties included.
+
+use crate::search::{Clustered, SearchEffort, Searcher};
+use crate::state::{Change, Move};
+use std::ops::Range;
+
+/// By how much, of all weights, rounding may let a gain exceed its bound.
+const SLACK: f64 = 1e-13;
+
+/// See the file header.
+pub struct Bounds {
+    /// The vertices of this place.
+    own: Range<u32>,
+    /// What each of them weighs.
+    degrees: Vec<f64>,
+    bounds: Vec<f64>,
+    /// The last move that was evaluated of each, and when; 0 if something has raised the bound since.
+    moves: Vec<(Move, u64)>,
+    /// Winners of pairs, from the last one, which is first; leaves are vertices.
+    winners: Vec<u32>,
+    leaves: usize,
+    /// The vertices of each cluster, of all places, and where each stands in that list.
+    members: Vec<Vec<u32>>,
+    positions: Vec<u32>,
+    /// When each cluster changed last.
+    changed: Vec<u64>,
+    time: u64,
+    /// The vertices whose bounds the present move has raised.
+    raised: Vec<u64>,
+    row: (Vec<u32>, Vec<f64>),
+}
+
+impl Bounds {
+    /// Bounds of the vertices of a place, of which nothing is known yet; of all, each is in a cluster of its own.
+    pub fn new(data: &impl Clustered, vertices: usize, own: Range<u32>) -> Bounds {
+        let leaves = own.len().next_power_of_two();
+        let mut bounds = Bounds {
+            degrees: own.clone().map(|vertex| data.degree(vertex)).collect(),
+            bounds: vec![f64::INFINITY; own.len()],
+            moves: vec![(Move::NONE, 0); own.len()],
+            winners: vec![0; 2 * leaves],
+            leaves,
+            members: (0..vertices as u32).map(|vertex| vec![vertex]).collect(),
+            positions: vec![0; vertices],
+            changed: vec![0; vertices],
+            time: 1,
+            raised: vec![0; own.len()],
+            row: (Vec::new(), Vec::new()),
+            own,
+        };
+        (0..leaves).for_each(|leaf| bounds.winners[leaves + leaf] = leaf as u32);
+        (1..leaves).rev().for_each(|node| bounds.play(node));
+        bounds
+    }
+
+    fn bound(&self, leaf: u32) -> f64 {
+        self.bounds.get(leaf as usize).copied().unwrap_or(f64::NEG_INFINITY)
+    }
+
+    fn play(&mut self, node: usize) {
+        let (one, other) = (self.winners[2 * node], self.winners[2 * node + 1]);
+        // The first one of equals.
+        self.winners[node] = if self.bound(other) > self.bound(one) { other } else { one };
+    }
+
+    fn set(&mut self, index: usize, bound: f64) {
+        self.bounds[index] = bound;
+        let mut node = (self.leaves + index) / 2;
+        while node > 0 {
+            self.play(node);
+            node /= 2;
+        }
+    }
+
+    /// The best move; that of a vertex without a good one, if none is good.
+    pub fn best(
+        &mut self,
+        data: &impl Clustered,
+        searcher: &mut Searcher,
+        effort: &mut SearchEffort,
+    ) -> Move {
+        loop {
+            let index = self.winners[1] as usize;
+            if self.bound(index as u32) <= 0.0 {
+                return Move::NONE;
+            }
+            let (known, at) = self.moves[index];
+            let vertex = self.own.start + index as u32;
+            let is_old =
+                |cluster: u32| self.changed.get(cluster as usize).is_some_and(|changed| *changed > at);
+            if at > 0 && !is_old(data.cluster(vertex)) && !is_old(known.to) {
+                return known;
+            }
+            let found = searcher.best_of(data, vertex, effort);
+            self.moves[index] = (found, self.time);
+            self.set(index, found.gain);
+        }
+    }
+
+    /// A vertex has moved; `data` knows it already.
+    pub fn moved(
+        &mut self,
+        data: &impl Clustered,
+        change: Change,
+        searcher: &Searcher,
+        effort: &mut SearchEffort,
+    ) {
+        let Change { vertex, from: (from, _), to: (to, _) } = change;
+        self.time += 1;
+        self.changed[from as usize] = self.time;
+        self.changed[to as usize] = self.time;
+        let left = &mut self.members[from as usize];
+        let position = self.positions[vertex as usize];
+        left.swap_remove(position as usize);
+        if let Some(other) = left.get(position as usize) {
+            self.positions[*other as usize] = position;
+        }
+        let slack = searcher.total() * SLACK;
+        let share = data.degree(vertex) / searcher.total();
+        // What is in the cluster that grew loses less by leaving it.
+        let joined = std::mem::take(&mut self.members[to as usize]);
+        joined.iter().for_each(|member| self.raise(*member, share, slack, effort));
+        self.members[to as usize] = joined;
+        self.positions[vertex as usize] = self.members[to as usize].len() as u32;
+        self.members[to as usize].push(vertex);
+        // What leads to the cluster that shrank gains more by joining it.
+        let left = std::mem::take(&mut self.members[from as usize]);
+        for member in &left {
+            let (targets, _) = self.read(data, *member);
+            targets.iter().for_each(|target| self.raise(*target, share, slack, effort));
+            self.row.0 = targets;
+        }
+        self.members[from as usize] = left;
+        let (targets, weights) = self.read(data, vertex);
+        for (target, weight) in targets.iter().zip(&weights) {
+            if let Some(index) = self.index(*target) {
+                self.raised[index] = 0;
+                self.raise(*target, 2.0 * share, 2.0 * weight + slack, effort);
+            }
+        }
+        self.row = (targets, weights);
+        if let Some(index) = self.index(vertex) {
+            self.moves[index].1 = 0;
+            self.set(index, f64::INFINITY);
+        }
+    }
+
+    /// The neighbours of a vertex, in memory that is given back.
+    fn read(&mut self, data: &impl Clustered, vertex: u32) -> (Vec<u32>, Vec<f64>) {
+        let (mut targets, mut weights) = std::mem::take(&mut self.row);
+        targets.clear();
+        weights.clear();
+        data.row(vertex, &mut targets, &mut weights);
+        (targets, weights)
+    }
+
+    fn index(&self, vertex: u32) -> Option<usize> {
+        self.own.contains(&vertex).then(|| (vertex - self.own.start) as usize)
+    }
+
+    /// A vertex may gain more than before: its weight's share, and `more`. Once for each move.
+    fn raise(&mut self, vertex: u32, share: f64, more: f64, effort: &mut SearchEffort) {
+        let Some(index) = self.index(vertex) else { return };
+        if std::mem::replace(&mut self.raised[index], self.time) == self.time {
+            return;
+        }
+        self.moves[index].1 = 0;
+        effort.clusters += 1;
+        self.set(index, self.bounds[index] + self.degrees[index] * share + more);
+    }
+}

@@ -1,0 +1,5 @@
+//! The suites of memory that places share: windows, shared objects, tables that many small items change.
+
+pub mod aggregation;
+pub mod shared;
+pub mod windows;

@@ -1,0 +1,5 @@
+//! Programs over memory that cores or places share: windows, tables that all change, shared objects.
+
+pub mod automaton;
+pub mod gups;
+pub mod modularity;
