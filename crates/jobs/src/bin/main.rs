@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = "isles-jobs";
 
 #[derive(Parser)]
-#[command(name = "isles", version)]
+#[command(name = "isles", bin_name = "isles", version)]
 struct ProgramArguments {
     #[command(subcommand)]
     verb: ProgramVerb,
@@ -187,12 +187,12 @@ enum JobCommand {
 
 fn policy(word: &str) -> Result<Policy, String> {
     let names = Policy::ALL.map(Policy::name).join(", ");
-    Policy::of_name(word).ok_or_else(|| format!("allowed: {names}"))
+    Policy::of_name(word).ok_or(names)
 }
 
 fn state(word: &str) -> Result<JobState, String> {
     let names = JobState::ALL.map(JobState::name).join(", ");
-    JobState::of_name(word).ok_or_else(|| format!("allowed: {names}"))
+    JobState::of_name(word).ok_or(names)
 }
 
 fn main() -> ExitCode {
