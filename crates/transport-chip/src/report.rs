@@ -110,6 +110,8 @@ pub struct Report {
     pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
     pub fetched: u64,
+    /// For how long each memory controller was busy, by its number; nothing if none ever was.
+    pub controllers: Vec<Picoseconds>,
     /// Whether places have wanted more of a memory controller than it has.
     pub is_memory_crowded: bool,
     /// Files that programs have read and written.
@@ -132,6 +134,9 @@ pub struct Report {
     pub energy: Option<Energy>,
 }
 
+/// Memory controllers that a report lists.
+const CONTROLLERS_LISTED_MAX: usize = 16;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { time, messages, bytes, lines, fetched, flit_hops, digest, .. } = self;
@@ -152,6 +157,12 @@ impl fmt::Display for Report {
         writeln!(f, "cores           {}", shares.join(", "))?;
         writeln!(f, "events          {}", digest.events())?;
         writeln!(f, "digest          {digest}")?;
+        // Of thousands, each node's own, nobody reads a list.
+        let busy = self.controllers.iter().map(|busy| busy.0 as f64 / time.0.max(1) as f64 * 100.0);
+        if (1..=CONTROLLERS_LISTED_MAX).contains(&self.controllers.len()) {
+            let busy: Vec<String> = busy.map(|percent| format!("{percent:.1} %")).collect();
+            writeln!(f, "controllers     busy {}", busy.join(", "))?;
+        }
         let FileTraffic { reads, writes, cold, bytes, waited } = self.files;
         if reads + writes > 0 {
             writeln!(

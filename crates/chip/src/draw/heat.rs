@@ -1,5 +1,5 @@
-//! A heat map of a run: each direction of each link in the colour of how much of the time it was taken, and each tile
-//! filled up to how much of the time its cores were busy.
+//! A heat map of a run: each direction of each link and each memory controller in the colour of how much of the time
+//! it was taken, and each tile filled up to how much of the time its cores were busy.
 //!
 //! As the drawing of the chip, hand-written SVG without script or reference. It takes shares and knows not where
 //! they come from. Invariant: a colour means the same share in every map, so that maps can be compared, and a mesh that
@@ -59,6 +59,8 @@ pub struct TileHeat {
     pub share: Option<f64>,
     /// What is shown when one points at it.
     pub about: String,
+    /// The share of the time that the memory controller at this tile was taken, if there is one.
+    pub controller: Option<f64>,
 }
 
 /// Whether there can be a picture of `chip` with its links in colours; to know before a long run.
@@ -93,7 +95,7 @@ pub fn heat(chip: &Chip, caption: &str, links: &[LinkHeat], tiles: &[TileHeat]) 
     for heat in tiles {
         draw_tile(chip, heat, &mut out);
     }
-    legend(links, bottom, &mut out);
+    legend(links, tiles, bottom, &mut out);
     out.push_str("</svg>\n");
     Ok(out)
 }
@@ -194,13 +196,27 @@ fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
         cores(chip, heat.tile),
         y + 17
     );
+    if let Some(share) = heat.controller {
+        let _ = writeln!(
+            out,
+            "<rect class=\"link\" x=\"{}\" y=\"{}\" width=\"{CONTROLLER}\" height=\"{CONTROLLER}\" fill=\"{}\">\
+             <title>memory controller: {} of the time</title></rect>",
+            left - CONTROLLER / 2,
+            top - CONTROLLER / 2,
+            colour(share),
+            percent(share)
+        );
+    }
 }
+
+/// The side of a memory controller, at the corner of its tile.
+const CONTROLLER: u32 = 16;
 
 /// What the legend takes.
 const LEGEND_HEIGHT: u32 = 146;
 
 /// What colours, arrows and fillings mean, from `top` on.
-fn legend(links: &[LinkHeat], top: u32, out: &mut String) {
+fn legend(links: &[LinkHeat], tiles: &[TileHeat], top: u32, out: &mut String) {
     const STEP: u32 = 60;
     const PATCH: u32 = 14;
     let y = top + 46;
@@ -209,7 +225,11 @@ fn legend(links: &[LinkHeat], top: u32, out: &mut String) {
     };
     let busiest = links.iter().max_by(|a, b| a.share.total_cmp(&b.share));
     let busiest = busiest.map(|heat| format!(" (the busiest {})", percent(heat.share))).unwrap_or_default();
-    line(MARGIN, y - 30, "Links, in the direction of the arrow:", out);
+    let controllers = tiles.iter().filter_map(|heat| heat.controller).max_by(f64::total_cmp);
+    let squares =
+        controllers.map(|share| format!(" Squares: memory controllers (the busiest {})", percent(share)));
+    let links_of = format!("Links, in the direction of the arrow:{}", squares.unwrap_or_default());
+    line(MARGIN, y - 30, &links_of, out);
     line(MARGIN, y - 10, &format!("share of the run in which flits passed{busiest}"), out);
     let fills = std::iter::once(UNUSED).chain(CLASSES.map(|(_, fill)| fill));
     let names = std::iter::once("none".to_owned()).chain(CLASSES.map(|(end, _)| format!("\u{2264} {end} %")));
@@ -263,7 +283,8 @@ mod tests {
         let chip = Chip::find(name).unwrap_or_else(|error| panic!("{error}"));
         let about = || "a < b".to_owned();
         let link = |link| LinkHeat { link, share: share(link), about: about() };
-        let tile = |tile| TileHeat { tile, share: busy(tile), about: about() };
+        let corner = |tile: TileId| (tile.0 == 0).then(|| busy(tile)).flatten();
+        let tile = |tile| TileHeat { tile, share: busy(tile), about: about(), controller: corner(tile) };
         let links: Vec<LinkHeat> = chip.topology().links().map(link).collect();
         let tiles: Vec<TileHeat> = (0..chip.topology().tiles()).map(TileId).map(tile).collect();
         let svg = heat(&chip, "5 & 6", &links, &tiles).unwrap();
@@ -321,6 +342,17 @@ mod tests {
             |height: &str| svg.matches(&format!("height=\"{height}\"/><rect class=\"frame\"")).count();
         assert_eq!((filled("0.0"), filled("16.0")), (1, 23), "{svg}");
         assert_eq!((svg.matches(">25 %<").count(), svg.matches(">\u{2013}<").count()), (23, 1));
+    }
+
+    #[test]
+    fn a_memory_controller_is_a_square_in_the_colour_of_its_share() {
+        let (_, svg) = map("scc", |_| 0.0, |_| Some(0.9));
+        let squares: Vec<&str> =
+            svg.lines().filter(|line| line.contains("memory controller: 90 % of")).collect();
+        assert!(squares.len() == 1 && squares[0].contains(CLASSES[6].1), "{squares:?}");
+        assert!(svg.contains("Squares: memory controllers (the busiest 90 %)<"));
+        let (_, svg) = map("scc", |_| 0.0, |_| None);
+        assert!(!svg.contains("emory controller"));
     }
 
     #[test]

@@ -221,7 +221,10 @@ impl ChipRun {
         let about: Vec<String> = shares.into_iter().map(|(about, _)| about).collect();
         let share = (!about.is_empty()).then(|| sum / f64::from(topology.cores_per_tile()));
         let about = if about.is_empty() { "no place".to_owned() } else { about.join("; ") };
-        TileHeat { tile, share, about: format!("tile {tile}: {about}") }
+        let busy = (0..).map(isles_chip::ControllerId).zip(&report.controllers);
+        let mut of_tile = busy.filter(|(controller, _)| chip.chip().controller_tile(*controller) == tile);
+        let controller = of_tile.next().map(|(_, busy)| (busy.0 as f64 / whole).min(1.0));
+        TileHeat { tile, share, about: format!("tile {tile}: {about}"), controller }
     }
 }
 

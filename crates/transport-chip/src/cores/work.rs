@@ -127,6 +127,11 @@ impl Cores {
         self.cores.iter().map(|core| core.fetched.whole()).sum()
     }
 
+    /// For how long each memory controller was busy; nothing if none ever was.
+    pub(crate) fn controllers_busy(&self) -> Vec<Picoseconds> {
+        self.controllers.iter().map(MaxMinServer::served).collect()
+    }
+
     /// Whether places have wanted more of a memory controller than it has.
     pub(crate) fn is_memory_crowded(&self) -> bool {
         self.controllers.iter().any(MaxMinServer::is_crowded)

@@ -156,6 +156,7 @@ impl WorldState {
             lines: self.cores.lines(),
             by_class: self.cores.by_class,
             fetched: self.cores.lines_fetched(),
+            controllers: self.cores.controllers_busy(),
             files: self.cores.file_traffic(),
             is_memory_crowded: self.cores.is_memory_crowded(),
             flit_hops: self.cores.flit_hops(),

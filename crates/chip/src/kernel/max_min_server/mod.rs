@@ -139,6 +139,8 @@ pub struct MaxMinServer {
     /// The same to come, while a question is answered; kept for its memory.
     ahead: Jobs,
     is_crowded: bool,
+    /// For how long jobs have kept it busy, or will.
+    served: u64,
 }
 
 impl MaxMinServer {
@@ -154,6 +156,7 @@ impl MaxMinServer {
         (alone, served): (Picoseconds, Picoseconds),
     ) -> Picoseconds {
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
+        self.served += served.0;
         let before = self.end_of(present, owner).filter(|end| *end > present);
         // Until the earlier job ends nobody but others are in the way; what lies between is a pause of this owner.
         let pause = before.map_or(0, |end| from.0.saturating_sub(end.0));
@@ -191,6 +194,11 @@ impl MaxMinServer {
             return Some(Picoseconds(end));
         }
         Some(self.look_ahead(owner))
+    }
+
+    /// For how long all that was asked for keeps it busy.
+    pub fn served(&self) -> Picoseconds {
+        Picoseconds(self.served)
     }
 
     /// Whether owners have ever wanted more together than there is.
