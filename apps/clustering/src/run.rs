@@ -39,6 +39,9 @@ const VERTEX_CYCLES: u64 = 40;
 const TURN_ON_CHIP: u64 = 8;
 const TURN_ON_HOST: u64 = 4096;
 
+/// For how many neighbours a host has time while it begins and ends a vertex, measured on cond-mat-2005.
+const VERTEX_NEIGHBOURS: usize = 6;
+
 /// What to do with the weights of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -136,9 +139,21 @@ fn hash_of(moves: &[Move]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The vertices of the place with `rank` of `size`.
-fn vertices_of(vertices: usize, rank: usize, size: usize) -> Range<u32> {
-    (rank * vertices / size) as u32..((rank + 1) * vertices / size) as u32
+/// The first vertex of each place, and how many there are. On a modelled chip all have equally many, as the paper's
+/// workers; elsewhere vertices and neighbours together, because a search takes as long as both.
+fn cuts(graph: &WeightedGraph, places: usize, is_by_neighbours: bool) -> Vec<u32> {
+    let vertices = graph.vertices();
+    let by_neighbours = |vertex: usize| graph.offsets[vertex] as usize + VERTEX_NEIGHBOURS * vertex;
+    let cost = |vertex: usize| if is_by_neighbours { by_neighbours(vertex) } else { vertex };
+    let vertices_below = |limit: usize| {
+        let (mut low, mut high) = (0, vertices);
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if cost(middle) <= limit { low = middle } else { high = middle - 1 }
+        }
+        low as u32
+    };
+    (0..=places).map(|place| vertices_below(place * cost(vertices) / places)).collect()
 }
 
 impl Modularity {
@@ -205,6 +220,7 @@ impl SearchEffort {
 #[derive(Clone, Serialize, Deserialize)]
 struct RunPlan {
     objects: SharedClusters,
+    cuts: Vec<u32>,
     vertices: usize,
     total: f64,
     search: SearchChoice,
@@ -265,7 +281,7 @@ async fn run_place(
     units: &WorkUnits,
 ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
     let (team, objects) = (Team::world(), &plan.objects);
-    let mut search = StepSearch::new(plan, vertices_of(plan.vertices, team.rank(), team.size()));
+    let mut search = StepSearch::new(plan, plan.cuts[team.rank()]..plan.cuts[team.rank() + 1]);
     let mut searcher = Searcher::new(plan.vertices, plan.total);
     let mut state = Clustering::singletons(graph);
     let (mut moves, mut steps) = (Vec::new(), 0);
@@ -348,7 +364,9 @@ impl Application for Modularity {
         let ModularityInput { weighted: graph, steps_max, memory, controller, search, .. } = input;
         let units = dealer.units(0, Balance::Static).await?;
         let objects = SharedClusters::new(&graph, memory, controller).await?;
-        let plan = RunPlan { objects, vertices: graph.vertices(), total: graph.total, search, steps_max };
+        let cuts = cuts(&graph, place_count(), !objects.are_incoherent());
+        let plan =
+            RunPlan { objects, cuts, vertices: graph.vertices(), total: graph.total, search, steps_max };
         let started = now();
         let mut own = None;
         finish(async {

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
 use crate::members::Members;
 use crate::message::{Handler, Refused};
+use crate::window::look_for;
 use isles_protocol::PlaceId;
 use isles_protocol::shared::{Admission, GiveBack, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token};
 use isles_transport::Class;
@@ -129,8 +130,8 @@ impl ObjectState {
             self.wait(mode, ticket, context);
             return Poll::Pending;
         }
+        let mut admission = self.holder.borrow_mut().acquire(mode);
         loop {
-            let admission = self.holder.borrow_mut().acquire(mode);
             match admission {
                 Admission::Now => {
                     self.leave_queue(ticket);
@@ -138,7 +139,15 @@ impl ObjectState {
                 }
                 Admission::Wait => {
                     self.wait(mode, ticket, context);
-                    return Poll::Pending;
+                    // What comes soon comes sooner than by the way through the place's queue.
+                    let mut heard = || {
+                        let admission = self.holder.borrow_mut().acquire(mode);
+                        (admission != Admission::Wait).then_some(admission)
+                    };
+                    match look_for(&mut heard) {
+                        Some(heard) => admission = heard,
+                        None => return Poll::Pending,
+                    }
                 }
                 Admission::Ask => {
                     self.wait(mode, ticket, context);
@@ -147,6 +156,7 @@ impl ObjectState {
                         self.leave_queue(ticket);
                         return Poll::Ready(Err(error));
                     }
+                    admission = self.holder.borrow_mut().acquire(mode);
                 }
             }
         }

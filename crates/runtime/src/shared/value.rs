@@ -65,17 +65,17 @@ pub struct ValueLines(pub(super) ByteLines);
 
 /// Encodes a value of the program.
 pub(super) fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; 256];
-    loop {
-        let mut writer = Writer::new(&mut bytes);
-        writer.put_value(value).map_err(Error::unencodable)?;
-        let written = writer.written();
-        let is_whole = !writer.overflowed();
-        bytes.resize(written, 0);
-        if is_whole {
-            return Ok(bytes);
-        }
+    // Most values that change hands often are short.
+    let mut short = [0; 64];
+    let mut writer = Writer::new(&mut short);
+    writer.put_value(value).map_err(Error::unencodable)?;
+    let written = writer.written();
+    if let Some(bytes) = short.get(..written) {
+        return Ok(bytes.to_vec());
     }
+    let mut bytes = vec![0; written];
+    Writer::new(&mut bytes).put_value(value).map_err(Error::unencodable)?;
+    Ok(bytes)
 }
 
 fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {

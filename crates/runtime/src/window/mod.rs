@@ -18,6 +18,7 @@ mod table;
 mod transfer;
 
 pub use number::{Combine, NumberKind, WindowNumber};
+pub(crate) use state::look_for;
 pub(crate) use table::{WindowTable, receive};
 
 use crate::attachment::FOREIGN;

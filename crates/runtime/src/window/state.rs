@@ -254,7 +254,7 @@ impl WindowState {
 
 /// Looks for messages while nothing else is ready to run here, until `heard` returns something: what comes soon comes
 /// sooner than by the way through the place's queue.
-fn look_for<R>(heard: &mut impl FnMut() -> Option<R>) -> Option<R> {
+pub(crate) fn look_for<R>(heard: &mut impl FnMut() -> Option<R>) -> Option<R> {
     Local::with(|local| {
         let is_on_host = matches!(local.clock(), Clock::Host(_));
         let looks = if local.shares_processors || !is_on_host { 0 } else { LOOKS_MAX };
