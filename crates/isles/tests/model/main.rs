@@ -21,6 +21,7 @@ mod exchange;
 mod failure;
 #[cfg(feature = "chip")]
 mod files;
+#[cfg(feature = "chip")]
 mod held;
 #[cfg(feature = "chip")]
 mod interrupts;
@@ -47,6 +48,7 @@ mod roots;
 mod serialise;
 #[cfg(feature = "chip")]
 mod shared;
+#[cfg(feature = "chip")]
 mod shared_memory;
 #[cfg(feature = "chip")]
 mod spans;
