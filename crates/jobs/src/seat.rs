@@ -28,6 +28,9 @@ pub(crate) fn say_whether_modelled(is_modelled: bool) {
     MODELLED.get_or_init(|| is_modelled);
 }
 
+/// How long a job does steps before its place looks at anything else.
+const TURN: Duration = Duration::from_millis(2);
+
 /// What a job shall do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Control {
@@ -227,7 +230,7 @@ async fn steps(
     }
 }
 
-/// Does a step, and notes what it took. A panic in it is a fault of the job.
+/// Does steps for a turn, and notes what they took. A panic in one is a fault of the job.
 fn step(
     seats: &PlaceLocal<Seat>,
     id: StartId,
@@ -235,7 +238,16 @@ fn step(
     output: &mut JobOutput,
 ) -> Result<JobProgress, String> {
     let begun = now();
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.step(output)));
+    let turn = || {
+        loop {
+            let done = job.step(output);
+            let is_over = now().saturating_sub(begun) >= TURN || output.len() >= LINES;
+            if is_over || done != Ok(JobProgress::More) {
+                return done;
+            }
+        }
+    };
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(turn));
     let took = now().saturating_sub(begun);
     if let Some(seated) = seats.lock().seated.get_mut(&id) {
         seated.busy += took;

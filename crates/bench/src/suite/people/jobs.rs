@@ -17,7 +17,7 @@ const IN_MEMORY: &str = "isles, in memory";
 
 const COST: Group = Group {
     name: "stoppable",
-    setting: "a sum of 4·10⁸ random numbers in steps of a millisecond; a job server over 2 threads",
+    setting: "a sum of 2·10⁹ random numbers in steps of a quarter of a millisecond; a job server over 2 threads",
     slow: false,
     contenders: &[Contender { label: JOB, program: Program::Peer("jobs-cost") }],
     rows: &[Row {
