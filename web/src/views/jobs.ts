@@ -42,7 +42,8 @@ export class JobsView extends View {
     }
 
     override render() {
-        const found = jobs.jobs.filter((job) => `${job.id} ${job.name} ${whatOf(job)} ${job.state}`.includes(this.search));
+        const textOf = (job: Job) => `${job.id} ${job.name} ${whatOf(job)} ${job.state}`;
+        const found = jobs.jobs.filter((job) => textOf(job).includes(this.search));
         return html`
             <div class="tools">
                 <label>Search <input type="search" .value=${this.search} @input=${(event: Event) => {
@@ -98,13 +99,15 @@ export class JobsView extends View {
         const active = isActive(job);
         return html`<li class="job" data-job=${job.id} data-state=${job.state}>
             ${jobs.mayTell && job.state !== "finished" && job.state !== "failed"
-                ? html`<span class="job-handle" aria-hidden="true" title="Drag to a core, or to the list of those that wait"
+                ? html`<span class="job-handle" aria-hidden="true"
+                    title="Drag to a core, or to the list of those that wait"
                     @pointerdown=${(event: PointerEvent) => this.grab(event, job.id)}
                     @pointermove=${this.drag} @pointerup=${this.drop} @pointercancel=${this.release}>⠿</span>`
                 : html`<span></span>`}
             <button class="link" aria-pressed=${String(jobs.selected === job.id)}
                 @click=${() => this.select(job.id)}>${job.id} ${plain(job.name)}</button>
-            <span class="job-state">${job.state}${job.place !== null && active ? html` at ${job.place}` : nothing}</span>
+            <span class="job-state">${job.state}${job.place !== null && active
+                ? html` at ${job.place}` : nothing}</span>
             <span class="note">${active ? html`${job.processor.toFixed(0)} %, ${bytes(job.memory)}, ` : nothing}${
                 job.busy.toFixed(1)} s${job.reason ? html`: ${plain(job.reason)}` : nothing}</span>
             ${jobs.mayTell ? html`<span class="job-orders">${Object.keys(ORDERS).map((order) =>
@@ -137,8 +140,8 @@ export class JobsView extends View {
         const lines = this.output?.lines ?? [];
         return html`<section class="jobs" aria-label=${`Output of job ${job.id}`}>
             <div class="part-head"><h3>Job ${job.id}: ${plain(whatOf(job))}</h3>
-                ${this.output?.before ? html`<span class="note">${bytes(this.output.before)} before these lines are in ${
-                    plain(this.output.file)}</span>` : nothing}</div>
+                ${this.output?.before ? html`<span class="note">${bytes(this.output.before)} before these lines are
+                    in ${plain(this.output.file)}</span>` : nothing}</div>
             <div class="output" tabindex="0" role="log" aria-live="off"
                 aria-label=${`Last lines of job ${job.id}`}>${lines.length === 0
                     ? html`<p class="nothing">it has written nothing</p>`
