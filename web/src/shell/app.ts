@@ -192,7 +192,8 @@ export class App extends Element implements Shell {
     }
 
     output(): void {
-        if (!this.querySelector(".output")) store.openView("core", store.place);
+        // What is to be shown, not what still is: keys come faster than frames.
+        if (!store.panes.some((pane) => pane.view === "core")) store.openView("core", store.place);
         this.focusOutput(20);
     }
 
@@ -201,8 +202,13 @@ export class App extends Element implements Shell {
         requestAnimationFrame(() => {
             const output = this.querySelector<HTMLElement>(`#pane-${store.paneId} .output`)
                 ?? this.querySelector<HTMLElement>(".output");
-            if (output) output.focus();
-            else if (frames > 0) this.focusOutput(frames - 1);
+            // What was to take the keyboard in the next frame does not any more.
+            if (output) {
+                store.focusPane = 0;
+                output.focus();
+            } else if (frames > 0) {
+                this.focusOutput(frames - 1);
+            }
         });
     }
 
