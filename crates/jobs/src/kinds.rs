@@ -9,7 +9,7 @@ pub const KINDS: &[JobKind] =
     &[JobKind::of::<PiJob>(), JobKind::of::<SumJob>(), JobKind::of::<MemoryJob>(), JobKind::of::<CountJob>()];
 
 /// Cycles of an operation in floating point in the estimate of pi: 48 cores at 800 MHz made 2,232,382,092 of them a
-/// second (004:1727 of the paper's text).
+/// second (004:1723 of the paper's text).
 const FLOP_CYCLES: f64 = 48.0 * 800e6 / 2_232_382_092.0;
 
 /// Operations in floating point of one term of the series.

@@ -28,7 +28,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 /// Reports of places that may wait.
 const EVENTS: usize = 256;
 
-/// MemoryJob of a core of the SCC that jobs may have, in bytes (004:1617 of the paper's text); on a chip only.
+/// Memory of a core of the SCC that jobs may have, in bytes (004:1614 of the paper's text); on a chip only.
 const CHIP_CORE_BYTES: u64 = 640 << 20;
 
 /// How jobs are managed.

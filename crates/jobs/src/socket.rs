@@ -21,6 +21,9 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Longest time until an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
+/// Longest time that a connection may say nothing, or take nothing: who is silent keeps nobody out for long.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 64;
 
@@ -116,16 +119,18 @@ impl Drop for Unanswered<'_> {
 }
 
 fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE_MAX))?;
+    stream.set_write_timeout(Some(SILENCE_MAX))?;
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {
-        let mut line = String::new();
-        if lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)? == 0 {
+        let mut line = Vec::new();
+        if lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
         open.fetch_add(1, Ordering::Relaxed);
         let _unanswered = Unanswered(open);
-        let reply = match serde_json::from_str(&line) {
+        let reply = match serde_json::from_slice(&line) {
             Err(fault) => JobReply::Refused { reason: format!("the request is no request: {fault}") },
             Ok(request) => {
                 let (answer, answered) = channel();

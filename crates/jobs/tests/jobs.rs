@@ -320,6 +320,14 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(answer["answer"], "refused", "{nonsense:?}");
     }
+    (&stream).write_all(b"\xff\xfe\n").unwrap();
+    let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(answer["answer"], "refused", "bytes that are no text");
+    // As many as are let in, and some more, who say nothing: others are heard again.
+    let silent: Vec<UnixStream> =
+        (0..80).map(|_| UnixStream::connect(server.folder.join("socket")).unwrap()).collect();
+    until(|| server.ask(&["list"]).status.success());
+    drop(silent);
     let out = program(&server.folder, "serve").args(["--machine", "threads"]).output().unwrap();
     let errors = String::from_utf8_lossy(&out.stderr);
     assert!(errors.contains("a job server listens there; allowed: another --state"), "{errors}");

@@ -16,7 +16,7 @@ pub struct CoreLoad {
 /// How a core is chosen; the one with the least score is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// ManyMan's (004:1592 of the paper's text): use of processor and memory weigh the same, and each job counts one.
+    /// ManyMan's (004:1602 of the paper's text): use of processor and memory weigh the same, and each job counts one.
     #[default]
     Manyman,
     /// A job that was just started counts as a whole processor, though its use is not seen yet; what else uses the

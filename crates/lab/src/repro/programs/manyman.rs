@@ -12,7 +12,7 @@ use super::{CORES, SCC};
 use isles_app::frame::NO_FILES;
 use isles_app::{Failure, runs};
 
-/// The evaluation of paper 7, table II.
+/// The evaluation of paper 8, table II.
 pub const MANYMAN: Experiment = Experiment {
     name: "manyman",
     about: "operations in floating point and power of an estimate of π by clock, model `manyman`",
