@@ -69,6 +69,8 @@ pub use isles_runtime::{
     places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
+#[doc(hidden)]
+pub use isles_transport_shm::reads_others;
 pub use launch::{Launch, LaunchError};
 pub use machine::Machine;
 pub use machine::SMALL_TASK_BYTES;
