@@ -1,4 +1,4 @@
-//! Writes down which commit the command is built of, for `isles --version`, and which applications there are.
+//! Writes down which commit the command is built of, for `isles --version`.
 //!
 //! Git is asked, because worktrees and packed references make files of it hard to read. Where there is no git, or the
 //! sources lie in no checkout of their own (an archive unpacked in another repository), nothing is written, and the
@@ -13,9 +13,6 @@ use std::{env, fs, io};
 /// Where this package lies in a checkout of Isles, as git tells it.
 const PREFIX: &str = "crates/cli/";
 
-/// Where the applications lie.
-const APPS: &str = "../../apps";
-
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     let checkout = Checkout::around(Path::new("."));
@@ -24,29 +21,7 @@ fn main() -> io::Result<()> {
     }
     let version = version(env!("CARGO_PKG_VERSION"), checkout.as_ref());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(out.join("version"), version)?;
-    println!("cargo::rerun-if-changed={APPS}");
-    fs::write(out.join("applications"), applications(Path::new(APPS))?)
-}
-
-/// The list of applications as Rust, by name: of each the folder, and the description in its manifest; where that has a
-/// table of programs, those.
-fn applications(folder: &Path) -> io::Result<String> {
-    let mut rows = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml")) else { continue };
-        println!("cargo::rerun-if-changed={}", entry.path().join("Cargo.toml").display());
-        if let Some((_, programs)) = manifest.split_once("[package.metadata.programs]\n") {
-            let lines = programs.lines().map_while(|line| line.split_once(" = "));
-            rows.extend(lines.map(|(name, about)| format!("({name:?}, {about}),")));
-            continue;
-        }
-        let about = manifest.lines().find_map(|line| line.strip_prefix("description = ")).unwrap_or("\"\"");
-        rows.push(format!("({:?}, {about}),", entry.file_name().to_string_lossy()));
-    }
-    rows.sort();
-    Ok(format!("&[{}]", rows.concat()))
+    fs::write(out.join("version"), version)
 }
 
 /// What `isles --version` says after the name.

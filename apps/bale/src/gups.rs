@@ -5,9 +5,9 @@
 //! 2009): aggregation, routing along a torus, roles for cores. Invariant: what is timed is what the rules time, the
 //! updates alone; verifying applies them once more.
 
-use crate::blocks::{self, Blocks};
-use crate::generator;
+use crate::{check_room, generator};
 use clap::{Args, ValueEnum, value_parser};
+use isles::array::Blocks;
 use isles::prelude::*;
 use isles::{AggregatorOptions, Combine, ItemRoute, Torus, WindowOptions, memory};
 use isles_app::Failure;
@@ -138,6 +138,8 @@ pub struct GupsInput {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct GupsPlan {
     blocks: Blocks,
+    /// How many places have a part of the table.
+    owners: u64,
     /// Consecutive places of which the first makes updates and the last has a part of the table.
     group: u64,
     updates: u64,
@@ -199,14 +201,12 @@ impl Application for Gups {
             return Err(Failure::Usage(text));
         }
         let owners = places / group;
-        let blocks = Blocks::new(self.bits, owners).ok_or_else(|| {
-            let text = format!(
-                "--bits is {}; allowed with {owners} owners: more entries each than owners",
-                self.bits
-            );
+        check_room(&format!("--bits {}", self.bits), 8 << self.bits)?;
+        let blocks = Blocks::new(1 << self.bits, owners.into()).ok_or_else(|| {
+            let text =
+                format!("--bits is {}; allowed with {owners} owners: an entry for each, or more", self.bits);
             Failure::Usage(text)
         })?;
-        blocks::check_room(&format!("--bits {}", self.bits), u128::from(blocks.size()) * 8)?;
         let route = self.route(places);
         if let (Some(shape), false) = (&self.shape, matches!(self.mode, Mode::Routed | Mode::Roles)) {
             let text = format!("--shape is {shape}; allowed with --mode routed and roles only");
@@ -231,6 +231,7 @@ impl Application for Gups {
         }
         let plan = GupsPlan {
             blocks,
+            owners: u64::from(owners),
             group: u64::from(group),
             updates,
             begin,
@@ -330,7 +331,7 @@ impl GupsPlan {
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
         let is_owner = index % self.group == self.group - 1;
-        let own = self.updates / (place_count() as u64 / self.group);
+        let own = self.updates / self.owners;
         PartPlan {
             blocks: self.blocks,
             owner: is_owner.then_some(index / self.group),
@@ -342,8 +343,11 @@ impl GupsPlan {
     /// The place that applies the updates of entry `index`.
     #[inline]
     fn place(&self, index: u64) -> Place {
-        let owner =
-            if self.division { self.blocks.owner_by_division(index) } else { self.blocks.owner(index) };
+        let owner = if self.division {
+            ((index + 1) * self.owners - 1) / self.blocks.size()
+        } else {
+            self.blocks.owner(index)
+        };
         Place::new((owner * self.group + self.group - 1) as usize).expect("each owner is a place")
     }
 

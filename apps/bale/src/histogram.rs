@@ -2,7 +2,7 @@
 //!
 //! It is `histo` of the bale suite. Invariant: the counts are those of the streams of all places, whoever counted.
 
-use crate::{Stream, blocks};
+use crate::{Stream, check_room};
 use clap::{Args, value_parser};
 use isles::AggregatorOptions;
 use isles::prelude::*;
@@ -51,7 +51,7 @@ impl Application for Histogram {
     fn open(&self, places: u32) -> Result<Histogram, Failure> {
         // The counts, and those by which they are checked.
         let bytes = u128::from(self.entries) * u128::from(places) * 16;
-        blocks::check_room(&format!("--entries {} at {places} places", self.entries), bytes)?;
+        check_room(&format!("--entries {} at {places} places", self.entries), bytes)?;
         Ok(self.clone())
     }
 

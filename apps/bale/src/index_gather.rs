@@ -2,7 +2,7 @@
 //!
 //! It is `ig` of the bale suite. Invariant: each value that was read is that of its entry.
 
-use crate::{Stream, blocks};
+use crate::{Stream, check_room};
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
@@ -48,10 +48,7 @@ impl Application for IndexGather {
 
     fn open(&self, places: u32) -> Result<IndexGather, Failure> {
         let bytes = u128::from(places) * (u128::from(self.entries) * 8 + u128::from(self.reads) * 24);
-        blocks::check_room(
-            &format!("--entries {} --reads {} at {places} places", self.entries, self.reads),
-            bytes,
-        )?;
+        check_room(&format!("--entries {} --reads {} at {places} places", self.entries, self.reads), bytes)?;
         Ok(self.clone())
     }
 

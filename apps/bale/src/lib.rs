@@ -1,12 +1,10 @@
 //! Kernels of very many tiny messages: `gups` (HPCC RandomAccess), `histogram` and `index-gather` of the bale suite.
 //!
-//! Each has a table that lies on all places, and touches random entries of it by an aggregator. [`blocks`] says who has
-//! which entry, [`generator`] is the stream of RandomAccess. Invariant: every kernel checks its whole result in each
-//! run.
+//! Each has a table that lies on all places, and touches random entries of it by an aggregator. [`generator`] is
+//! the stream of RandomAccess. Invariant: every kernel checks its whole result in each run.
 
 #![forbid(unsafe_code)]
 
-pub mod blocks;
 pub mod generator;
 mod gups;
 mod histogram;
@@ -15,6 +13,9 @@ mod index_gather;
 pub use gups::Gups;
 pub use histogram::Histogram;
 pub use index_gather::IndexGather;
+
+use isles::memory;
+use isles_app::Failure;
 
 /// A stream of random numbers that a place fixes: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
@@ -43,5 +44,21 @@ impl Stream {
         let wide = u128::from(self.next()) * places as u128;
         let at = (u128::from(wide as u64) * u128::from(entries)) >> 64;
         ((wide >> 64) as usize, at as u32)
+    }
+}
+
+/// Checks that `bytes` bytes fit into what the host has free; `source` is what asks for them.
+///
+/// # Errors
+/// They do not. Where the system does not say what is free, nothing is refused.
+fn check_room(source: &str, bytes: u128) -> Result<(), Failure> {
+    let free = memory::free_bytes();
+    match free {
+        Some(free) if bytes > u128::from(free) => Err(Failure::Usage(format!(
+            "{source} takes {:.1} GiB; allowed: at most {:.1} GiB, which this host has free",
+            bytes as f64 / f64::from(1 << 30),
+            free as f64 / f64::from(1 << 30),
+        ))),
+        _ => Ok(()),
     }
 }

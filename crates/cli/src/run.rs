@@ -1,30 +1,27 @@
 //! `isles run`: becomes the program of an application; `isles list`: names them all.
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use isles_app::companion::Companion;
+use isles_app::companion::{Companion, applications};
 use isles_app::{CommandArguments, Failure, console};
 use std::ffi::OsString;
-
-/// The applications of the suite with what each computes; see `build.rs`.
-pub const APPS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/applications"));
 
 /// What an application is told.
 const WORDS: &str = "words";
 
 /// The command with one subcommand an application, which knows nothing of what that can be told.
 pub fn command() -> Command {
-    let apps = APPS.iter().map(|(name, about)| {
+    let apps = applications().map(|(name, about)| {
         let words = Arg::new(WORDS).num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
         let words = words.value_parser(clap::value_parser!(OsString));
-        Command::new(*name).about(*about).disable_help_flag(true).arg(words)
+        Command::new(name).about(about).disable_help_flag(true).arg(words)
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }
 
 /// Prints a line for each application.
 pub fn list() -> Result<(), Failure> {
-    let widest = APPS.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    let lines = APPS.iter().map(|(name, about)| format!("{name:<widest$}  {about}\n"));
+    let widest = applications().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let lines = applications().map(|(name, about)| format!("{name:<widest$}  {about}\n"));
     console::print(lines.collect::<String>() + "isles run NAME --help says what each can be told\n")
         .map_err(Failure::stdout)
 }
@@ -34,8 +31,8 @@ pub fn list() -> Result<(), Failure> {
 /// # Errors
 /// There is none; `source` is where the name was said.
 pub fn app(source: &str, name: &str) -> Result<&'static str, Failure> {
-    let names = || APPS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let found = APPS.iter().find(|(known, _)| *known == name).map(|(name, _)| *name);
+    let names = || applications().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    let found = applications().map(|(known, _)| known).find(|known| *known == name);
     found.ok_or_else(|| Failure::Usage(format!("{source} is {name:?}; allowed: {}", names())))
 }
 

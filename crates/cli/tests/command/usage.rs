@@ -811,10 +811,14 @@ fn with_cargo(scene: &Scene, command: &mut std::process::Command, text: &str) {
 fn a_program_that_is_neither_built_nor_can_be_is_refused_with_how_one_gets_it() {
     let scene = Scene::new("built");
     let lonely = |line: &str| lonely_isles(&scene, &words(line));
-    for (line, folder) in
-        [("run hf", "apps/hf"), ("bench core", "crates/bench"), ("repro --list", "crates/lab")]
-    {
-        let program = format!("isles-{}", folder.rsplit('/').next().unwrap());
+    // A folder may have several programs.
+    for (line, program, folder) in [
+        ("run hf", "isles-hf", "apps/hf"),
+        ("run gups", "isles-gups", "apps/bale"),
+        ("run modularity", "isles-modularity", "apps/clustering"),
+        ("bench core", "isles-bench", "crates/bench"),
+        ("repro --list", "isles-lab", "crates/lab"),
+    ] {
         assert_eq!(
             ended(lonely(line)).refusal(),
             format!(
@@ -847,9 +851,10 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
     scene.leave("crates/isles/Cargo.toml", "");
     let program = scene.executable("made", "#!/bin/sh\necho \"$@\"\n").display().to_string();
     let manifest = scene.path("Cargo.toml").display().to_string();
-    for (line, package, told) in [
-        ("bench core --quick", "isles-bench", "core --quick\n"),
-        ("run hf --places 2", "isles-hf", "--places 2\n"),
+    for (line, package, name, told) in [
+        ("bench core --quick", "isles-bench", "isles-bench", "core --quick\n"),
+        ("run hf --places 2", "isles-hf", "isles-hf", "--places 2\n"),
+        ("run gups --bits 4", "isles-bale", "isles-gups", "--bits 4\n"),
     ] {
         let mut command = lonely_isles(&scene, &words(line));
         let cargo = format!(
@@ -862,12 +867,12 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), told), "{ended:?}");
         let said: Vec<&str> = ended.stderr.lines().collect();
         let build = format!(
-            "build --release --locked --message-format=json-render-diagnostics --package {package} --bin {package} \
+            "build --release --locked --message-format=json-render-diagnostics --package {package} --bin {name} \
              --quiet --manifest-path {manifest}"
         );
-        let told = format!("building {package}, which has not been asked for before");
+        let told = format!("building {name}, which has not been asked for before");
         assert_eq!(said[..2], [build, told], "{ended:?}");
-        assert!(said[2].starts_with(&format!("built {package} in ")), "{ended:?}");
+        assert!(said[2].starts_with(&format!("built {name} in ")), "{ended:?}");
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::ArrayError;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How one axis of an array is cut into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,6 +52,56 @@ impl Divisor {
     }
 }
 
+/// Indices from 0, cut into ranges whose lengths differ by at most one, one for each part: part *k* of *p* begins at
+/// *k n / p*, rounded down. No division is carried out after [`Blocks::new`].
+///
+/// For a program that keeps a table of its own on all places. A [`DistArray`](super::DistArray) does this by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocks {
+    size: u64,
+    parts: u64,
+    by_size: Divisor,
+    by_parts: Divisor,
+}
+
+impl Blocks {
+    /// Cuts `size` indices into `parts` ranges. None if there are fewer indices than parts, or no parts, or if the
+    /// product of both does not fit into 64 bits.
+    pub fn new(size: u64, parts: u64) -> Option<Blocks> {
+        let is_possible = parts > 0 && parts <= size && size.checked_mul(parts).is_some();
+        is_possible.then(|| Blocks::fitting(size, parts))
+    }
+
+    /// The ranges of a size and a number of parts whose product fits into 64 bits; some are empty if there are more
+    /// parts than indices.
+    fn fitting(size: u64, parts: u64) -> Blocks {
+        Blocks { size, parts, by_size: Divisor::new(size), by_parts: Divisor::new(parts) }
+    }
+
+    /// Returns how many indices there are.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the part that has an index below the size.
+    #[inline]
+    pub fn owner(&self, index: u64) -> u64 {
+        self.by_size.divide((index + 1) * self.parts - 1).0
+    }
+
+    /// Returns the first index of a part; of the number of parts, the size.
+    #[inline]
+    pub fn first(&self, part: u64) -> u64 {
+        self.by_parts.divide(part * self.size).0
+    }
+
+    /// Returns the indices of a part.
+    #[inline]
+    pub fn range(&self, part: u64) -> Range<u64> {
+        self.first(part)..self.first(part + 1)
+    }
+}
+
 /// One axis with its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Axis {
@@ -61,8 +112,8 @@ pub(super) struct Axis {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Cut {
-    /// Part *k* begins at *k n / p*, rounded down.
-    Block { by_extent: Divisor, by_parts: Divisor },
+    /// Each part is a range.
+    Block(Blocks),
     /// Blocks are dealt out in turn.
     Dealt { block: Divisor, by_parts: Divisor },
 }
@@ -81,7 +132,7 @@ impl Axis {
         let dealt = |block: usize| Cut::Dealt { block: Divisor::new(block as u64), by_parts };
         let cut = match distribution {
             Distribution::Whole | Distribution::Block => {
-                Cut::Block { by_extent: Divisor::new(extent.max(1) as u64), by_parts }
+                Cut::Block(Blocks::fitting(extent as u64, parts as u64))
             }
             Distribution::Cyclic => dealt(1),
             Distribution::BlockCyclic(block) => dealt(block),
@@ -90,7 +141,7 @@ impl Axis {
     }
 
     pub(super) fn is_block(&self) -> bool {
-        matches!(self.cut, Cut::Block { .. })
+        matches!(self.cut, Cut::Block(_))
     }
 
     /// Returns the part that has an index, and where in it.
@@ -98,9 +149,9 @@ impl Axis {
     pub(super) fn locate(&self, index: usize) -> (usize, usize) {
         let index = index as u64;
         let (part, local) = match self.cut {
-            Cut::Block { by_extent, by_parts } => {
-                let (part, _) = by_extent.divide((index + 1) * self.parts as u64 - 1);
-                (part, index - by_parts.divide(part * self.extent as u64).0)
+            Cut::Block(blocks) => {
+                let part = blocks.owner(index);
+                (part, index - blocks.first(part))
             }
             Cut::Dealt { block, by_parts } => {
                 let (number, within) = block.divide(index);
@@ -115,7 +166,7 @@ impl Axis {
     #[inline]
     pub(super) fn global(&self, part: usize, local: usize) -> usize {
         match self.cut {
-            Cut::Block { .. } => self.start(part) + local,
+            Cut::Block(blocks) => blocks.first(part as u64) as usize + local,
             Cut::Dealt { block, .. } => {
                 let (round, within) = block.divide(local as u64);
                 ((round * self.parts as u64 + part as u64) * block.by + within) as usize
@@ -123,16 +174,13 @@ impl Axis {
         }
     }
 
-    /// Returns the first index of a part that is one range; of part `parts`, the end of the axis.
-    fn start(&self, part: usize) -> usize {
-        let Cut::Block { by_parts, .. } = self.cut else { unreachable!("only ranges have a start") };
-        by_parts.divide(part as u64 * self.extent as u64).0 as usize
-    }
-
     /// Returns how many indices a part has.
     pub(super) fn len(&self, part: usize) -> usize {
         match self.cut {
-            Cut::Block { .. } => self.start(part + 1) - self.start(part),
+            Cut::Block(blocks) => {
+                let range = blocks.range(part as u64);
+                (range.end - range.start) as usize
+            }
             Cut::Dealt { block, .. } => {
                 let block = block.by as usize;
                 let round = block * self.parts;
@@ -146,7 +194,7 @@ impl Axis {
     pub(super) fn runs(&self, part: usize) -> Vec<Run> {
         let len = self.len(part);
         let each = match self.cut {
-            Cut::Block { .. } => len,
+            Cut::Block(_) => len,
             Cut::Dealt { block, .. } => block.by as usize,
         };
         let starts = (0..len).step_by(each.max(1));

@@ -39,7 +39,7 @@ mod part;
 #[cfg(test)]
 mod tests;
 
-pub use layout::Distribution;
+pub use layout::{Blocks, Distribution};
 pub use part::ArrayPart;
 
 use crate::prelude::*;

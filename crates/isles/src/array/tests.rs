@@ -1,6 +1,6 @@
 //! The layout of arrays against arithmetic: owners, places in parts, grids, and what is refused.
 
-use super::layout::{ArrayLayout, Divisor};
+use super::layout::{ArrayLayout, Blocks, Divisor};
 use super::{ArrayError, Distribution};
 use crate::Random;
 
@@ -30,6 +30,28 @@ fn a_division_by_multiplication_is_a_division() {
         for number in numbers {
             assert_eq!(divisor.divide(number), (number / by, number % by), "{number} by {by}");
         }
+    }
+}
+
+#[test]
+fn ranges_of_a_table_follow_on_each_other_and_owners_are_those_of_a_division() {
+    for seed in 0..20_000 {
+        let mut random = Random::stream(3, seed);
+        let parts = random.below(100_000) + 1;
+        let size = parts + random.bits() % ((1 << 46) - parts);
+        let blocks = Blocks::new(size, parts).unwrap();
+        let part = random.below(parts);
+        let around = [blocks.first(part), blocks.first(part + 1) - 1, random.bits() % size, 0, size - 1];
+        for index in around {
+            let owner = blocks.owner(index);
+            assert_eq!(owner, (u128::from(index + 1) * u128::from(parts) - 1) as u64 / size, "{blocks:?}");
+            assert!(blocks.range(owner).contains(&index), "{index} in {blocks:?}");
+        }
+        assert_eq!((blocks.first(0), blocks.first(parts)), (0, size));
+        assert!((blocks.first(part + 1) - blocks.first(part)).abs_diff(size / parts) <= 1);
+    }
+    for (size, parts) in [(3, 4), (10, 0), (0, 0), (1 << 63, 4)] {
+        assert_eq!(Blocks::new(size, parts), None);
     }
 }
 
