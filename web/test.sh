@@ -34,7 +34,7 @@ fi
 
 if [ -z "${ISLES:-}" ]; then
     if command -v cargo >/dev/null; then
-        cargo build --quiet --locked -p isles-cli -p isles-dashboard -p isles-jobs
+        cargo build --quiet --locked -p isles-cli -p isles-dashboard -p isles-jobs -p isles-bc -p isles-uts
     else
         echo "the page is not tested on real runs: they need Cargo, or ISLES with the path of isles" >&2
     fi

@@ -73,6 +73,8 @@ test("a live chip: by the name that is its own, news twice a second, each counte
                 }, counter);
                 assert.equal(await page.locator(".pane .note.is-bad").count(), 0, counter);
             }
+            const told = await page.$$eval(".pane details dt", (all) => all.map((one) => one.textContent));
+            assert.ok(["tasks", "messages sent", "joule"].every((name) => told.includes(name)), `${told}`);
         }, { named: true });
     });
 

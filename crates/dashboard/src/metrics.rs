@@ -1,59 +1,65 @@
 //! `/metrics`: the counters of all places as OpenMetrics text, for those who have a Prometheus.
 //!
-//! Names are like those of the counters, in base units and with `isles_` before them. They stand in a table of their
-//! own. The only label that varies is the place. Source: OpenMetrics 1.0, sections on the text format and on units.
-//! Invariant: the text ends with `# EOF`.
+//! Names, units and texts are those of the table of counters, with `isles_` before the names; what is computed of
+//! counters, and what is said of the whole run, is here. The only label that varies is the place. Source: OpenMetrics
+//! 1.0, sections on the text format and on units. Invariant: the text ends with `# EOF`.
 
 use crate::answer::{Answer, text};
 use crate::routes::Asked;
 use crate::server::Shared;
+use isles_telemetry::{CounterInfo, CounterKind};
 use isles_view::{PlaceColumns, PlaceCondition, RunState, RunView, Snapshot};
 use std::fmt::Write as _;
 
 /// The media type of OpenMetrics.
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type Column = fn(&PlaceColumns) -> Option<Vec<f64>>;
+/// The base unit of each unit of a counter, and how many of it a value is.
+const BASE_UNITS: [(&str, &str, f64); 7] = [
+    ("MHz", "hertz", 1e6),
+    ("V", "volts", 1.0),
+    ("J", "joules", 1.0),
+    ("ns", "seconds", 1e-9),
+    ("bytes", "bytes", 1.0),
+    ("tasks", "tasks", 1.0),
+    ("finishes", "finishes", 1.0),
+];
 
-/// A family of metrics: name, unit, type, help, and the value of each place.
-struct Family(&'static str, &'static str, &'static str, &'static str, Column);
+/// What a level that is computed of the columns is: name, unit and help.
+type Level = (&'static str, &'static str, &'static str);
 
-fn counts(column: &[u64]) -> Option<Vec<f64>> {
-    Some(column.iter().map(|value| *value as f64).collect())
+/// The levels of places that are no counters, with their values.
+fn levels(columns: &PlaceColumns) -> Vec<(Level, Vec<f64>)> {
+    let is_up = |state: &PlaceCondition| !matches!(state, PlaceCondition::Dead | PlaceCondition::Silent);
+    let up = columns.state.iter().map(|state| f64::from(is_up(state))).collect();
+    let busy = ("isles_busy_ratio", "ratio", "Share of time in which the place did not wait.");
+    let mut levels = vec![
+        (busy, columns.busy.clone()),
+        (("isles_place_up", "", "1 while the place is known to be alive."), up),
+    ];
+    if let Some(watt) = &columns.watt {
+        levels.push((("isles_power_watts", "watts", "Power of the core, modelled."), watt.clone()));
+    }
+    levels
 }
 
-const FAMILIES: [Family; 15] = [
-    Family("isles_tasks", "", "counter", "Tasks that have ended at the place.", |c| counts(&c.tasks)),
-    Family("isles_queue_tasks", "tasks", "gauge", "Tasks that are ready to run.", |c| counts(&c.queue)),
-    Family("isles_blocked_tasks", "tasks", "gauge", "Tasks that have begun and wait.", |c| {
-        counts(&c.blocked)
-    }),
-    Family("isles_messages_sent", "", "counter", "Messages sent.", |c| counts(&c.messages_sent)),
-    Family("isles_messages_received", "", "counter", "Messages received.", |c| counts(&c.messages_received)),
-    Family("isles_sent_bytes", "bytes", "counter", "Bytes of messages sent.", |c| counts(&c.bytes_sent)),
-    Family("isles_received_bytes", "bytes", "counter", "Bytes of messages received.", |c| {
-        counts(&c.bytes_received)
-    }),
-    Family("isles_open_finishes", "finishes", "gauge", "Finishes that are open.", |c| {
-        counts(&c.finishes_open)
-    }),
-    Family("isles_memory_bytes", "bytes", "gauge", "Resident memory of the process.", |c| {
-        counts(&c.memory_bytes)
-    }),
-    Family("isles_busy_ratio", "ratio", "gauge", "Share of time in which the place did not wait.", |c| {
-        Some(c.busy.clone())
-    }),
-    Family("isles_place_up", "", "gauge", "1 while the place is known to be alive.", |c| {
-        let is_up = |state: &PlaceCondition| !matches!(state, PlaceCondition::Dead | PlaceCondition::Silent);
-        Some(c.state.iter().map(|state| f64::from(is_up(state))).collect())
-    }),
-    Family("isles_clock_hertz", "hertz", "gauge", "Clock of the core, on a modelled chip.", |c| {
-        c.clock_mhz.as_ref().map(|column| column.iter().map(|value| value * 1e6).collect())
-    }),
-    Family("isles_supply_volts", "volts", "gauge", "Supply of the core, modelled.", |c| c.volt.clone()),
-    Family("isles_power_watts", "watts", "gauge", "Power of the core, modelled.", |c| c.watt.clone()),
-    Family("isles_energy_joules", "joules", "counter", "Energy of the core, modelled.", |c| c.joule.clone()),
-];
+/// Writes the family of a counter, with a line for each place.
+fn write_counter(out: &mut String, counter: &CounterInfo, words: &[u64]) {
+    let base = BASE_UNITS.iter().find(|(unit, base, _)| {
+        *unit == counter.unit && counter.metric.strip_suffix(base).is_some_and(|rest| rest.ends_with('_'))
+    });
+    let (unit, scale) = base.map_or(("", 1.0), |(_, base, scale)| (*base, *scale));
+    let (kind, suffix) = match counter.kind {
+        CounterKind::Count => ("counter", "_total"),
+        CounterKind::Gauge => ("gauge", ""),
+    };
+    let name = format!("isles_{}", counter.metric);
+    describe(out, (&name, unit, kind, counter.description));
+    for (place, word) in words.iter().enumerate() {
+        let value = counter.shown(*word) * scale;
+        let _ = writeln!(out, "{name}{suffix}{{place=\"{place}\"}} {value}"); // as in `describe`
+    }
+}
 
 /// Answers with the metrics of now.
 pub(crate) fn answer(shared: &Shared, _: &Asked<'_>) -> Answer {
@@ -64,12 +70,13 @@ pub(crate) fn answer(shared: &Shared, _: &Asked<'_>) -> Answer {
 fn metrics(view: &dyn RunView) -> String {
     let (run, snapshot) = (view.description(), view.latest());
     let mut out = String::new();
-    for Family(name, unit, kind, help, column) in FAMILIES {
-        let Some(values) = column(&snapshot.places) else { continue };
-        describe(&mut out, (name, unit, kind, help));
-        let suffix = if kind == "counter" { "_total" } else { "" };
+    for (counter, words) in snapshot.places.counters.iter() {
+        write_counter(&mut out, counter, words);
+    }
+    for ((name, unit, help), values) in levels(&snapshot.places) {
+        describe(&mut out, (name, unit, "gauge", help));
         for (place, value) in values.iter().enumerate() {
-            let _ = writeln!(out, "{name}{suffix}{{place=\"{place}\"}} {value}"); // as in `describe`
+            let _ = writeln!(out, "{name}{{place=\"{place}\"}} {value}"); // as in `describe`
         }
     }
     describe(&mut out, ("isles_build", "", "info", "The version of Isles, and the machine of the run."));

@@ -195,7 +195,7 @@ pub(crate) struct RunAnswer<'a> {
     host_of: Option<&'a [String]>,
     mesh: Option<MeshView<'a>>,
     core_of: Option<&'a [u32]>,
-    counters: &'static [SeriesInfo],
+    counters: Vec<SeriesInfo>,
     pages_role: &'static str,
     jobs: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

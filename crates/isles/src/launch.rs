@@ -306,6 +306,7 @@ impl Launch {
                 Report::Captures => report.captures(),
                 Report::Finish => report.finishes(),
                 Report::Messages => report.task_messages(),
+                Report::Counters => report.counters(),
                 Report::Balance => balance_text(&balance),
                 Report::Chip => continue,
             };

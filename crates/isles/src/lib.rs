@@ -57,6 +57,10 @@ pub use chip::{
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
+/// The table of what each place counts, for [`PlaceReport::count`] and [`RunReport::count`].
+pub mod counters {
+    pub use isles_telemetry::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind};
+}
 pub use isles_runtime::memory;
 pub use isles_runtime::{
     AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Composed, Controller, Counter,
@@ -64,10 +68,9 @@ pub use isles_runtime::{
     IndexSpace, ItemRoute, Mapping, MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard,
     PlaceLocal, PlaceRef, PlaceReport, Priority, ReadGuard, Receiver, RecvError, RecvFuture, Replicated,
     Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Shared, SharedOptions,
-    SharedValue, Sleep, StdError, Table, Tagged, TaskMessages, Team, Torus, Values, Window, WindowNumber,
-    WindowOptions, Work, WriteGuard, acquire_all, cancel, channel, channel_at, finish, here, hold_memory,
-    now, place_count, places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout,
-    work, yield_now,
+    SharedValue, Sleep, StdError, Table, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions,
+    Work, WriteGuard, acquire_all, cancel, channel, channel_at, finish, here, hold_memory, now, place_count,
+    places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 #[doc(hidden)]

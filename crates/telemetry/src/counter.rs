@@ -1,8 +1,8 @@
-//! The table of counters: name, unit, description, and whether a value grows or is a level.
+//! The table of counters: name, unit, description, what it belongs to, and whether a value grows or is a level.
 //!
-//! Pages, logs, `isles counters` and the series of a history take names from here. What looks at places in columns
-//! repeats them by hand: `view`, the interface of the server with the page in a browser, `isles top`; and `/metrics`,
-//! with names in base units and texts of its own. So a new counter is a row here and a line in each of these.
+//! All that shows what places count is made of it: pages, logs, `isles counters`, snapshots and histories of `view`,
+//! `/metrics`, the interface of the server with the types of the page, the look at a place in `isles top`, and the
+//! report of a run. So a new counter is a row here and a call where it counts.
 //! Invariant: the order of the table is that of [`CounterId`], and a counter that is added, taken away or renamed
 //! changes [`names_hash`].
 
@@ -25,6 +25,25 @@ impl CounterKind {
     }
 }
 
+/// What a counter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CounterGroup {
+    /// Every place: tasks, messages, finishes, time, memory.
+    Place,
+    /// The core of a modelled chip; nothing of other machines has it.
+    Core,
+    /// Channels.
+    Channels,
+    /// Messages between members of teams.
+    Members,
+    /// Windows.
+    Windows,
+    /// Aggregators.
+    Aggregators,
+    /// Shared objects.
+    Objects,
+}
+
 /// What there is to know of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterInfo {
@@ -32,53 +51,138 @@ pub struct CounterInfo {
     pub id: CounterId,
     /// Its name in every interface.
     pub name: &'static str,
-    /// The unit of a value.
+    /// The unit of a value as it is shown.
     pub unit: &'static str,
+    /// What the word of a place is divided by to be shown.
+    pub divisor: u32,
+    /// What it belongs to.
+    pub group: CounterGroup,
+    /// Its name in `/metrics` without `isles_`: in base units, which it ends with.
+    pub metric: &'static str,
     /// Whether it grows or is a level.
     pub kind: CounterKind,
     /// What it counts, in one sentence.
     pub description: &'static str,
 }
 
+impl CounterInfo {
+    /// The value that is shown for a word of a place.
+    pub fn shown(&self, word: u64) -> f64 {
+        word as f64 / f64::from(self.divisor)
+    }
+
+    /// Whether a modelled chip alone has it.
+    pub fn is_modelled(&self) -> bool {
+        self.group == CounterGroup::Core
+    }
+
+    /// Whether only some programs make use of what it belongs to.
+    pub fn is_of_service(&self) -> bool {
+        !matches!(self.group, CounterGroup::Place | CounterGroup::Core)
+    }
+}
+
 macro_rules! counters {
-    ($($id:ident, $name:literal, $unit:literal, $kind:ident, $description:literal;)*) => {
+    ($($group:ident { $(
+        $id:ident, $name:literal, $unit:literal $(/ $divisor:literal)?, $kind:ident, $metric:literal, $about:literal;
+    )* })*) => {
         /// A counter of a place.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum CounterId {
-            $(#[doc = $description] $id,)*
+            $($(#[doc = $about] $id,)*)*
         }
 
         /// All counters of a place, in the order of their words.
         pub const COUNTERS: &[CounterInfo] = &[
-            $(CounterInfo {
+            $($(CounterInfo {
                 id: CounterId::$id,
                 name: $name,
                 unit: $unit,
+                divisor: 1 $(* $divisor)?,
+                group: CounterGroup::$group,
+                metric: $metric,
                 kind: CounterKind::$kind,
-                description: $description,
-            },)*
+                description: $about,
+            },)*)*
         ];
     };
 }
 
 counters! {
-    Tasks, "tasks", "tasks", Count, "Tasks that have ended at the place.";
-    Queue, "queue", "tasks", Gauge, "Tasks that are ready to run.";
-    Blocked, "blocked", "tasks", Gauge, "Tasks that have begun and wait.";
-    MessagesSent, "messages_sent", "messages", Count, "Messages sent to other places, of both classes.";
-    MessagesReceived, "messages_received", "messages", Count, "Messages received from other places.";
-    BytesSent, "bytes_sent", "bytes", Count, "Bytes of the bodies of messages sent.";
-    BytesReceived, "bytes_received", "bytes", Count, "Bytes of the bodies of messages received.";
-    ControlMessages, "control_messages", "messages", Count, "Control messages, of those sent.";
-    PutAside, "put_aside", "messages", Count, "Messages that had to wait for room in a queue.";
-    FinishesOpen, "finishes_open", "finishes", Gauge, "Finishes opened at the place and not released.";
-    FinishesReleased, "finishes_released", "finishes", Count, "Finishes released at the place.";
-    BusyTime, "busy_ns", "ns", Count, "Time in which the place did not wait, by its own clock.";
-    MemoryBytes, "memory_bytes", "bytes", Gauge, "Resident memory of the process of the place.";
-    ClockKilohertz, "clock_khz", "kHz", Gauge, "Clock of the core; on a modelled chip only.";
-    Microvolts, "microvolts", "uV", Gauge, "Supply of the core; on a modelled chip only.";
-    Energy, "energy_nj", "nJ", Count, "Energy that the core has drawn, modelled; on a modelled chip only.";
-    EnergyTime, "energy_ns", "ns", Count, "Modelled time until which that energy is known.";
+    Place {
+        Tasks, "tasks", "tasks", Count, "tasks", "Tasks that have ended at the place.";
+        Queue, "queue", "tasks", Gauge, "queue_tasks", "Tasks that are ready to run.";
+        Blocked, "blocked", "tasks", Gauge, "blocked_tasks", "Tasks that have begun and wait.";
+        MessagesSent, "messages_sent", "messages", Count, "messages_sent",
+            "Messages sent to other places, of both classes.";
+        MessagesReceived, "messages_received", "messages", Count, "messages_received",
+            "Messages received from other places.";
+        BytesSent, "bytes_sent", "bytes", Count, "sent_bytes", "Bytes of the bodies of messages sent.";
+        BytesReceived, "bytes_received", "bytes", Count, "received_bytes",
+            "Bytes of the bodies of messages received.";
+        ControlMessages, "control_messages", "messages", Count, "control_messages",
+            "Control messages, of those sent.";
+        ControlBytes, "control_bytes", "bytes", Count, "control_bytes",
+            "Bytes of the bodies of control messages sent.";
+        PutAside, "put_aside", "messages", Count, "put_aside",
+            "Messages that had to wait for room in a queue.";
+        FinishesOpen, "finishes_open", "finishes", Gauge, "open_finishes",
+            "Finishes opened at the place and not released.";
+        FinishesReleased, "finishes_released", "finishes", Count, "released_finishes",
+            "Finishes released at the place.";
+        BusyTime, "busy_ns", "ns", Count, "busy_seconds",
+            "Time in which the place did not wait, by its own clock.";
+        MemoryBytes, "memory_bytes", "bytes", Gauge, "memory_bytes",
+            "Resident memory of the process of the place.";
+    }
+    Core {
+        Clock, "clock_mhz", "MHz" / 1_000, Gauge, "clock_hertz", "Clock of the core.";
+        Supply, "volt", "V" / 1_000_000, Gauge, "supply_volts", "Supply of the core.";
+        Energy, "joule", "J" / 1_000_000_000, Count, "energy_joules", "Energy that the core has drawn, modelled.";
+        EnergyTime, "energy_ns", "ns", Count, "energy_seconds",
+            "Modelled time until which that energy is known.";
+    }
+    Channels {
+        ChannelsMade, "channels_made", "channels", Count, "channels_made", "Channels made.";
+        ChannelSent, "channel_sent", "values", Count, "channel_sent", "Values sent over channels.";
+        ChannelReceived, "channel_received", "values", Count, "channel_received",
+            "Values received from channels.";
+        ChannelWaits, "channel_waits", "operations", Count, "channel_waits",
+            "Sends and receives of channels that had to wait.";
+        ChannelReturned, "channel_returned", "values", Count, "channel_returned",
+            "Values of channels that came back unsent.";
+    }
+    Members {
+        MemberSent, "member_sent", "messages", Count, "member_sent", "Messages to members of teams.";
+        MemberUnexpected, "member_unexpected", "messages", Count, "member_unexpected",
+            "Messages of members of teams that came before anybody wanted them.";
+        MemberWaits, "member_waits", "messages", Count, "member_waits",
+            "Messages to members of teams that had to wait because too many lay there.";
+    }
+    Windows {
+        WindowPuts, "window_puts", "accesses", Count, "window_puts", "Puts into parts of windows.";
+        WindowGets, "window_gets", "accesses", Count, "window_gets", "Gets from parts of windows.";
+        WindowUpdates, "window_updates", "accesses", Count, "window_updates",
+            "Accumulates, fetches and exchanges in parts of windows.";
+        WindowByMessage, "window_by_message", "accesses", Count, "window_by_message",
+            "Accesses of windows, of these, that could not be done at once in mapped memory.";
+    }
+    Aggregators {
+        ItemsPushed, "items_pushed", "items", Count, "items_pushed",
+            "Items of aggregators that left in a bucket, at each place of their way.";
+        BucketsSent, "buckets_sent", "buckets", Count, "buckets_sent", "Buckets of aggregators sent.";
+        ItemsApplied, "items_applied", "items", Count, "items_applied", "Items of aggregators applied.";
+        AggregatorWaits, "aggregator_waits", "waits", Count, "aggregator_waits",
+            "Times that an item had to wait for room in a bucket.";
+    }
+    Objects {
+        ObjectReads, "object_reads", "guards", Count, "object_reads", "Guards that read a shared object.";
+        ObjectWrites, "object_writes", "guards", Count, "object_writes", "Guards that write a shared object.";
+        ObjectHandOvers, "object_hand_overs", "guards", Count, "object_hand_overs",
+            "Guards of shared objects granted to another place.";
+        ObjectFlushes, "object_flushes", "flushes", Count, "object_flushes",
+            "Times that caches were made to forget or write back a shared object.";
+    }
 }
 
 impl CounterId {
@@ -110,7 +214,10 @@ mod tests {
             assert_eq!(counter.id.index(), index, "{}", counter.name);
             assert_eq!(CounterId::of_name(counter.name), Some(counter.id));
             assert!(counter.description.ends_with('.'), "{}", counter.name);
+            assert!(counter.divisor > 0 && counter.shown(0) == 0.0, "{}", counter.name);
         }
+        let metrics: BTreeSet<&str> = COUNTERS.iter().map(|counter| counter.metric).collect();
+        assert_eq!(metrics.len(), COUNTERS.len());
         let names: BTreeSet<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
         assert_eq!(names.len(), COUNTERS.len());
         assert_eq!(CounterId::of_name("nothing"), None);

@@ -17,7 +17,7 @@ mod log;
 mod page;
 mod sample;
 
-pub use counter::{COUNTERS, CounterId, CounterInfo, CounterKind, names_hash};
+pub use counter::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind, names_hash};
 pub use description::{MeshDescription, RunDescription};
 pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory, shown};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};

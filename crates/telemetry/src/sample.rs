@@ -92,7 +92,7 @@ impl fmt::Display for DeathCause {
 pub type CounterValues = [u64; COUNTERS.len()];
 
 /// One place at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceSample {
     /// What it does, as it said itself.
     pub liveness: Liveness,
@@ -106,6 +106,13 @@ pub struct PlaceSample {
     pub death: Option<DeathCause>,
     /// Its counters, in the order of [`COUNTERS`].
     pub values: CounterValues,
+}
+
+impl Default for PlaceSample {
+    fn default() -> Self {
+        let (liveness, values) = (Liveness::default(), [0; COUNTERS.len()]);
+        PlaceSample { liveness, at_ns: 0, copies: 0, process: 0, death: None, values }
+    }
 }
 
 impl PlaceSample {

@@ -5,6 +5,7 @@
 //! says how many rows there are.
 
 use crate::screen::{Pane, Screen};
+use isles_telemetry::CounterId;
 use isles_view::{FinishView, PlaceCondition, ProgressView, RunState, Snapshot};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -144,11 +145,11 @@ fn bar(share: f64) -> String {
     format!("{}{}", "█".repeat(full.min(BAR_CELLS)), "·".repeat(BAR_CELLS - full.min(BAR_CELLS)))
 }
 
-/// How much a column has grown in a second since the picture before.
-fn rate(screen: &Screen, place: usize, column: fn(&Snapshot) -> &Vec<u64>) -> f64 {
+/// How much a counter has grown in a second since the picture before.
+fn rate(screen: &Screen, place: usize, counter: CounterId) -> f64 {
     let (Some(before), Some(shown)) = (&screen.before, &screen.shown) else { return 0.0 };
     let passed = shown.time_ms.saturating_sub(before.time_ms) as f64 / 1e3;
-    let value = |snapshot| column(snapshot).get(place).copied().unwrap_or_default();
+    let value = |snapshot: &Snapshot| snapshot.places.counters.word(counter, place);
     if passed > 0.0 { value(shown).saturating_sub(value(before)) as f64 / passed } else { 0.0 }
 }
 
@@ -164,23 +165,24 @@ fn table(screen: &Screen) -> (Vec<&'static str>, Vec<(usize, Vec<String>)>) {
         names.extend(["MHz", "W"]);
     }
     let row = |place: usize| {
+        let count = |counter| columns.counters.word(counter, place) as f64;
         let pin = if screen.pinned.contains(&place) { "*" } else { "" };
         let mut row = vec![
             format!("{pin}{place}"),
             columns.state[place].to_string(),
             format!("{:.0} %", 100.0 * columns.busy[place]),
             bar(columns.busy[place]),
-            short(columns.tasks[place] as f64),
-            short(rate(screen, place, |shown| &shown.places.tasks)),
-            short(columns.queue[place] as f64),
-            short(columns.blocked[place] as f64),
-            short(rate(screen, place, |shown| &shown.places.messages_sent)),
-            short(rate(screen, place, |shown| &shown.places.bytes_sent)),
-            short(columns.finishes_open[place] as f64),
-            short(columns.memory_bytes[place] as f64),
+            short(count(CounterId::Tasks)),
+            short(rate(screen, place, CounterId::Tasks)),
+            short(count(CounterId::Queue)),
+            short(count(CounterId::Blocked)),
+            short(rate(screen, place, CounterId::MessagesSent)),
+            short(rate(screen, place, CounterId::BytesSent)),
+            short(count(CounterId::FinishesOpen)),
+            short(count(CounterId::MemoryBytes)),
         ];
-        if let (Some(clocks), Some(watts)) = (&columns.clock_mhz, &columns.watt) {
-            row.extend([format!("{:.0}", clocks[place]), format!("{:.2}", watts[place])]);
+        if let (Some(clock), Some(watts)) = (columns.counters.shown(CounterId::Clock, place), &columns.watt) {
+            row.extend([format!("{clock:.0}"), format!("{:.2}", watts[place])]);
         }
         (place, row)
     };
@@ -243,22 +245,14 @@ fn place_lines(screen: &Screen) -> Vec<Line<'static>> {
         fact("place", place.to_string()),
         fact("state", columns.state[place].to_string()),
         fact("busy", format!("{} {:.0} %", bar(columns.busy[place]), 100.0 * columns.busy[place])),
-        fact("tasks", columns.tasks[place].to_string()),
-        fact("ready", columns.queue[place].to_string()),
-        fact("waiting", columns.blocked[place].to_string()),
-        fact(
-            "sent",
-            format!("{} messages, {} bytes", columns.messages_sent[place], columns.bytes_sent[place]),
-        ),
-        fact(
-            "received",
-            format!("{} messages, {} bytes", columns.messages_received[place], columns.bytes_received[place]),
-        ),
-        fact("memory", format!("{} bytes", columns.memory_bytes[place])),
     ];
     lines.extend(columns.cause[place].as_deref().map(|cause| fact("dead", plain(cause))));
     let home = |finish: &&FinishView| finish.home as usize == place;
     lines.extend(shown.finishes.iter().filter(home).map(|finish| fact("open finish", plain(&finish.label))));
+    // What is 0 says nothing, and there is room for few lines.
+    lines.extend(columns.counters.iter().filter(|(_, words)| words[place] != 0).map(|(counter, words)| {
+        fact(&counter.name.replace('_', " "), format!("{} {}", counter.shown(words[place]), counter.unit))
+    }));
     lines
 }
 

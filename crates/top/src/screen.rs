@@ -3,7 +3,7 @@
 //! Plain state without a terminal, so that tests press keys and look at pictures. Invariants: no key changes anything
 //! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
 
-use isles_telemetry::RunDescription;
+use isles_telemetry::{CounterId, RunDescription};
 use isles_view::{PlaceCondition, Snapshot};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::cmp::Reverse;
@@ -110,7 +110,9 @@ impl Screen {
         match self.order {
             Order::Place => {}
             Order::Busy => places.sort_by(|one, other| columns.busy[*other].total_cmp(&columns.busy[*one])),
-            Order::Queue => places.sort_by_key(|place| Reverse(columns.queue[*place])),
+            Order::Queue => {
+                places.sort_by_key(|place| Reverse(columns.counters.word(CounterId::Queue, *place)));
+            }
         }
         places.sort_by_key(|place| !self.pinned.contains(place));
         places

@@ -3,8 +3,8 @@
 use crate::draw;
 use crate::screen::{KeyOutcome, Pane, Screen};
 use isles_telemetry::{
-    CounterId, DeathCause, EnergySample, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription,
-    RunEnd, Sample,
+    COUNTERS, CounterId, DeathCause, EnergySample, Liveness, OpenFinish, PairCount, ProgressSample,
+    RunDescription, RunEnd, Sample,
 };
 use isles_view::{Snapshot, SnapshotBuilder};
 use ratatui::Terminal;
@@ -178,7 +178,7 @@ fn a_chip_has_clocks_and_watts_and_the_end_of_a_run_is_said() {
     let mut scene = Scene::new(48, "chip:scc");
     scene.look(1, |_| ());
     scene.look(2, |sample| {
-        sample.places[0].values[CounterId::ClockKilohertz.index()] = 533_000;
+        sample.places[0].values[CounterId::Clock.index()] = 533_000;
         sample.energy = EnergySample { nanojoules: 9_000_000, until_ns: 1_000_000 };
         sample.places[0].values[CounterId::Energy.index()] = 1_230_000;
         sample.end = RunEnd::Ended;
@@ -223,5 +223,23 @@ fn a_narrow_terminal_has_fewer_columns_and_cuts_no_heading() {
         for needed in ["state", "busy", "queue"] {
             assert!(some.iter().any(|name| name == needed), "{width}: {some:?}");
         }
+    }
+}
+
+#[test]
+fn each_counter_stands_in_the_look_at_a_place() {
+    let mut scene = Scene::new(1, "chip:scc");
+    scene.look(1, |sample| {
+        sample.energy = EnergySample { until_ns: 1, nanojoules: 1 };
+        sample.places[0].values = std::array::from_fn(|index| 1_000_000_007 + index as u64);
+    });
+    scene.code(KeyCode::Enter);
+    let mut terminal = Terminal::new(TestBackend::new(130, 60)).unwrap();
+    terminal.draw(|frame| draw::screen(frame, &scene.screen)).unwrap();
+    let picture = terminal.backend().to_string();
+    for (index, counter) in COUNTERS.iter().enumerate() {
+        let value = counter.shown(1_000_000_007 + index as u64);
+        let said = format!("{:<18}{value} {}", counter.name.replace('_', " "), counter.unit);
+        assert!(picture.contains(&said), "{said} is not in {picture}");
     }
 }

@@ -5,11 +5,11 @@
 
 use super::warnings::Watcher;
 use super::{
-    Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition, PowerView,
-    ProgressView, RunState, Snapshot,
+    CounterColumns, Dropped, FinishView, LinkLoad, PAIRS_MAX, PairsRest, PlaceColumns, PlaceCondition,
+    PowerView, ProgressView, RunState, Snapshot,
 };
-use isles_telemetry::CounterId;
 use isles_telemetry::RunDescription;
+use isles_telemetry::{CounterId, CounterInfo};
 use isles_telemetry::{Liveness, OpenFinish, PlaceSample, ProgressSample, RunEnd, Sample};
 
 /// Makes a snapshot of each sample, in their order.
@@ -144,11 +144,9 @@ impl SnapshotBuilder {
 
     fn columns(&self, sample: &Sample, state: RunState) -> PlaceColumns {
         let places = &sample.places;
-        let column =
-            |counter: CounterId| places.iter().map(|place| place.value(counter)).collect::<Vec<u64>>();
-        let scaled = |counter: CounterId, scale: f64| {
-            let values = places.iter().map(|place| place.value(counter) as f64 / scale).collect();
-            self.is_modelled.then_some(values)
+        let is_known = |counter: &CounterInfo| match counter.id {
+            CounterId::Energy | CounterId::EnergyTime => self.knows_power(sample),
+            _ => self.is_modelled || !counter.is_modelled(),
         };
         let is_over = state != RunState::Running;
         let share = |(place, busy): (&PlaceSample, &f64)| match place.death {
@@ -160,19 +158,8 @@ impl SnapshotBuilder {
             state: places.iter().map(|place| condition(place, state)).collect(),
             cause: places.iter().map(|place| place.death.map(|death| death.to_string())).collect(),
             busy: places.iter().zip(&self.busy).map(share).collect(),
-            tasks: column(CounterId::Tasks),
-            queue: column(CounterId::Queue),
-            blocked: column(CounterId::Blocked),
-            messages_sent: column(CounterId::MessagesSent),
-            messages_received: column(CounterId::MessagesReceived),
-            bytes_sent: column(CounterId::BytesSent),
-            bytes_received: column(CounterId::BytesReceived),
-            finishes_open: column(CounterId::FinishesOpen),
-            memory_bytes: column(CounterId::MemoryBytes),
-            clock_mhz: scaled(CounterId::ClockKilohertz, 1e3),
-            volt: scaled(CounterId::Microvolts, 1e6),
+            counters: CounterColumns::of(sample, is_known),
             watt: self.knows_power(sample).then(|| self.watts[..places.len()].to_vec()),
-            joule: scaled(CounterId::Energy, 1e9).filter(|_| self.knows_power(sample)),
         }
     }
 

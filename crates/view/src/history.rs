@@ -2,7 +2,7 @@
 //!
 //! Two rings of bounded length and bounded memory; nothing is kept of single tasks. Invariant: times in a ring rise.
 
-use super::{RunState, Snapshot};
+use super::{PlaceColumns, PowerView, RunState, Snapshot};
 use isles_telemetry::RunDescription;
 use isles_telemetry::{COUNTERS, CounterId, CounterInfo, CounterKind};
 use serde::{Serialize, Serializer};
@@ -16,7 +16,7 @@ const COARSE_ENTRIES: usize = 720;
 const FINE_MS: u64 = 1_000;
 const COARSE_MS: u64 = 10_000;
 
-/// Most memory of each ring in bytes; in runs of more than some 400 places it bounds the entries.
+/// Most memory of each ring in bytes; in runs of more than some 300 places it bounds the entries.
 const RING_BYTES_MAX: usize = 32 << 20;
 
 /// A quantity of a place that is kept over time: a column of a snapshot.
@@ -41,72 +41,93 @@ fn kind_as_word<S: Serializer>(kind: &CounterKind, serializer: S) -> Result<S::O
     serializer.serialize_str(kind.name())
 }
 
-/// The series that is the counter `id` as it stands in the pages.
-const fn same(id: CounterId) -> SeriesInfo {
-    let CounterInfo { name, unit, description, kind, .. } = COUNTERS[id as usize];
-    SeriesInfo { name, unit, description, kind }
+/// Where the values of a series come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SeriesSource {
+    /// The share of time.
+    Busy,
+    /// The words of a counter.
+    Counter(CounterId),
+    /// The energies, so that what is between two entries is in the mean of the second.
+    Power,
 }
 
-/// A series that is computed from counters.
-const fn level(name: &'static str, unit: &'static str, description: &'static str) -> SeriesInfo {
-    SeriesInfo { name, unit, description, kind: CounterKind::Gauge }
-}
+/// The share of time in which a place did not wait.
+const BUSY: SeriesInfo = SeriesInfo {
+    name: "busy",
+    unit: "share",
+    description: "Share of time in which the place did not wait.",
+    kind: CounterKind::Gauge,
+};
 
-/// All series; those from [`MODELLED`] on are of a modelled chip only.
-const SERIES: [SeriesInfo; 13] = [
-    level("busy", "share", "Share of time in which the place did not wait."),
-    same(CounterId::Tasks),
-    same(CounterId::Queue),
-    same(CounterId::Blocked),
-    same(CounterId::MessagesSent),
-    same(CounterId::MessagesReceived),
-    same(CounterId::BytesSent),
-    same(CounterId::BytesReceived),
-    same(CounterId::FinishesOpen),
-    same(CounterId::MemoryBytes),
-    level("clock_mhz", "MHz", "Clock of the core."),
-    level("volt", "V", "Supply of the core."),
-    level("watt", "W", "Power of the core, modelled; a mean of the modelled time since the value before."),
-];
+/// The power of a core, which only a modelled chip tells.
+const WATT: SeriesInfo = SeriesInfo {
+    name: "watt",
+    unit: "W",
+    description: "Power of the core, modelled; a mean of the modelled time since the value before.",
+    kind: CounterKind::Gauge,
+};
 
-/// The index of the first series that only a modelled chip has.
-const MODELLED: usize = 10;
+/// How many series there are: one for each counter, and two that are computed.
+const SERIES: usize = COUNTERS.len() + 2;
 
 impl Series {
+    fn source(self) -> SeriesSource {
+        match self.0.checked_sub(1) {
+            None => SeriesSource::Busy,
+            Some(index) => {
+                COUNTERS.get(index).map_or(SeriesSource::Power, |counter| SeriesSource::Counter(counter.id))
+            }
+        }
+    }
+
+    /// What there is to know of it.
+    fn info(self) -> SeriesInfo {
+        match self.source() {
+            SeriesSource::Busy => BUSY,
+            SeriesSource::Power => WATT,
+            SeriesSource::Counter(id) => {
+                let CounterInfo { name, unit, description, kind, .. } = COUNTERS[id.index()];
+                SeriesInfo { name, unit, description, kind }
+            }
+        }
+    }
+
+    fn is_modelled(self) -> bool {
+        match self.source() {
+            SeriesSource::Busy => false,
+            SeriesSource::Power => true,
+            SeriesSource::Counter(id) => COUNTERS[id.index()].is_modelled(),
+        }
+    }
+
+    fn all() -> impl Iterator<Item = Series> {
+        (0..SERIES).map(Series)
+    }
+
     /// The series of a name, which is that of a column of a snapshot.
     pub fn of_name(name: &str) -> Option<Series> {
-        SERIES.iter().position(|known| known.name == name).map(Series)
+        Series::all().find(|series| series.info().name == name)
     }
 
     /// What there is to know of each series of a run; those of clock and power only for a modelled chip.
-    pub fn of_run(run: &RunDescription) -> &'static [SeriesInfo] {
-        if run.is_modelled() { &SERIES } else { &SERIES[..MODELLED] }
+    pub fn of_run(run: &RunDescription) -> Vec<SeriesInfo> {
+        let is_of_run = |series: &Series| run.is_modelled() || !series.is_modelled();
+        Series::all().filter(is_of_run).map(Series::info).collect()
     }
 
     /// All names, for a refusal.
     pub fn names() -> Vec<&'static str> {
-        SERIES.iter().map(|series| series.name).collect()
+        Series::all().map(|series| series.info().name).collect()
     }
 
     /// Its value at a place; none if the snapshot has none.
     pub(super) fn value(self, snapshot: &Snapshot, place: usize) -> Option<f64> {
         let places = &snapshot.places;
-        let count = |column: &[u64]| column.get(place).map(|value| *value as f64);
-        let level = |column: &Option<Vec<f64>>| column.as_ref()?.get(place).copied();
-        match SERIES[self.0].name {
-            "busy" => places.busy.get(place).copied(),
-            "tasks" => count(&places.tasks),
-            "queue" => count(&places.queue),
-            "blocked" => count(&places.blocked),
-            "messages_sent" => count(&places.messages_sent),
-            "messages_received" => count(&places.messages_received),
-            "bytes_sent" => count(&places.bytes_sent),
-            "bytes_received" => count(&places.bytes_received),
-            "finishes_open" => count(&places.finishes_open),
-            "memory_bytes" => count(&places.memory_bytes),
-            "clock_mhz" => level(&places.clock_mhz),
-            "volt" => level(&places.volt),
-            _ => level(&places.watt),
+        match self.source() {
+            SeriesSource::Busy => places.busy.get(place).copied(),
+            SeriesSource::Counter(id) => places.counters.shown(id, place),
+            SeriesSource::Power => places.watt.as_ref()?.get(place).copied(),
         }
     }
 }
@@ -132,35 +153,92 @@ pub struct History {
 #[derive(Clone, Debug)]
 struct HistoryEntry {
     time_ms: u64,
-    /// The values of all places, series by series.
-    levels: Box<[f32]>,
-    counts: Box<[u64]>,
+    busy: Box<[f32]>,
+    /// The words of all places, counter by counter; none where all are 0, and so of what a program makes no use of.
+    counts: Vec<Option<Box<[u64]>>>,
     /// Of a modelled chip: until when its energy is known, in milliseconds, then that of each place, and of the chip.
     energy: Option<(f64, Box<[f64]>)>,
+}
+
+impl HistoryEntry {
+    fn of(snapshot: &Snapshot) -> HistoryEntry {
+        let PlaceColumns { busy, counters, .. } = &snapshot.places;
+        let kept = |counter: &CounterInfo| {
+            let words = counters.words(counter.id)?;
+            words.iter().any(|word| *word != 0).then(|| words.into())
+        };
+        let energy = snapshot.power.zip(counters.words(CounterId::Energy));
+        let joules = |power: PowerView, words: &[u64]| {
+            let of_places = words.iter().map(|word| COUNTERS[CounterId::Energy.index()].shown(*word));
+            (power.until_ms, of_places.chain([power.joule]).collect())
+        };
+        HistoryEntry {
+            time_ms: snapshot.time_ms,
+            busy: busy.iter().map(|share| *share as f32).collect(),
+            counts: COUNTERS.iter().map(kept).collect(),
+            energy: energy.map(|(power, words)| joules(power, words)),
+        }
+    }
+
+    /// How many bytes it takes on the heap, about.
+    fn bytes(&self) -> usize {
+        let counts = self.counts.iter().flatten().map(|words| 8 * words.len()).sum::<usize>();
+        let energy = self.energy.as_ref().map_or(0, |(_, joules)| 8 * joules.len());
+        4 * self.busy.len() + 16 * self.counts.len() + counts + energy
+    }
+
+    /// The value of a series at a place.
+    fn value(&self, source: SeriesSource, place: usize) -> Option<f64> {
+        match source {
+            SeriesSource::Counter(id) => {
+                let words = self.counts[id.index()].as_ref();
+                let word = words.and_then(|words| words.get(place)).copied().unwrap_or_default();
+                Some(COUNTERS[id.index()].shown(word))
+            }
+            SeriesSource::Busy | SeriesSource::Power => self.busy.get(place).copied().map(f64::from),
+        }
+    }
+}
+
+/// Moments in the order of their times, within bounds of number and memory.
+#[derive(Debug)]
+struct EntryRing {
+    entries: VecDeque<HistoryEntry>,
+    entries_max: usize,
+    bytes: usize,
+}
+
+impl EntryRing {
+    fn new(entries_max: usize) -> EntryRing {
+        EntryRing { entries: VecDeque::new(), entries_max, bytes: 0 }
+    }
+
+    /// Keeps an entry in place of the oldest ones that there is no room for; two at least are kept.
+    fn push(&mut self, entry: HistoryEntry) {
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+        while self.entries.len() > 2 && (self.entries.len() > self.entries_max || self.bytes > RING_BYTES_MAX)
+        {
+            self.bytes -= self.entries.pop_front().map_or(0, |oldest| oldest.bytes());
+        }
+    }
 }
 
 /// The two rings of a live run.
 #[derive(Debug)]
 pub struct HistoryRing {
     places: usize,
-    fine: VecDeque<HistoryEntry>,
-    coarse: VecDeque<HistoryEntry>,
-    entries: [usize; 2],
+    fine: EntryRing,
+    coarse: EntryRing,
+    /// Whether an entry of the fine ring is gone.
+    is_cut: bool,
 }
-
-/// Series that are levels of small numbers, kept as `f32`, those that count, kept whole, and those that are made of the
-/// energies, so that what is between two entries is in the mean of the second.
-const LEVELS: [usize; 3] = [0, 10, 11];
-const COUNTS: [usize; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-const WATT: usize = 12;
 
 impl HistoryRing {
     /// Empty rings of a run of so many places.
     pub fn new(places: u32) -> HistoryRing {
-        let places = places as usize;
-        let fits = (RING_BYTES_MAX / (places.max(1) * (4 * LEVELS.len() + 8 * COUNTS.len() + 8))).max(2);
-        let entries = [FINE_ENTRIES.min(fits), COARSE_ENTRIES.min(fits)];
-        HistoryRing { places, fine: VecDeque::new(), coarse: VecDeque::new(), entries }
+        let (fine, coarse) = (EntryRing::new(FINE_ENTRIES), EntryRing::new(COARSE_ENTRIES));
+        HistoryRing { places: places as usize, fine, coarse, is_cut: false }
     }
 
     /// Keeps a snapshot if it is time for one, or if it is the last of the run.
@@ -169,54 +247,38 @@ impl HistoryRing {
         // Looks are not even: one that comes a little early counts.
         let early = time + FINE_MS / 4;
         let is_last = snapshot.state != RunState::Running;
-        let is_due = |ring: &VecDeque<HistoryEntry>, step: u64| {
-            ring.back().is_none_or(|last| early >= last.time_ms + step || (is_last && time > last.time_ms))
+        let is_due = |ring: &EntryRing, step: u64| {
+            let last = ring.entries.back();
+            last.is_none_or(|last| early >= last.time_ms + step || (is_last && time > last.time_ms))
         };
         let due = [is_due(&self.fine, FINE_MS), is_due(&self.coarse, COARSE_MS)];
         if !due[0] {
             return;
         }
-        let value = |number: usize, place: usize| Series(number).value(snapshot, place).unwrap_or(f64::NAN);
-        let places = 0..self.places;
-        let all = |number: &usize| {
-            let number = *number;
-            places.clone().map(move |place| value(number, place))
-        };
-        let joules = |columns: &[f64], chip: f64| columns.iter().copied().chain([chip]).collect();
-        let energy = snapshot.power.zip(snapshot.places.joule.as_ref());
-        let entry = HistoryEntry {
-            time_ms: time,
-            levels: LEVELS.iter().flat_map(all).map(|value| value as f32).collect(),
-            counts: COUNTS.iter().flat_map(all).map(|value| value as u64).collect(),
-            energy: energy.map(|(power, columns)| (power.until_ms, joules(columns, power.joule))),
-        };
+        let entry = HistoryEntry::of(snapshot);
         if due[1] {
-            keep(&mut self.coarse, entry.clone(), self.entries[1]);
+            self.coarse.push(entry.clone());
         }
-        keep(&mut self.fine, entry, self.entries[0]);
+        let before = self.fine.entries.len();
+        self.fine.push(entry);
+        self.is_cut |= self.fine.entries.len() <= before;
     }
 
     /// Values of one series between two times; fine ones if they go back so far, else coarse ones.
     pub fn query(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History {
-        let is_fine = self.fine.front().is_none_or(|first| first.time_ms <= from_ms.max(FINE_MS))
-            || self.fine.len() < self.entries[0];
+        let first = self.fine.entries.front();
+        let is_fine = !self.is_cut || first.is_none_or(|first| first.time_ms <= from_ms.max(FINE_MS));
         let (ring, step_ms) = if is_fine { (&self.fine, FINE_MS) } else { (&self.coarse, COARSE_MS) };
+        let ring = &ring.entries;
         let is_asked = |entry: &&HistoryEntry| (from_ms..=to_ms).contains(&entry.time_ms);
         let entries: Vec<&HistoryEntry> = ring.iter().filter(is_asked).collect();
-        let value = |entry: &HistoryEntry, place: u32| {
-            let place = place as usize;
-            if let Some(row) = LEVELS.iter().position(|number| *number == series.0) {
-                return Some(f64::from(entry.levels[row * self.places + place]))
-                    .filter(|value| !value.is_nan());
-            }
-            let row = COUNTS.iter().position(|number| *number == series.0)?;
-            Some(entry.counts[row * self.places + place] as f64)
-        };
         let known = places.iter().filter(|place| (**place as usize) < self.places);
+        let source = series.source();
         let one = |place: &u32| {
-            let values = match series.0 {
-                WATT => means(ring, *place as usize, is_asked),
-                _ => entries.iter().map(|entry| value(entry, *place)).collect(),
+            let place_index = *place as usize;
+            let values = match source {
+                SeriesSource::Power => means(ring, place_index, is_asked),
+                _ => entries.iter().map(|entry| entry.value(source, place_index)).collect(),
             };
             (*place, values)
         };
@@ -255,11 +317,4 @@ fn means(
         }
     }
     values
-}
-
-fn keep(ring: &mut VecDeque<HistoryEntry>, entry: HistoryEntry, entries: usize) {
-    while ring.len() >= entries {
-        ring.pop_front();
-    }
-    ring.push_back(entry);
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod columns;
 mod history;
 mod live;
 mod replay;
@@ -18,6 +19,7 @@ mod warnings;
 mod tests;
 
 pub use builder::SnapshotBuilder;
+pub use columns::CounterColumns;
 pub use history::{History, HistoryRing, Series, SeriesInfo};
 pub use live::{LiveRun, WatchError};
 pub use replay::ReplayedRun;
@@ -86,36 +88,12 @@ pub struct PlaceColumns {
     pub cause: Vec<Option<String>>,
     /// The share of the time since the snapshot before in which it did not wait, from 0 to 1.
     pub busy: Vec<f64>,
-    /// Tasks that have ended there.
-    pub tasks: Vec<u64>,
-    /// Tasks that are ready.
-    pub queue: Vec<u64>,
-    /// Tasks that wait.
-    pub blocked: Vec<u64>,
-    /// Messages sent.
-    pub messages_sent: Vec<u64>,
-    /// Messages received.
-    pub messages_received: Vec<u64>,
-    /// Bytes sent.
-    pub bytes_sent: Vec<u64>,
-    /// Bytes received.
-    pub bytes_received: Vec<u64>,
-    /// Finishes that are open.
-    pub finishes_open: Vec<u64>,
-    /// Resident memory of its process, in bytes.
-    pub memory_bytes: Vec<u64>,
-    /// Clock of its core in megahertz; on a modelled chip.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clock_mhz: Option<Vec<f64>>,
-    /// Supply of its core in volts; on a modelled chip.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub volt: Option<Vec<f64>>,
+    /// What each place counts; see [`CounterColumns`].
+    #[serde(flatten)]
+    pub counters: CounterColumns,
     /// Power of its core in watts, as a mean of the modelled time since the snapshot before; on a modelled chip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watt: Option<Vec<f64>>,
-    /// Energy of its core in joules, since the start; on a modelled chip.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub joule: Option<Vec<f64>>,
 }
 
 /// What a whole modelled chip draws: the cores of places, other cores, and everything besides.

@@ -1,10 +1,10 @@
 //! Snapshots, histories, warnings and replays of runs that are written down here sample by sample.
 
 use super::*;
-use isles_telemetry::CounterId;
 use isles_telemetry::MeshDescription;
 use isles_telemetry::{
-    DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
+    COUNTERS, CounterId, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample,
+    ProgressSample, RunEnd, Sample,
 };
 use isles_telemetry::{LogReader, LogWriter, OutputLine, OutputStream};
 
@@ -45,7 +45,7 @@ fn shares_come_from_differences_and_a_place_that_computes_is_busy() {
     assert_eq!(shown.places.busy, [0.25, 1.0]);
     assert_eq!(shown.places.state, [PlaceCondition::Idle, PlaceCondition::Busy]);
     assert_eq!((shown.seq, shown.time_ms, shown.model_ms), (2, 2000, None));
-    assert_eq!((shown.places.clock_mhz, shown.links), (None, None));
+    assert_eq!((shown.places.counters.words(CounterId::Clock), shown.links), (None, None));
 }
 
 #[test]
@@ -86,15 +86,15 @@ fn a_chip_has_clocks_links_and_modelled_time() {
     let mut first = sample(100);
     first.model_ns = 1_000_000;
     first.links = vec![LinkSample { from: 0, to: 1, busy_ps: 0 }];
-    set(&mut first, 0, CounterId::ClockKilohertz, 533_000);
-    set(&mut first, 0, CounterId::Microvolts, 850_000);
+    set(&mut first, 0, CounterId::Clock, 533_000);
+    set(&mut first, 0, CounterId::Supply, 850_000);
     builder.build(first.clone(), None);
     let mut second = Sample { time_ms: 200, model_ns: 2_000_000, ..first };
     second.links[0].busy_ps = 500_000_000;
     let shown = builder.build(second.clone(), None);
     assert_eq!(shown.model_ms, Some(2.0));
-    assert_eq!(shown.places.clock_mhz.unwrap()[0], 533.0);
-    assert_eq!(shown.places.volt.unwrap()[0], 0.85);
+    assert_eq!(shown.places.counters.shown(CounterId::Clock, 0), Some(533.0));
+    assert_eq!(shown.places.counters.shown(CounterId::Supply, 0), Some(0.85));
     assert_eq!(shown.links.unwrap(), [LinkLoad { from: 0, to: 1, load: 0.5 }]);
     let still = builder.build(second, None);
     assert_eq!(still.links.unwrap()[0].load, 0.5, "no modelled time has passed");
@@ -131,7 +131,8 @@ fn power_is_the_energy_of_the_modelled_time_that_has_passed() {
     assert_eq!(third.places.watt.unwrap(), [0.0, 1.0]);
     // A chip whose power nobody has published.
     let unknown = builder.build(Sample { model_ns: 1, ..sample(2_000) }, None);
-    assert_eq!((unknown.power, unknown.places.watt, unknown.places.joule), (None, None, None));
+    assert_eq!((unknown.power, unknown.places.watt), (None, None));
+    assert_eq!(unknown.places.counters.words(CounterId::Energy), None);
 }
 
 #[test]
@@ -312,7 +313,8 @@ fn a_history_of_many_places_is_bounded_in_memory() {
     let mut builder = SnapshotBuilder::new(&RunDescription { places: 32_768, ..description("chip:x") });
     let mut ring = HistoryRing::new(32_768);
     for second in 0..20 {
-        let places = vec![Default::default(); 32_768];
+        let all = PlaceSample { values: [1; COUNTERS.len()], ..PlaceSample::default() };
+        let places = vec![all; 32_768];
         ring.push(&builder.build(Sample { time_ms: 1000 * second, places, ..Sample::default() }, None));
     }
     let kept = ring.query(&[0], Series::of_name("busy").unwrap(), 19_000, u64::MAX);

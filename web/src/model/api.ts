@@ -4,6 +4,7 @@
 // `snapshotOf`, which fills what a server may leave out: the rest of the page never asks whether a column is there,
 // except for those of chips (clock, voltage, power), whose absence means that nobody knows them.
 
+import { COLUMNS, type CounterColumns } from "./counters";
 import { answerOf, report } from "./report";
 
 export interface Mesh { columns: number; rows: number; cores_per_tile: number; name: string }
@@ -35,24 +36,11 @@ export interface Run {
 export type PlaceState = "idle" | "busy" | "waiting" | "ended" | "dead" | "silent";
 
 /** One column for each quantity, one value for each place. */
-export interface Places {
+export interface Places extends CounterColumns {
     state: PlaceState[];
     cause: (string | null)[];
     busy: number[];
-    tasks: number[];
-    queue: number[];
-    blocked: number[];
-    messages_sent: number[];
-    messages_received: number[];
-    bytes_sent: number[];
-    bytes_received: number[];
-    finishes_open: number[];
-    memory_bytes: number[];
-    clock_mhz?: number[];
-    volt?: number[];
     watt?: number[];
-    /** Joules since the start. */
-    joule?: number[];
 }
 
 /** A whole modelled chip: power since the snapshot before, energy since the start, and until when both are known. */
@@ -211,18 +199,13 @@ export const getJobs = () => get<JobsAnswer>("jobs");
 export const tellJobs = (request: object) => post<OrderAnswer>("jobs", request);
 export const getJobOutput = (job: number, lines: number) => get<JobOutput>(`jobs/output?job=${job}&lines=${lines}`);
 
-const COLUMNS = [
-    "busy", "tasks", "queue", "blocked", "messages_sent", "messages_received", "bytes_sent", "bytes_received",
-    "finishes_open", "memory_bytes",
-] as const;
-
 /** The snapshot with every column and list in it, each column with a value for each of `count` places. */
 export function snapshotOf(said: Partial<Snapshot>, count: number): Snapshot {
     const places = (said.places ?? {}) as Partial<Places>;
     const filled = { ...places } as Places;
     filled.state = Array.from({ length: count }, (_, place) => places.state?.[place] ?? "silent");
     filled.cause = places.cause ?? [];
-    for (const column of COLUMNS) {
+    for (const column of ["busy", ...COLUMNS] as const) {
         if (places[column]?.length !== count) {
             filled[column] = Array.from({ length: count }, (_, place) => places[column]?.[place] ?? 0);
         }

@@ -28,6 +28,7 @@ export class CoreView extends View {
             ${this.steps(run, place)}
             ${this.state(shown, place)}
             ${this.figures(shown, place)}
+            ${this.counted(run, shown, place)}
             <div class="tools"><label>Counter <select @change=${this.choose}>${this.counters(run).map((counter) =>
                 html`<option value=${counter.name} ?selected=${counter.name === this.counter}>${
                     plain(counter.name)}</option>`)}</select></label>
@@ -129,6 +130,16 @@ export class CoreView extends View {
                 places.volt ? `${places.volt[place]!.toFixed(3)} V` : "") : nothing}
             ${places.watt ? figure("Power", watts(places.watt[place]!), "modelled") : nothing}
         </dl>`;
+    }
+
+    /** Each counter that is not 0 here, whatever the program makes use of. */
+    private counted(run: Run, shown: Snapshot, place: number): TemplateResult {
+        const columns = shown.places as unknown as Record<string, number[] | undefined>;
+        const rows = run.counters.map((info) => ({ info, value: columns[info.name]?.[place] ?? 0 }))
+            .filter(({ info, value }) => value !== 0 && info.unit !== "share");
+        return html`<details class="part"><summary>All counters</summary><dl class="figures">${rows.map(
+            ({ info, value }) => figure(plain(info.name.replaceAll("_", " ")),
+                Number.isInteger(value) ? count(value) : rate(value), plain(info.unit)))}</dl></details>`;
     }
 
     private curve(run: Run, shown: Snapshot): Curve | null {

@@ -92,7 +92,7 @@ fn each_machine_leaves_a_whole_log_and_the_same_answer() {
         let pairs: u64 = last.pairs.iter().map(|pair| pair.messages).sum();
         assert_eq!(pairs, total(&last, CounterId::MessagesSent), "{machine}");
         assert_eq!(last.links.is_empty(), mesh.is_none());
-        assert_eq!(last.places[0].value(CounterId::ClockKilohertz) > 0, mesh.is_some());
+        assert_eq!(last.places[0].value(CounterId::Clock) > 0, mesh.is_some());
         assert!(!scratch.path(&directory).join("observe.sock").exists(), "the socket goes with the run");
     }
     assert_eq!(answers[0], answers[1]);

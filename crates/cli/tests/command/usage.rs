@@ -333,7 +333,11 @@ fn variables_with_bad_values_are_named() {
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
-        ("ISLES_REPORT", "all", "captures, finish, messages, balance, chip, or several with commas"),
+        (
+            "ISLES_REPORT",
+            "all",
+            "captures, finish, messages, counters, balance, chip, or several with commas",
+        ),
         ("ISLES_STALL", "soon", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (never) to 86400"),
@@ -1007,7 +1011,8 @@ fn flags_of_modelled_chips_are_refused_elsewhere_and_variables_passed_over() {
     }
     let line = "run bc --graph karate --json /dev/null --csv /dev/null --top 0 --machine threads --places 2";
     let refused = scene.run(&words(&format!("{line} --report finish,chip"))).refusal().to_owned();
-    let allowed = "captures, finish, messages, balance with the machine threads, which is no modelled chip";
+    let allowed =
+        "captures, finish, messages, counters, balance with the machine threads, which is no modelled chip";
     assert_eq!(refused, format!("error: --report is \"finish,chip\"; allowed: {allowed}"));
     let mut command = scene.isles(&words(line));
     command.env("ISLES_CHIP_GOVERNOR", "fixed:4").env("ISLES_REPORT", "chip");

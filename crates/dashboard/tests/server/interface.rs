@@ -2,7 +2,8 @@
 
 use crate::scene::{NEVER, Run, Server, next};
 use isles_telemetry::{
-    DeathCause, LogWriter, OutputLine, OutputStream, RunDescription, RunDirectory, RunEnd, Sample,
+    COUNTERS, CounterGroup, CounterInfo, CounterKind, DeathCause, LogWriter, OutputLine, OutputStream,
+    RunDescription, RunDirectory, RunEnd, Sample,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -108,7 +109,9 @@ fn each_counter_that_a_run_tells_of_has_a_history_and_a_column() {
             let history = server.get(&format!("/api/v1/history?places=0,1&counter={name}"));
             assert_eq!(history.status, 200, "{name}: {}", history.body);
             assert!(history.json()["series"]["1"][0].is_number(), "{name}: {}", history.body);
-            assert_eq!(snapshot["places"][name].as_array().map(Vec::len), Some(2), "{name}");
+            let column = snapshot["places"][name].as_array().map(Vec::len);
+            let is_unused = COUNTERS.iter().any(|counter| counter.name == name && counter.is_of_service());
+            assert_eq!(column, (!is_unused).then_some(2), "{name}");
         }
     }
 }
@@ -287,5 +290,97 @@ fn the_dashboard_for_grafana_asks_for_metrics_that_there_are() {
         let name =
             expression.split(|letter| !is_name(letter)).find(|word| word.starts_with("isles_")).unwrap();
         assert!(metrics.lines().any(|line| line.starts_with(name)), "there is no {name}");
+    }
+}
+
+/// The files of the sources that say which columns there are, beside the table of counters.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/openapi.json");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/model/counters.ts");
+
+/// A schema of places without the columns of counters, and the lines for those.
+fn column_schemas() -> String {
+    let column = |counter: &CounterInfo| {
+        let items = match counter.divisor {
+            1 => "\"type\": \"integer\",\n       \"minimum\": 0",
+            _ => "\"type\": \"number\"",
+        };
+        format!(
+            "     \"{}\": {{\n      \"description\": \"{}\",\n      \"type\": \"array\",\n      \"items\": {{\n       \
+             {items}\n      }}\n     }},\n",
+            counter.name, counter.description
+        )
+    };
+    COUNTERS.iter().map(column).collect()
+}
+
+/// The columns of counters, as the page knows them.
+fn page_types() -> String {
+    let column = |counter: &CounterInfo| {
+        let is_always_there = counter.group == CounterGroup::Place;
+        let mark = if is_always_there { "" } else { "?" };
+        format!(
+            "    /** {} In {}. */\n    {}{mark}: number[];\n",
+            counter.description, counter.unit, counter.name
+        )
+    };
+    let columns: String = COUNTERS.iter().map(column).collect();
+    let always = COUNTERS.iter().filter(|counter| counter.group == CounterGroup::Place);
+    let always: String = always.map(|counter| format!("    \"{}\",\n", counter.name)).collect();
+    format!(
+        "// The columns of counters, made of the table in crates/telemetry/src/counter.rs, which a test compares:\n\
+         // ISLES_TEST_WRITE_COUNTERS=1 cargo test -p isles-dashboard --test server counters\n\n\
+         /** A value for each place. Of channels, windows and the like there is none where all are 0. */\n\
+         export interface CounterColumns {{\n{columns}}}\n\n\
+         /** Those that each run has. */\n\
+         export const COLUMNS = [\n{always}] as const;\n"
+    )
+}
+
+#[test]
+fn the_document_and_the_page_have_the_columns_of_the_table_of_counters() {
+    let (document, page) = (std::fs::read_to_string(DOCUMENT).unwrap(), std::fs::read_to_string(PAGE));
+    let places = document.find("   \"Places\": {").unwrap();
+    let (first, last) = ("       \"maximum\": 1\n      }\n     },\n", "     \"watt\": {");
+    let begin = places + document[places..].find(first).unwrap() + first.len();
+    let end = begin + document[begin..].find(last).unwrap();
+    if std::env::var_os("ISLES_TEST_WRITE_COUNTERS").is_some() {
+        let written = format!("{}{}{}", &document[..begin], column_schemas(), &document[end..]);
+        std::fs::write(DOCUMENT, written).unwrap();
+        std::fs::write(PAGE, page_types()).unwrap();
+        return;
+    }
+    let how = "ISLES_TEST_WRITE_COUNTERS=1 cargo test -p isles-dashboard --test server counters";
+    assert_eq!(document[begin..end], column_schemas(), "{how}");
+    assert_eq!(page.unwrap(), page_types(), "{how}");
+}
+
+#[test]
+fn each_counter_is_in_the_snapshot_the_history_and_the_metrics() {
+    let description = RunDescription { machine: "chip:scc".into(), places: 2, ..RunDescription::default() };
+    let run = Run::described(description);
+    let word = |index: usize| 3_000_000_000 + index as u64;
+    run.copy_values(std::array::from_fn(word));
+    let server = Server::live(&run);
+    let snapshot = next(&mut server.stream());
+    let metrics = server.get("/metrics").body;
+    let told = server.get("/api/v1/run").json();
+    for (index, counter) in COUNTERS.iter().enumerate() {
+        let (name, value) = (counter.name, counter.shown(word(index)));
+        let is_of_process = name == "memory_bytes"; // what the process of the place really has
+        let shown = snapshot["places"][name][1].as_f64().unwrap_or_else(|| panic!("{name} in {snapshot}"));
+        assert!(is_of_process || shown == value, "{name}: {shown}, not {value}");
+        let series = told["counters"].as_array().unwrap().iter().find(|series| series["name"] == name);
+        let series = series.unwrap_or_else(|| panic!("{name} in {told}"));
+        assert_eq!(
+            (&series["unit"], &series["description"]),
+            (&counter.unit.into(), &counter.description.into())
+        );
+        let history = server.get(&format!("/api/v1/history?places=1&counter={name}")).json();
+        assert!(is_of_process || history["series"]["1"][0].as_f64() == Some(value), "{name}: {history}");
+        let family = format!("isles_{}", counter.metric);
+        let suffix = if counter.kind == CounterKind::Count { "_total" } else { "" };
+        let line = format!("\n{family}{suffix}{{place=\"1\"}} ");
+        let help = format!("\n# HELP {family} {}\n", counter.description);
+        assert!(metrics.contains(&line) && metrics.contains(&help), "{line} in {metrics}");
     }
 }

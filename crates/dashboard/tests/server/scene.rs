@@ -4,8 +4,8 @@
 //! process. The server is the program itself.
 
 use isles_telemetry::{
-    COUNTERS, CounterId, HeadWriter, Liveness, ObserverSocket, PageLayout, PlaceWriter, RunDescription,
-    RunDirectory, RunEnd, WordMemory,
+    COUNTERS, CounterId, CounterValues, EnergySample, HeadWriter, Liveness, ObserverSocket, PageLayout,
+    PlaceWriter, RunDescription, RunDirectory, RunEnd, WordMemory,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
@@ -71,10 +71,21 @@ impl Run {
     pub fn copy(&self, tasks: u64) {
         let mut values = [0; COUNTERS.len()];
         values[CounterId::Tasks.index()] = tasks;
+        self.copy_all(tasks, &values);
+    }
+
+    /// Lets all places copy these counters to where observers look.
+    pub fn copy_values(&self, values: CounterValues) {
+        let until_ns = values[CounterId::EnergyTime.index()];
+        self.head.energy(EnergySample { until_ns, nanojoules: values[CounterId::Energy.index()] });
+        self.copy_all(1, &values);
+    }
+
+    fn copy_all(&self, beat: u64, values: &CounterValues) {
         for place in self.places.lock().unwrap().iter_mut() {
-            place.copy(Liveness::Idle, tasks, &values);
+            place.copy(Liveness::Idle, beat, values);
         }
-        self.head.heartbeat(tasks);
+        self.head.heartbeat(beat);
         self.flush();
     }
 

@@ -24,6 +24,7 @@ use isles_chip::quantity::{Bytes, scaled};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
 use isles_runtime::{Collectives, Result, RunReport};
+use isles_telemetry::CounterId;
 use isles_transport_chip::{
     Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, UnsaidRegion, WorldError,
 };
@@ -306,7 +307,10 @@ const PLACES_LISTED_MAX: usize = 48;
 ///
 /// A place is busy while it works, copies and handles messages, not while it polls, waits or sleeps.
 fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
-    let tasks = report.places.iter().map(|place| place.as_ref().map_or(0.0, |place| place.tasks as f64));
+    let tasks = report
+        .places
+        .iter()
+        .map(|place| place.as_ref().map_or(0.0, |place| place.count(CounterId::Tasks) as f64));
     let whole = (modelled.time.0 as f64).max(1.0);
     let busy = modelled.ledgers.iter().map(|ledger| 100.0 * ledger.busy().0 as f64 / whole);
     let row = |about: &str, unit: &str, digits: usize, values: Vec<f64>| {

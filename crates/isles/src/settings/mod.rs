@@ -32,6 +32,8 @@ pub enum Report {
     Finish,
     /// What tasks said to other tasks: over channels, and from member to member of a team.
     Messages,
+    /// What places have counted: of each counter the sum, and the least and the most of one place.
+    Counters,
     /// How [`glb`](crate::glb) has balanced tasks: steals and idle time of each place, of all its runs.
     Balance,
     /// What a modelled chip did; nothing on another machine.
@@ -40,10 +42,11 @@ pub enum Report {
 
 impl Report {
     /// All of them, by their names on the command line and in `ISLES_REPORT`.
-    pub(crate) const ALL: [(&'static str, Report); 5] = [
+    pub(crate) const ALL: [(&'static str, Report); 6] = [
         ("captures", Report::Captures),
         ("finish", Report::Finish),
         ("messages", Report::Messages),
+        ("counters", Report::Counters),
         ("balance", Report::Balance),
         ("chip", Report::Chip),
     ];

@@ -311,8 +311,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "report",
         variable: "ISLES_REPORT",
         flag: flag_of_run("--report", "WHAT"),
-        about: "[What is printed at the end](measuring.md): `captures`, `finish`, `messages`, `balance`, `chip`, or \
-                several with commas",
+        about: "[What is printed at the end](measuring.md): `captures`, `finish`, `messages`, `counters`, \
+                `balance`, `chip`, or several with commas",
         default: SettingDefault::Nothing("nothing"),
         machines: ALL,
         stored: Stored::Nowhere,

@@ -12,6 +12,7 @@ mod channels;
 #[cfg(feature = "chip")]
 mod chip;
 mod cooperate;
+mod counters;
 #[cfg(feature = "chip")]
 mod dynamic;
 mod encoding;

@@ -1,5 +1,6 @@
 //! Messages between two members of a team, by rank and tag, on every machine.
 
+use isles::counters::CounterId;
 use isles::prelude::*;
 use isles::{ErrorKind, timeout};
 use std::task::Poll;
@@ -401,7 +402,7 @@ fn messages_that_nobody_wanted_yet_are_counted() {
         let (result, report, _) = isles::simulate(3, isles::Plan::adversarial(seed), program);
         result.unwrap_or_else(|error| panic!("{error}"));
         let unexpected: Vec<u64> =
-            report.places.iter().flatten().map(|place| place.messages.unexpected).collect();
+            report.places.iter().flatten().map(|place| place.count(CounterId::MemberUnexpected)).collect();
         assert_eq!(unexpected, [0, 5, 0], "ISLES_SEED={seed}");
     }
 }
@@ -469,7 +470,7 @@ fn the_report_says_what_tasks_said_to_each_other() {
         line.trim().split(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("a count")
     };
     assert_eq!(counted("channels made"), 2);
-    let made = report.places.iter().flatten().map(|place| place.messages.channels_made);
+    let made = report.places.iter().flatten().map(|place| place.count(CounterId::ChannelsMade));
     assert_eq!(made.collect::<Vec<_>>(), [1, 1]);
     assert_eq!((counted("values sent over channels"), counted("values received from channels")), (5, 4));
     assert!(counted("sends and receives of channels that had to wait") > 0, "{text}");

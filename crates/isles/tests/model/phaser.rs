@@ -423,7 +423,7 @@ fn control_messages(tasks: usize, phases: u64) -> u64 {
     };
     let (result, report, _) = isles::simulate(4, Plan::calm(1), program);
     result.unwrap();
-    report.places.iter().flatten().map(|place| place.control_messages).sum()
+    report.count(isles::counters::CounterId::ControlMessages)
 }
 
 #[test]

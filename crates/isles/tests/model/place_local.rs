@@ -219,7 +219,7 @@ fn control_messages(takes_a_handle: bool) -> u64 {
     };
     let (result, report, _) = isles::simulate(2, Plan::calm(1), program);
     result.unwrap();
-    report.places.iter().flatten().map(|place| place.control_messages).sum()
+    report.count(isles::counters::CounterId::ControlMessages)
 }
 
 const CALLS: u64 = 1000;

@@ -10,6 +10,7 @@ use crate::part::PartRef;
 use crate::place::Place;
 use isles_protocol::PlaceId;
 use isles_protocol::aggregation::{Buckets, Departure};
+use isles_telemetry::CounterId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::{Cell, RefCell};
@@ -56,6 +57,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
 
     /// Applies items, all of which are for this place.
     pub(super) fn apply(&self, items: Vec<T>) {
+        Local::with(|local| local.tally.add(CounterId::ItemsApplied, items.len() as u64));
         (self.apply)(items);
     }
 
@@ -104,6 +106,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
                     Poll::Ready(Ok(()))
                 }
                 Err(refused) => {
+                    local.tally.add(CounterId::AggregatorWaits, 1);
                     *item = Some(refused);
                     self.waiting.borrow_mut().push(context.waker().clone());
                     Poll::Pending
@@ -138,6 +141,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     /// Sends a bucket, or lets a task apply it if it is for this place; false if it could not be sent.
     fn send(&self, local: &Local, share: &PartRef, departure: Departure<T, Scope>) -> bool {
         let Departure { peer, items, to, .. } = departure;
+        local.tally.add(CounterId::ItemsPushed, items.len() as u64);
         if peer == local.here() {
             // The handle keeps the part until all is applied.
             let (share, station) = (share.clone(), self.itself.upgrade());
@@ -151,6 +155,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
         }
         let (stored, left) = self.counts.get();
         self.counts.set((stored + items.len() as u64, left + 1));
+        local.tally.add(CounterId::BucketsSent, 1);
         let is_sent = batch::send(local, peer, &Batch { share, items: &items, to: &to });
         self.buckets.borrow_mut().recycle(peer, items);
         is_sent

@@ -15,6 +15,7 @@ use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice, Holding};
 use isles_protocol::channel::{Offered, OperationId, Wanted};
+use isles_telemetry::CounterId;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -51,7 +52,7 @@ impl<T: CanSend> End<T> {
         let control = ControlBlock::new(local, id, capacity, access);
         let end = End::new(control, Some(RefCell::new(home)));
         local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
-        local.tally.count_message(|counts| counts.channels_made += 1);
+        local.tally.add(CounterId::ChannelsMade, 1);
         end
     }
 

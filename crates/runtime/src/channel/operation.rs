@@ -14,6 +14,7 @@ use crate::task::coop::{CALL, poll_proceed, spend};
 use crate::time::{Sleep, sleep};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
+use isles_telemetry::CounterId;
 use isles_transport::Source;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -67,7 +68,7 @@ impl<T: CanSend> Operation<T> {
                     self.progress = Progress::Waiting(number);
                     self.number = Some(number);
                     Local::with(|local| {
-                        local.tally.count_message(|counts| counts.channel_waits += 1);
+                        local.tally.add(CounterId::ChannelWaits, 1);
                         let source = || Some(Source::of_caller(self.caller));
                         self.span = local.span(self.name, Some(self.end.control.id.home), source);
                     });
@@ -180,7 +181,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
     fn refused(&mut self, kind: SendErrorKind) -> Result<(), SendError<T>> {
         match self.value.take() {
             Some(value) => {
-                Local::try_with(|local| local.tally.count_message(|counts| counts.channel_returned += 1));
+                Local::try_with(|local| local.tally.add(CounterId::ChannelReturned, 1));
                 Err(SendError { value, kind })
             }
             None => Ok(()),
@@ -261,7 +262,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
         Poll::Ready(match answer {
             Answer::Accepted => {
                 this.value = None;
-                Local::with(|local| local.tally.count_message(|counts| counts.channel_sent += 1));
+                Local::with(|local| local.tally.add(CounterId::ChannelSent, 1));
                 Ok(())
             }
             Answer::Full => this.refused(SendErrorKind::Full),
@@ -337,7 +338,7 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
         if let Answer::Ready = answer
             && let Some(value) = now.or_else(|| self.operation.end.take_arrived())
         {
-            Local::with(|local| local.tally.count_message(|counts| counts.channel_received += 1));
+            Local::with(|local| local.tally.add(CounterId::ChannelReceived, 1));
             return Poll::Ready(Ok(value));
         }
         Poll::Ready(Err(match answer {

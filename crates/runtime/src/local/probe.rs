@@ -237,8 +237,7 @@ impl Local {
     }
 
     fn counter_values(&self, busy: Duration) -> CounterValues {
-        let mut values = [0; isles_telemetry::COUNTERS.len()];
-        self.tally.copy_to(&mut values);
+        let mut values = self.counts();
         let mut set = |counter: CounterId, value: u64| values[counter.index()] = value;
         set(CounterId::Queue, self.ready.borrow().len() as u64);
         set(CounterId::Blocked, self.suspended.borrow().len() as u64);
@@ -247,8 +246,8 @@ impl Local {
         set(CounterId::FinishesReleased, released);
         set(CounterId::BusyTime, u64::try_from(busy.as_nanos()).unwrap_or(u64::MAX));
         let core = self.core_reading.get();
-        set(CounterId::ClockKilohertz, core.clock_khz);
-        set(CounterId::Microvolts, core.microvolts);
+        set(CounterId::Clock, core.clock_khz);
+        set(CounterId::Supply, core.microvolts);
         set(CounterId::Energy, core.energy_nj);
         set(CounterId::EnergyTime, core.energy_ns);
         values

@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
+use isles_telemetry::CounterId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -328,7 +329,7 @@ impl Local {
         let mut bytes = vec![0; len];
         self.settle_sent(encode_again(&mut bytes, encode))?;
         turn.fill(Message { handler, bytes });
-        self.tally.put_aside();
+        self.tally.add(CounterId::PutAside, 1);
         Ok(Sent { bytes: len })
     }
 
@@ -394,7 +395,7 @@ impl Local {
         }
         self.outbox.borrow_mut().put_multicast(to, class, message);
         self.outbox_len.set(self.outbox_len.get() + to.len());
-        to.iter().for_each(|_| self.tally.put_aside());
+        to.iter().for_each(|_| self.tally.add(CounterId::PutAside, 1));
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::message::Handler;
 use crate::run::process;
 use crate::task::{Ended, TaskRef};
 use isles_protocol::PlaceId;
+use isles_telemetry::CounterId;
 use isles_transport::{Class, Inbound, Next, Source, notice};
 use std::time::Duration;
 
@@ -170,7 +171,7 @@ impl Local {
                 if let Some(listed) = listed {
                     self.suspended.borrow_mut().remove(listed);
                 }
-                self.tally.task_ended();
+                self.tally.add(CounterId::Tasks, 1);
                 self.finish_task(scope, result.map_err(|error| error.at(self.here, Some(site.location()))));
             }
         }

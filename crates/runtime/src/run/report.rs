@@ -10,7 +10,7 @@ use crate::time::earlier;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
-use isles_telemetry::{CounterId, CounterValues};
+use isles_telemetry::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterValues};
 use isles_transport::{Class, notice};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -20,105 +20,37 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Running totals of one place.
-#[derive(Default)]
-pub(crate) struct Totals {
-    data_messages: Cell<u64>,
-    data_bytes: Cell<u64>,
-    control_messages: Cell<u64>,
-    control_bytes: Cell<u64>,
-    received: Cell<u64>,
-    received_bytes: Cell<u64>,
-    put_aside: Cell<u64>,
-    tasks: Cell<u64>,
-    messages: Cell<TaskMessages>,
-}
+/// Running totals of one place: a cell for each counter.
+pub(crate) struct Totals([Cell<u64>; COUNTERS.len()]);
 
-/// What the tasks of a place have said to other tasks that ran: over channels, and from member to member of a team.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskMessages {
-    /// Channels made.
-    pub channels_made: u64,
-    /// Values sent over channels.
-    pub channel_sent: u64,
-    /// Values received from channels.
-    pub channel_received: u64,
-    /// Sends and receives of channels that did not end at once.
-    pub channel_waits: u64,
-    /// Values that came back to who wanted to send them.
-    pub channel_returned: u64,
-    /// Messages sent to members of a team.
-    pub member_sent: u64,
-    /// Messages that came before anybody wanted them.
-    pub unexpected: u64,
-    /// Sends to a member that waited because too many messages lay there.
-    pub member_waits: u64,
-}
-
-impl TaskMessages {
-    /// Each count with what it counts.
-    fn lines(&self) -> [(u64, &'static str); 8] {
-        [
-            (self.channels_made, "channels made"),
-            (self.channel_sent, "values sent over channels"),
-            (self.channel_received, "values received from channels"),
-            (self.channel_waits, "sends and receives of channels that had to wait"),
-            (self.channel_returned, "values of channels that came back unsent"),
-            (self.member_sent, "messages to members of teams"),
-            (self.unexpected, "of these came before anybody wanted them"),
-            (self.member_waits, "of these had to wait because too many lay there"),
-        ]
+impl Default for Totals {
+    fn default() -> Self {
+        Totals([const { Cell::new(0) }; COUNTERS.len()])
     }
 }
 
-#[inline]
-fn add(cell: &Cell<u64>, count: u64) {
-    cell.set(cell.get() + count);
-}
-
 impl Totals {
+    /// Counts `more`, and nothing else: for those that only grow.
+    #[inline]
+    pub(crate) fn add(&self, counter: CounterId, more: u64) {
+        let cell = &self.0[counter as usize];
+        cell.set(cell.get() + more);
+    }
+
     #[inline]
     pub(crate) fn sent(&self, class: Class, bytes: usize) {
-        let (messages, total) = match class {
-            Class::Data => (&self.data_messages, &self.data_bytes),
-            Class::Control => (&self.control_messages, &self.control_bytes),
-        };
-        add(messages, 1);
-        add(total, bytes as u64);
+        self.add(CounterId::MessagesSent, 1);
+        self.add(CounterId::BytesSent, bytes as u64);
+        if class == Class::Control {
+            self.add(CounterId::ControlMessages, 1);
+            self.add(CounterId::ControlBytes, bytes as u64);
+        }
     }
 
     #[inline]
     pub(crate) fn received(&self, bytes: usize) {
-        add(&self.received, 1);
-        add(&self.received_bytes, bytes as u64);
-    }
-
-    pub(crate) fn put_aside(&self) {
-        add(&self.put_aside, 1);
-    }
-
-    pub(crate) fn task_ended(&self) {
-        add(&self.tasks, 1);
-    }
-
-    /// Copies the totals to the counters that observers know.
-    pub(crate) fn copy_to(&self, values: &mut CounterValues) {
-        let mut set = |counter: CounterId, value: u64| values[counter.index()] = value;
-        set(CounterId::Tasks, self.tasks.get());
-        set(CounterId::MessagesSent, self.data_messages.get() + self.control_messages.get());
-        set(CounterId::MessagesReceived, self.received.get());
-        set(CounterId::BytesSent, self.data_bytes.get() + self.control_bytes.get());
-        set(CounterId::BytesReceived, self.received_bytes.get());
-        set(CounterId::ControlMessages, self.control_messages.get());
-        set(CounterId::PutAside, self.put_aside.get());
-    }
-
-    /// Counts something that a task has said to another.
-    #[inline]
-    pub(crate) fn count_message(&self, count: impl FnOnce(&mut TaskMessages)) {
-        let mut messages = self.messages.get();
-        count(&mut messages);
-        self.messages.set(messages);
+        self.add(CounterId::MessagesReceived, 1);
+        self.add(CounterId::BytesReceived, bytes as u64);
     }
 }
 
@@ -174,22 +106,8 @@ pub fn hold_memory(bytes: u64) -> HeldMemory {
 /// What one place did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceReport {
-    /// Data messages sent.
-    pub data_messages: u64,
-    /// Bytes of their bodies.
-    pub data_bytes: u64,
-    /// Control messages sent.
-    pub control_messages: u64,
-    /// Bytes of their bodies.
-    pub control_bytes: u64,
-    /// Messages received, of both classes.
-    pub received: u64,
-    /// Messages that had to wait on the heap for room in a queue.
-    pub put_aside: u64,
-    /// What its tasks have said to other tasks.
-    pub messages: TaskMessages,
-    /// Tasks that ended here.
-    pub tasks: u64,
+    /// What it has counted, in the order of the table of counters; see [`PlaceReport::count`].
+    pub counters: Vec<u64>,
     /// Control messages of finishes, of those above.
     pub finish_messages: u64,
     /// Finishes released here, by kind.
@@ -209,24 +127,27 @@ pub struct RunReport {
     pub places: Vec<Option<PlaceReport>>,
 }
 
+impl PlaceReport {
+    /// The value of a counter at the end of the run, as the word of the place.
+    pub fn count(&self, counter: CounterId) -> u64 {
+        self.counters.get(counter.index()).copied().unwrap_or_default()
+    }
+}
+
 impl Local {
+    /// What this place has counted so far, but for what only observers are told.
+    pub(crate) fn counts(&self) -> CounterValues {
+        let mut values = self.tally.0.each_ref().map(Cell::get);
+        values[CounterId::MemberUnexpected.index()] = self.services.messages.borrow().unexpected();
+        values
+    }
+
     /// What this place has done so far.
     pub fn report(&self) -> PlaceReport {
         let (kinds, finish_messages) = self.finishes.totals();
-        let tally = &self.tally;
         let sites = self.calls.site_counts.borrow().list();
         PlaceReport {
-            data_messages: tally.data_messages.get(),
-            data_bytes: tally.data_bytes.get(),
-            control_messages: tally.control_messages.get(),
-            control_bytes: tally.control_bytes.get(),
-            received: tally.received.get(),
-            put_aside: tally.put_aside.get(),
-            messages: TaskMessages {
-                unexpected: self.services.messages.borrow().unexpected(),
-                ..tally.messages.get()
-            },
-            tasks: tally.tasks.get(),
+            counters: self.counts().to_vec(),
             finish_messages,
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
             sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
@@ -259,14 +180,19 @@ impl RunReport {
         self.places.iter().flatten().map(of).sum()
     }
 
+    /// A counter's sum over all places.
+    pub fn count(&self, counter: CounterId) -> u64 {
+        self.sum(|place| place.count(counter))
+    }
+
     /// Bytes of all messages of all places.
     pub fn bytes(&self) -> u64 {
-        self.sum(|place| place.data_bytes + place.control_bytes)
+        self.count(CounterId::BytesSent)
     }
 
     /// All messages of all places.
     pub fn messages(&self) -> u64 {
-        self.sum(|place| place.data_messages + place.control_messages)
+        self.count(CounterId::MessagesSent)
     }
 
     /// The table of `--report captures`: calls and bytes by call site, the heaviest first.
@@ -288,12 +214,29 @@ impl RunReport {
 
     /// The table of `ISLES_REPORT=messages`: what tasks have said to other tasks over channels and as members of teams.
     pub fn task_messages(&self) -> String {
-        let mut totals = TaskMessages::default().lines();
-        for place in self.places.iter().flatten() {
-            totals.iter_mut().zip(place.messages.lines()).for_each(|(total, (count, _))| total.0 += count);
-        }
-        let lines = totals.map(|(count, what)| format!("{count:>12}  {what}\n"));
-        format!("{:>12}  messages between tasks\n", "count") + &lines.concat()
+        let is_told =
+            |counter: &&CounterInfo| matches!(counter.group, CounterGroup::Channels | CounterGroup::Members);
+        let line = |counter: &CounterInfo| {
+            let mut what = counter.description.trim_end_matches('.').to_owned();
+            what[..1].make_ascii_lowercase();
+            format!("{:>12}  {what}\n", self.count(counter.id))
+        };
+        let lines: String = COUNTERS.iter().filter(is_told).map(line).collect();
+        format!("{:>12}  messages between tasks\n", "count") + &lines
+    }
+
+    /// The table of `ISLES_REPORT=counters`: of each counter that grows and is not 0, the sum over all places, and the
+    /// least and the most of one.
+    pub fn counters(&self) -> String {
+        let names = COUNTERS.iter().map(|counter| counter.name.len()).max().unwrap_or_default();
+        let head = format!("{:names$} {:>16} {:>16} {:>16}  of\n", "counter", "sum", "least", "most");
+        let row = |counter: &CounterInfo| {
+            let of_places = || self.places.iter().flatten().map(|place| place.count(counter.id));
+            let (sum, least, most) = (of_places().sum::<u64>(), of_places().min()?, of_places().max()?);
+            let name = counter.name;
+            (sum > 0).then(|| format!("{name:names$} {sum:>16} {least:>16} {most:>16}  {}\n", counter.unit))
+        };
+        head + &COUNTERS.iter().filter_map(row).collect::<String>()
     }
 
     /// The table of `ISLES_REPORT=finish`: finishes by kind, and the messages they cost.

@@ -1,6 +1,8 @@
 //! Memory that cores share and nothing keeps coherent, as the machine offers it, and the lines of an object there.
 
+use crate::local::Local;
 use isles_protocol::shared::MemoryKind;
+use isles_telemetry::CounterId;
 use std::rc::Rc;
 
 /// Bytes of a line.
@@ -73,8 +75,14 @@ pub struct ObjectMemory {
 }
 
 impl ObjectMemory {
+    /// Counts a flush, if caches are flushed.
+    fn count_flush(&self) {
+        Local::with(|local| local.tally.add(CounterId::ObjectFlushes, u64::from(self.flushes)));
+    }
+
     /// Forgets what caches have of stretches, which are of one kind.
     pub(super) fn forget(&self, stretches: &[MemoryStretch]) {
+        self.count_flush();
         match stretches.first().map(|stretch| stretch.kind) {
             Some(MemoryKind::Cached) if self.flushes => self.memory.flush(stretches),
             Some(MemoryKind::Through) if self.flushes => self.memory.invalidate(),
@@ -84,6 +92,7 @@ impl ObjectMemory {
 
     /// Lets what was written to stretches, which are of one kind, go to memory.
     pub(super) fn write_back(&self, stretches: &[MemoryStretch]) {
+        self.count_flush();
         match stretches.last() {
             Some(last) if self.flushes && last.kind == MemoryKind::Through => self.memory.drain(last),
             Some(last) if self.flushes && last.kind == MemoryKind::Cached => self.memory.flush(stretches),

@@ -14,6 +14,7 @@ use crate::message::{Handler, Refused};
 use crate::window::look_for;
 use isles_protocol::PlaceId;
 use isles_protocol::shared::{Admission, GiveBack, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token};
+use isles_telemetry::CounterId;
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -293,6 +294,7 @@ impl ObjectState {
             let granted = self.granted((mode, generation, flushes, is_poisoned));
             return granted.expect("the home grants what it asked for");
         }
+        local.tally.add(CounterId::ObjectHandOvers, 1);
         let changes = if since < generation { object.changes(since) } else { Ok(Vec::new()) };
         let sent = changes.and_then(|changes| {
             let grant = ObjectMessage::Grant(mode, generation, flushes, is_poisoned);

@@ -10,6 +10,7 @@ use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
 use isles_protocol::shared::GuardMode;
+use isles_telemetry::CounterId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -138,6 +139,13 @@ impl ObjectTable {
     ) -> u64 {
         let number = self.last_held.get() + 1;
         self.last_held.set(number);
+        local.tally.add(
+            match mode {
+                GuardMode::Read => CounterId::ObjectReads,
+                GuardMode::Write => CounterId::ObjectWrites,
+            },
+            1,
+        );
         let finish = match local.scope() {
             Scope::Counted(key) => Some(key),
             Scope::Remote(_) | Scope::Detached => None,

@@ -17,6 +17,7 @@ use crate::task::coop::{CALL, poll_proceed, spend};
 use crate::wire::Writer;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
+use isles_telemetry::CounterId;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -110,7 +111,11 @@ impl WindowState {
     /// Returns the words of the part of the access if it can be done at once.
     #[inline]
     fn at_once<'a>(&'a self, local: &'a Local, access: &AccessCall) -> Option<&'a [AtomicU64]> {
-        if self.options.checked { None } else { self.mapped(local, access.target) }
+        let words = if self.options.checked { None } else { self.mapped(local, access.target) };
+        if words.is_none() {
+            local.tally.add(CounterId::WindowByMessage, 1);
+        }
+        words
     }
 
     /// Makes an access ready that cannot be done at once: asks whether it conflicts, and where the part lies.
@@ -452,6 +457,7 @@ fn put_at_once(
 ) -> Result<Option<Pieces>> {
     state.attachment.with(|local| {
         spend(CALL);
+        local.tally.add(CounterId::WindowPuts, 1);
         let layout = state.admit(local, access)?;
         let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
         memory::store(words, layout, data);
@@ -490,6 +496,7 @@ async fn put_bytes(
 fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<Option<Pieces>> {
     state.attachment.with(|local| {
         spend(CALL);
+        local.tally.add(CounterId::WindowGets, 1);
         let layout = state.admit(local, access)?;
         let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
         memory::load(words, layout, into);
@@ -524,6 +531,7 @@ fn accumulate_at_once(
 ) -> Result<Option<Pieces>> {
     state.attachment.with(|local| {
         spend(CALL);
+        local.tally.add(CounterId::WindowUpdates, 1);
         let layout = state.admit(local, access)?;
         let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
         table::accumulate_bytes(words, layout.offset, kinds, operands);
@@ -581,6 +589,7 @@ fn fetch_at_once(
 ) -> Result<(Pieces, Option<u64>)> {
     state.attachment.with(|local| {
         spend(CALL);
+        local.tally.add(CounterId::WindowUpdates, 1);
         let layout = state.admit(local, access)?;
         let words = state.at_once(local, access);
         Ok((layout, words.map(|words| fetch_from(words, layout, kind, how, operands))))

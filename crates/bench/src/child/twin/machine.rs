@@ -7,6 +7,7 @@
 use super::{drive, send_as};
 use crate::child::say;
 use crate::options::Effort;
+use isles::counters::CounterId;
 use isles::prelude::*;
 use isles::{Launch, ModelledChip};
 use isles_chip::Chip;
@@ -115,7 +116,7 @@ pub fn program(_effort: Effort) {
     };
     let (result, report, _) = launch.run_on_chip(chip, main).unwrap_or_else(|error| panic!("{error}"));
     result.unwrap_or_else(|error| panic!("{error}"));
-    let served = report.places.iter().flatten().filter(|place| place.tasks > 0).count();
+    let served = report.places.iter().flatten().filter(|place| place.count(CounterId::Tasks) > 0).count();
     assert_eq!(served, PLACES as usize, "a task has ended at each place");
     drop(report);
     say("seconds", started.elapsed().as_secs_f64());

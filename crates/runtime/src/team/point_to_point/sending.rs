@@ -18,6 +18,7 @@ use crate::wire::{EncodeError, Writer};
 use bytemuck::NoUninit;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::Envelope;
+use isles_telemetry::CounterId;
 use isles_transport::{Class, LentSlice, Source};
 use serde::Serialize;
 use std::future::poll_fn;
@@ -178,11 +179,11 @@ impl Destination {
             let mut table = local.services.messages.borrow_mut();
             match table.take_credit(self.to, &mut waiting.ticket, context.waker(), self.caller) {
                 true => {
-                    local.tally.count_message(|counts| counts.member_sent += 1);
+                    local.tally.add(CounterId::MemberSent, 1);
                     Poll::Ready(Ok(SendCredit { to: self.to }))
                 }
                 false => {
-                    local.tally.count_message(|counts| counts.member_waits += u64::from(is_first));
+                    local.tally.add(CounterId::MemberWaits, u64::from(is_first));
                     Poll::Pending
                 }
             }

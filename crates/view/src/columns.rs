@@ -1,0 +1,75 @@
+//! What all places count at one moment, a column for each counter.
+//!
+//! Which columns there are, and what they are called, the table of counters says. Invariant: a column that is shown has
+//! a value for each place.
+
+use isles_telemetry::{COUNTERS, CounterId, CounterInfo, Sample};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// The words of all counters, place by place.
+///
+/// As JSON it is one list for each counter, by its name, in the unit of the table. Left out are those of another
+/// machine, and, of channels, windows and the like, those that are 0 at all places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterColumns {
+    /// The words of each counter; none where the machine does not have it.
+    columns: Vec<Option<Vec<u64>>>,
+}
+
+impl Default for CounterColumns {
+    fn default() -> Self {
+        CounterColumns { columns: vec![Some(Vec::new()); COUNTERS.len()] }
+    }
+}
+
+impl CounterColumns {
+    /// The columns of a sample; those for which `is_known` is false are left out.
+    pub fn of(sample: &Sample, is_known: impl Fn(&CounterInfo) -> bool) -> CounterColumns {
+        let words = |counter: &CounterInfo| {
+            sample.places.iter().map(|place| place.value(counter.id)).collect::<Vec<u64>>()
+        };
+        let columns = COUNTERS.iter().map(|counter| is_known(counter).then(|| words(counter)));
+        CounterColumns { columns: columns.collect() }
+    }
+
+    /// The words of a counter, place by place; none if it is not known.
+    pub fn words(&self, counter: CounterId) -> Option<&[u64]> {
+        self.columns[counter.index()].as_deref()
+    }
+
+    /// The word of a counter at a place; 0 if it is not known.
+    pub fn word(&self, counter: CounterId, place: usize) -> u64 {
+        self.words(counter).and_then(|words| words.get(place)).copied().unwrap_or_default()
+    }
+
+    /// The value of a counter at a place as it is shown; none if it is not known.
+    pub fn shown(&self, counter: CounterId, place: usize) -> Option<f64> {
+        let word = self.words(counter)?.get(place)?;
+        Some(COUNTERS[counter.index()].shown(*word))
+    }
+
+    /// The counters that are shown, with their words.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static CounterInfo, &[u64])> {
+        let known = |counter: &'static CounterInfo| Some((counter, self.words(counter.id)?));
+        let is_shown = |(counter, words): &(&CounterInfo, &[u64])| {
+            !counter.is_of_service() || words.iter().any(|word| *word != 0)
+        };
+        COUNTERS.iter().filter_map(known).filter(is_shown)
+    }
+}
+
+impl Serialize for CounterColumns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (counter, words) in self.iter() {
+            match counter.divisor {
+                1 => map.serialize_entry(counter.name, words)?,
+                _ => {
+                    let values: Vec<f64> = words.iter().map(|word| counter.shown(*word)).collect();
+                    map.serialize_entry(counter.name, &values)?;
+                }
+            }
+        }
+        map.end()
+    }
+}
