@@ -22,6 +22,8 @@ pub struct WeightedGraph {
     pub total: f64,
     /// Edges or arcs as they were given.
     pub lines: u64,
+    /// The names of the vertices; none if they have numbers only.
+    pub names: Vec<String>,
 }
 
 impl WeightedGraph {
@@ -68,6 +70,11 @@ impl WeightedGraph {
         });
         let pairs = rows.filter(|(from, to, _)| graph.is_directed() || from <= to);
         WeightedGraph { lines: graph.edges(), ..WeightedGraph::new(graph.vertices() as usize, pairs) }
+    }
+
+    /// What a vertex is called: its name, or its number.
+    pub fn name(&self, vertex: usize) -> String {
+        self.names.get(vertex).cloned().unwrap_or_else(|| vertex.to_string())
     }
 
     /// How many vertices there are.
@@ -119,7 +126,8 @@ pub fn read_named_list(text: &str) -> Result<WeightedGraph, BadLine> {
     let mut numbers: BTreeMap<&str, u32> = names.map(|name| (name, 0)).collect();
     numbers.values_mut().zip(0..).for_each(|(number, index)| *number = index);
     let pairs = lines.iter().map(|(from, to, weight)| (numbers[from], numbers[to], *weight));
-    Ok(WeightedGraph::new(numbers.len(), pairs))
+    let graph = WeightedGraph::new(numbers.len(), pairs);
+    Ok(WeightedGraph { names: numbers.into_keys().map(str::to_owned).collect(), ..graph })
 }
 
 /// Names of the stand-ins, and what they are.
