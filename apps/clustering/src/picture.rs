@@ -28,7 +28,7 @@ const COLOURS: [&str; 8] =
 type Point = (f64, f64);
 
 /// Where everything is drawn.
-struct Layout {
+struct RingLayout {
     /// Of each vertex that is drawn: where, and the number of its ring.
     vertices: BTreeMap<u32, (Point, usize)>,
     /// Of each ring: its middle, and how many vertices it has.
@@ -58,7 +58,7 @@ pub fn write_svg(
         left -= if fits { ring.len() } else { 0 };
         fits
     });
-    let layout = Layout::new(&rings);
+    let layout = RingLayout::new(&rings);
     let (drawn, count) = (layout.vertices.len(), rings.len());
     writeln!(
         out,
@@ -79,9 +79,9 @@ pub fn write_svg(
     writeln!(out, "</svg>")
 }
 
-impl Layout {
+impl RingLayout {
     /// Lets the rings fill the picture.
-    fn new(rings: &[Vec<u32>]) -> Layout {
+    fn new(rings: &[Vec<u32>]) -> RingLayout {
         let places = places(rings);
         let bound = |of: &dyn Fn(&(f64, f64, usize)) -> f64, start: f64, fold: fn(f64, f64) -> f64| {
             places.values().map(of).fold(start, fold)
@@ -103,7 +103,7 @@ impl Layout {
         };
         let rings = rings.iter().map(middle).collect();
         let vertices = places.iter().map(|(vertex, (x, y, ring))| (*vertex, (at(*x, *y), *ring)));
-        Layout { vertices: vertices.collect(), rings, radius: VERTEX * 0.42 * scale }
+        RingLayout { vertices: vertices.collect(), rings, radius: VERTEX * 0.42 * scale }
     }
 
     /// Writes the heaviest edges, those within a cluster in its colour.
