@@ -1,4 +1,4 @@
-//! The best move of a place's vertices without a look at all of them: bounds of what each vertex can gain.
+//! The best move of a place's vertices by bounds of their gains, so that few vertices are searched.
 //!
 //! A move from cluster A to cluster B changes little: only vertices of B, neighbours of A's vertices and neighbours of
 //! what moved can gain more than before, and by how much at most is known. So each vertex has a bound, in a
@@ -16,7 +16,7 @@ const SLACK: f64 = 1e-13;
 pub struct Bounds {
     /// The vertices of this place.
     own: Range<u32>,
-    /// What each of them weighs.
+    /// The weight of each of them.
     degrees: Vec<f64>,
     bounds: Vec<f64>,
     /// The last move that was evaluated of each, and when; 0 if something has raised the bound since.
@@ -36,7 +36,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds of the vertices of a place, of which nothing is known yet; of all, each is in a cluster of its own.
+    /// Returns infinite bounds for the vertices `own` of a place. All vertices are in clusters of their own.
     pub fn new(data: &impl Clustered, vertices: usize, own: Range<u32>) -> Bounds {
         let leaves = own.len().next_power_of_two();
         let mut bounds = Bounds {
@@ -77,7 +77,7 @@ impl Bounds {
         }
     }
 
-    /// The best move; that of a vertex without a good one, if none is good.
+    /// Returns the best move, or [`Move::NONE`] if none is good.
     pub fn best(
         &mut self,
         data: &impl Clustered,
@@ -102,7 +102,7 @@ impl Bounds {
         }
     }
 
-    /// A vertex has moved; `data` knows it already.
+    /// Raises the bounds that a move has made too low; `data` has the move already.
     pub fn moved(
         &mut self,
         data: &impl Clustered,
@@ -150,7 +150,7 @@ impl Bounds {
         }
     }
 
-    /// The neighbours of a vertex, in memory that is given back.
+    /// Returns the neighbours of a vertex and their weights; the caller gives the memory back.
     fn read(&mut self, data: &impl Clustered, vertex: u32) -> (Vec<u32>, Vec<f64>) {
         let (mut targets, mut weights) = std::mem::take(&mut self.row);
         targets.clear();
@@ -163,7 +163,7 @@ impl Bounds {
         self.own.contains(&vertex).then(|| (vertex - self.own.start) as usize)
     }
 
-    /// A vertex may gain more than before: its weight's share, and `more`. Once for each move.
+    /// Raises the bound of a vertex by `share` of its weight and `more`, once for each move.
     fn raise(&mut self, vertex: u32, share: f64, more: f64, effort: &mut SearchEffort) {
         let Some(index) = self.index(vertex) else { return };
         if std::mem::replace(&mut self.raised[index], self.time) == self.time {

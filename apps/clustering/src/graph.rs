@@ -1,7 +1,7 @@
 //! Undirected weighted graphs: from what the graph crate reads, from lists of named vertices, and stand-ins.
 //!
-//! Edges of one pair add up, whichever way they lead. A stand-in is drawn for a graph that cannot be had here; it says
-//! what it stands for, and has the same numbers of vertices and edges.
+//! Edges of one pair add up, whichever way they lead. A stand-in is a random graph in place of one that may not be
+//! distributed. It has the same numbers of vertices and edges.
 
 use isles::Random;
 use isles_graph::Graph;
@@ -12,20 +12,22 @@ use std::collections::BTreeMap;
 pub struct WeightedGraph {
     /// Row `v` is `offsets[v]..offsets[v + 1]`.
     pub offsets: Vec<u32>,
-    /// Neighbours, ascending within a row; no vertex is its own.
+    /// The neighbours, ascending within a row; a loop is only in `degrees`.
     pub targets: Vec<u32>,
     /// Weights, parallel to `targets`.
     pub weights: Vec<f64>,
-    /// What the edges at each vertex weigh; a loop counts twice.
+    /// The weight of all edges at each vertex; a loop counts twice.
     pub degrees: Vec<f64>,
-    /// Twice what all edges weigh.
+    /// Twice the weight of all edges.
     pub total: f64,
-    /// Edges or arcs as they were given.
+    /// The number of edges or arcs in the input.
     pub lines: u64,
+    /// The names of the vertices; empty if they have numbers only.
+    pub names: Vec<String>,
 }
 
 impl WeightedGraph {
-    /// The graph with these weighted pairs, whose weights add up.
+    /// Returns the graph of these weighted pairs. The weights of one pair add up.
     pub fn new(vertices: usize, pairs: impl IntoIterator<Item = (u32, u32, f64)>) -> WeightedGraph {
         let mut lines = 0;
         let mut arcs: Vec<(u32, u32, f64)> = Vec::new();
@@ -59,7 +61,7 @@ impl WeightedGraph {
         graph
     }
 
-    /// The same as the graph crate has it; an edge without a weight weighs one.
+    /// Converts a graph of the graph crate. An edge without a weight weighs one.
     pub fn of(graph: &Graph) -> WeightedGraph {
         let rows = (0..graph.vertices() as u32).flat_map(|from| {
             let lengths = graph.lengths(from);
@@ -70,24 +72,29 @@ impl WeightedGraph {
         WeightedGraph { lines: graph.edges(), ..WeightedGraph::new(graph.vertices() as usize, pairs) }
     }
 
-    /// How many vertices there are.
+    /// Returns the name of a vertex, or its number if it has none.
+    pub fn name(&self, vertex: usize) -> String {
+        self.names.get(vertex).cloned().unwrap_or_else(|| vertex.to_string())
+    }
+
+    /// Returns the number of vertices.
     pub fn vertices(&self) -> usize {
         self.degrees.len()
     }
 
-    /// The neighbours of a vertex with their weights.
+    /// Returns the neighbours of a vertex with the weights of the edges.
     pub fn row(&self, vertex: usize) -> impl Iterator<Item = (u32, f64)> + '_ {
         let row = self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize;
         self.targets[row.clone()].iter().copied().zip(self.weights[row].iter().copied())
     }
 }
 
-/// A line of a list of named vertices that is none.
+/// A line that is not of the form `from to weight`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// What stands there.
+    /// The text of the line.
     pub found: String,
 }
 
@@ -103,7 +110,7 @@ pub fn is_named_list(text: &str) -> bool {
 /// Reads lines `from to weight`, whose vertices have names; they are numbered in the order of their names.
 ///
 /// # Errors
-/// A line is none.
+/// A line is not of this form.
 pub fn read_named_list(text: &str) -> Result<WeightedGraph, BadLine> {
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -119,16 +126,17 @@ pub fn read_named_list(text: &str) -> Result<WeightedGraph, BadLine> {
     let mut numbers: BTreeMap<&str, u32> = names.map(|name| (name, 0)).collect();
     numbers.values_mut().zip(0..).for_each(|(number, index)| *number = index);
     let pairs = lines.iter().map(|(from, to, weight)| (numbers[from], numbers[to], *weight));
-    Ok(WeightedGraph::new(numbers.len(), pairs))
+    let graph = WeightedGraph::new(numbers.len(), pairs);
+    Ok(WeightedGraph { names: numbers.into_keys().map(str::to_owned).collect(), ..graph })
 }
 
-/// Names of the stand-ins, and what they are.
+/// The stand-ins: name and description.
 pub const STAND_INS: [(&str, &str); 2] = [
     ("trade-66", "a stand-in for the world's trade of 1999: 66 vertices, 4,290 weighted arcs"),
     ("citations-240547", "a stand-in for citations of US patents: 240,547 vertices, 560,943 edges"),
 ];
 
-/// Draws the stand-in of this name.
+/// Returns the stand-in with this name, or `None`.
 pub fn stand_in(name: &str) -> Option<WeightedGraph> {
     match name {
         "trade-66" => Some(trade()),

@@ -39,12 +39,11 @@ struct Sweeps {
 }
 
 impl Sweeps {
-    /// All vertices, those with few neighbours first: their clusters are clear soonest.
+    /// All vertices, the lightest first: where they belong is clear soonest.
     fn new(graph: &WeightedGraph) -> Sweeps {
         let vertices = graph.vertices();
-        let neighbours = |vertex: u32| graph.offsets[vertex as usize + 1] - graph.offsets[vertex as usize];
         let mut present: Vec<u32> = (0..vertices as u32).collect();
-        present.sort_by_key(|vertex| neighbours(*vertex));
+        present.sort_by(|one, other| graph.degrees[*one as usize].total_cmp(&graph.degrees[*other as usize]));
         let batch = (vertices / BATCHES).max(BATCH_MIN);
         Sweeps { present, next: Vec::new(), is_waiting: vec![true; vertices], at: 0, batch }
     }

@@ -1,6 +1,6 @@
 //! The graph and the clusters as objects that all places share: five mappings over vertices, arcs and clusters.
 //!
-//! A search takes a guard of each once, together. A move takes guards to write those that it changes.
+//! A search takes a guard of each object, all together. A move takes guards to write the objects that it changes.
 
 use crate::graph::WeightedGraph;
 use crate::search::Clustered;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use isles::{Controller, Mapping, MemoryKind, ReadGuard, Shared, SharedOptions, acquire_all};
 use serde::{Deserialize, Serialize};
 
-/// Which memory of a modelled chip the objects lie in.
+/// The kind of memory of the objects on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryChoice {
@@ -25,7 +25,7 @@ pub enum MemoryChoice {
 }
 
 impl MemoryChoice {
-    /// For the graph, which stays as it is.
+    /// Returns the kind for the graph, which never changes.
     fn of_graph(self) -> MemoryKind {
         match self {
             MemoryChoice::Cached | MemoryChoice::Mixed => MemoryKind::Cached,
@@ -34,7 +34,7 @@ impl MemoryChoice {
         }
     }
 
-    /// For the clusters, which moves change.
+    /// Returns the kind for the clusters, which moves change.
     fn of_clusters(self) -> MemoryKind {
         match self {
             MemoryChoice::Cached => MemoryKind::Cached,
@@ -87,7 +87,7 @@ pub struct SharedClusters {
     cluster_weights: Shared<Mapping<f64>>,
 }
 
-/// What a search reads: a guard of each object.
+/// A guard to read each object.
 pub struct Reading<'a> {
     offsets: ReadGuard<'a, Mapping<u32>>,
     targets: ReadGuard<'a, Mapping<u32>>,
@@ -122,12 +122,12 @@ impl SharedClusters {
         })
     }
 
-    /// Whether they lie in memory of a modelled chip.
+    /// Returns whether they lie in memory of a modelled chip.
     pub fn are_incoherent(&self) -> bool {
         self.clusters.is_incoherent()
     }
 
-    /// Guards to read all of them.
+    /// Waits for guards to read all of them.
     ///
     /// # Errors
     /// A place is dead.

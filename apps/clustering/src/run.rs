@@ -498,10 +498,18 @@ impl Application for Modularity {
     fn write_csv(&self, found: &ModularityFound, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "vertex,cluster")?;
         let mut rows = found.state.clusters.iter().enumerate();
-        rows.try_for_each(|(vertex, cluster)| writeln!(out, "{vertex},{cluster}"))
+        rows.try_for_each(|(vertex, cluster)| writeln!(out, "{},{cluster}", found.graph.name(vertex)))
     }
 
     fn write_picture(&self, _flag: &str, found: &ModularityFound, out: &mut dyn Write) -> io::Result<()> {
-        picture::write_svg(&found.graph, &found.state.clusters, out)
+        let vertices = count(found.graph.vertices() as u64, "vertex", "vertices");
+        let clusters = count(found.clusters as u64, "cluster", "clusters");
+        let caption = format!(
+            "{}: {vertices} in {clusters}, modularity {:.6} ({})",
+            self.graph.rsplit('/').next().unwrap_or_default(),
+            found.modularity,
+            named(&self.method)
+        );
+        picture::write_svg(&found.graph, &found.state.clusters, &caption, out)
     }
 }

@@ -1,4 +1,4 @@
-//! The best move of a vertex, wherever the data lies.
+//! The best move of one vertex, whether the data are own arrays or shared objects.
 
 use crate::graph::WeightedGraph;
 use crate::state::{Clustering, Move, NEW};
@@ -7,11 +7,11 @@ use crate::state::{Clustering, Move, NEW};
 pub trait Clustered {
     /// Appends the neighbours of a vertex and their weights.
     fn row(&self, vertex: u32, targets: &mut Vec<u32>, weights: &mut Vec<f64>);
-    /// What the edges at a vertex weigh.
+    /// Returns the weight of all edges at a vertex.
     fn degree(&self, vertex: u32) -> f64;
-    /// The cluster of a vertex.
+    /// Returns the cluster of a vertex.
     fn cluster(&self, vertex: u32) -> u32;
-    /// What the vertices of a cluster weigh.
+    /// Returns the weight of all vertices of a cluster.
     fn weight(&self, cluster: u32) -> f64;
 }
 
@@ -35,44 +35,44 @@ impl Clustered for (&WeightedGraph, &Clustering) {
     }
 }
 
-/// What a search of a place keeps between vertices.
+/// Memory that searches reuse from vertex to vertex.
 #[derive(Clone, Debug)]
 pub struct Searcher {
     total: f64,
-    /// What leads from the vertex to each cluster; all zero between searches.
+    /// The weight of the edges from the vertex to each cluster; all zero between searches.
     sums: Vec<f64>,
     touched: Vec<u32>,
     targets: Vec<u32>,
     weights: Vec<f64>,
 }
 
-/// How much a search did.
+/// Counts of what searches did, by which a modelled chip charges them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchEffort {
-    /// Neighbours that were looked at.
+    /// The neighbours that were read.
     pub neighbours: u64,
-    /// Clusters that were compared.
+    /// The clusters that were compared.
     pub clusters: u64,
 }
 
 impl Searcher {
-    /// One for a graph of so many vertices, whose edges weigh half of `total`.
+    /// Returns a searcher for a graph of `vertices` vertices, whose edges weigh half of `total`.
     pub fn new(vertices: usize, total: f64) -> Searcher {
         let sums = vec![0.0; vertices];
         Searcher { total, sums, touched: Vec::new(), targets: Vec::new(), weights: Vec::new() }
     }
 
-    /// How many vertices the graph has.
+    /// Returns the number of vertices of the graph.
     pub fn vertices(&self) -> usize {
         self.sums.len()
     }
 
-    /// Twice what all edges weigh.
+    /// Returns twice the weight of all edges.
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// The best move of a vertex; its gain is below zero if none is good.
+    /// Returns the best move of a vertex. Its gain is not above zero if no move is good.
     pub fn best_of(&mut self, data: &impl Clustered, vertex: u32, effort: &mut SearchEffort) -> Move {
         self.targets.clear();
         self.weights.clear();

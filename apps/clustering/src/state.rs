@@ -1,29 +1,29 @@
-//! Who is in which cluster, and what a move does to that.
+//! The cluster of each vertex, and what a move changes.
 
 use crate::graph::WeightedGraph;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No cluster: the vertex goes into a new one.
+/// The target of a move into a new cluster.
 pub const NEW: u32 = u32::MAX;
 
 /// A move of a vertex, and what it gains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Move {
-    /// By how much the modularity grows, times half of what all edges weigh.
+    /// The growth of the modularity, times the weight of all edges.
     pub gain: f64,
-    /// Which vertex.
+    /// The vertex that moves.
     pub vertex: u32,
-    /// The cluster that it goes to, or [`NEW`].
+    /// The cluster that it joins, or [`NEW`].
     pub to: u32,
 }
 
 impl Move {
-    /// No move.
+    /// A move that gains nothing, worse than any good one.
     pub const NONE: Move = Move { gain: 0.0, vertex: u32::MAX, to: NEW };
 
-    /// The better one: that which gains more, then that of the first vertex, then into the first cluster.
+    /// Returns the move that gains more; of equals that of the first vertex, then that into the first cluster.
     #[must_use]
     pub fn better(self, other: Move) -> Move {
         let is_other = match other.gain.total_cmp(&self.gain) {
@@ -35,18 +35,18 @@ impl Move {
     }
 }
 
-/// What a move changes: who leaves which cluster for which, and the weights of both then.
+/// What a move changes: the cluster of its vertex, and the weights of two clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Which vertex.
+    /// The vertex that has moved.
     pub vertex: u32,
-    /// The cluster that it leaves, and its weight then.
+    /// The cluster that it left, and the new weight of that.
     pub from: (u32, f64),
-    /// The cluster that it joins, and its weight then.
+    /// The cluster that it joined, and the new weight of that.
     pub to: (u32, f64),
 }
 
-/// The clusters as the place knows them that applies the moves.
+/// A clustering of a graph, to which moves are applied.
 #[derive(Clone, Debug)]
 pub struct Clustering {
     /// The cluster of each vertex.
@@ -59,7 +59,7 @@ pub struct Clustering {
 }
 
 impl Clustering {
-    /// Each vertex in a cluster of its own.
+    /// Returns the clustering with each vertex in a cluster of its own.
     pub fn singletons(graph: &WeightedGraph) -> Clustering {
         let vertices = graph.vertices();
         Clustering {
@@ -70,7 +70,7 @@ impl Clustering {
         }
     }
 
-    /// These clusters, whose numbers are below that of the vertices.
+    /// Returns the clustering with these clusters, by vertex. Their numbers are below the number of vertices.
     pub fn of(graph: &WeightedGraph, clusters: Vec<u32>) -> Clustering {
         let vertices = graph.vertices();
         let (mut weights, mut sizes) = (vec![0.0; vertices], vec![0; vertices]);
@@ -90,7 +90,7 @@ impl Clustering {
             .find(|cluster| sizes[*cluster as usize] == 0)
     }
 
-    /// The clusters numbered from 0 in the order of their first vertices, by vertex, and how many there are.
+    /// Returns the clusters by vertex, numbered from 0 in the order of their first vertices, and their number.
     pub fn numbered(&self) -> (Vec<u32>, usize) {
         let mut numbers = vec![NEW; self.clusters.len()];
         let mut count = 0;
@@ -105,7 +105,7 @@ impl Clustering {
         (self.clusters.iter().map(number).collect(), count as usize)
     }
 
-    /// Moves a vertex.
+    /// Applies a move, and returns what it changes.
     pub fn apply(&mut self, graph: &WeightedGraph, chosen: Move) -> Change {
         let vertex = chosen.vertex as usize;
         let (weight, from) = (graph.degrees[vertex], self.clusters[vertex]);
@@ -127,7 +127,7 @@ impl Clustering {
         }
     }
 
-    /// The sizes of the clusters that are not empty, the largest first.
+    /// Returns the sizes of the clusters that are not empty, the largest first.
     pub fn sizes(&self) -> Vec<u32> {
         let mut sizes: Vec<u32> = self.sizes.iter().copied().filter(|size| *size > 0).collect();
         sizes.sort_unstable_by(|one, other| other.cmp(one));
@@ -135,7 +135,7 @@ impl Clustering {
     }
 }
 
-/// The modularity of a clustering, anew.
+/// Computes the modularity of a clustering from the graph alone.
 pub fn modularity(graph: &WeightedGraph, clusters: &[u32]) -> f64 {
     let vertices = graph.vertices();
     let (mut inside, mut weights) = (0.0, vec![0.0; vertices]);

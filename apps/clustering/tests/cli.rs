@@ -86,7 +86,35 @@ fn clusters_are_drawn_and_told() {
     assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>\n"));
     assert!(drawn.contains("<title>66 vertices in 4 clusters</title>"));
     assert_eq!(drawn.matches("<circle ").count(), 66);
+    assert!(drawn.contains(">trade-66: 66 vertices in 4 clusters, modularity 0.391873 (greedy)</text>"));
     assert_eq!((listed.lines().next(), listed.lines().count()), (Some("vertex,cluster"), 67));
+}
+
+/// A list as that of the world's trade: names, tabs, both ways, and a pair that stands twice.
+#[test]
+fn a_list_of_named_vertices_keeps_their_names() {
+    let scene = Scene::new("modularity-named");
+    let trade = "ARG\tBRA\t2\nBRA\tARG\t1\nARG\tCHL\t1.5\nARG\tCHL\t1.5\nCHL\tBRA\t3\n\
+                 FRA\tDEU\t2\nDEU\tFRA\t1\nFRA\tESP\t3\nESP\tDEU\t3\nCHL\tESP\t1\n";
+    scene.leave("trade.el", trade);
+    for method in ["greedy", "multilevel"] {
+        let line = format!("--graph trade.el --method {method} --places 2 --machine threads --verify");
+        let ended = scene.run(&words(&format!("{line} --json - --csv trade.csv --svg trade.svg")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+        // Two triangles of weight 9 each, with an edge of 1 between them.
+        let expected = 18.0 / 19.0 - 0.5;
+        assert!((found["modularity"].as_f64().unwrap() - expected).abs() < 1e-12, "{found}");
+        let listed = scene.result("trade.csv");
+        let cluster = |name: &str| {
+            let mut lines = listed.lines().filter_map(|line| line.split_once(','));
+            lines.find(|line| line.0 == name).map(|line| line.1.to_owned())
+        };
+        assert!(cluster("ARG").is_some() && cluster("ARG") == cluster("CHL"), "{listed}");
+        assert!(cluster("FRA") == cluster("ESP") && cluster("FRA") != cluster("BRA"), "{listed}");
+        let drawn = scene.result("trade.svg");
+        assert!(drawn.contains(">DEU</text>") && drawn.contains(">trade.el: 6 vertices in 2 clusters"));
+    }
 }
 
 #[test]

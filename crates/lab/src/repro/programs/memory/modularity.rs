@@ -121,8 +121,14 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
+/// The title of a speed-up, a point of the figure.
 fn title(what: &str, cores: u32) -> Title {
     Title::from(what).over(Quantity::cores(cores))
+}
+
+/// The title of what compares speed-ups, which is no point of the figure.
+fn comparison(what: &str, cores: u32) -> Title {
+    Title::from(format!("{what}, {cores} {}", if cores == 1 { "core" } else { "cores" }))
 }
 
 fn index_of(cores: u32) -> usize {
@@ -148,11 +154,11 @@ fn shapes(times: &[&[f64]]) -> Vec<Row> {
         // "Scales really poorly": below twice one core, however many there are.
         AT_MOST.row("cached, most at any number of cores", 2.0, best(CACHED)),
         // "With NCM maps better speedups are achieved."
-        AT_MOST.row(title("cached against uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
+        AT_MOST.row(comparison("cached against uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
         // "Seems to utilize the memory bandwidth when reaching 12 cores": little comes after.
         SAID.row("uncached, most against 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
-        SAID.row(title("write-through", 13), 6.0, speed(THROUGH, 13)),
-        SAID.row(title("write-through", 14), 6.0, speed(THROUGH, 14)),
+        SAID.row(title(MEMORIES[THROUGH].1, 13), 6.0, speed(THROUGH, 13)),
+        SAID.row(title(MEMORIES[THROUGH].1, 14), 6.0, speed(THROUGH, 14)),
         SAID.row(title("mixed", 15), 7.0, speed(MIXED, 15)),
     ];
     // "For small core counts the speedup was consistently better than with the other variants."
@@ -160,7 +166,7 @@ fn shapes(times: &[&[f64]]) -> Vec<Row> {
         let others = [CACHED, UNCACHED, THROUGH].map(|memory| speed(memory, cores));
         let most = others.into_iter().fold(0.0, f64::max);
         rows.push(AT_MOST.row(
-            title("best of the others against mixed", cores),
+            comparison("best of the others against mixed", cores),
             1.0,
             most / speed(MIXED, cores),
         ));
@@ -176,7 +182,7 @@ fn controllers(times: &[&[f64]], others: &[f64]) -> Vec<Row> {
         let broadcast = times[memory][index_of(15)];
         ["overlapped", "timestamp"].into_iter().zip(pair).map(move |(controller, time)| {
             let text = format!("{}, {controller} against broadcast", MEMORIES[memory].0);
-            alike.row(title(&text, 15), 1.0, time / broadcast)
+            alike.row(comparison(&text, 15), 1.0, time / broadcast)
         })
     });
     rows.collect()
@@ -261,7 +267,7 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
         }
         // Negligible is taken as 5 % of the time on 15 cores, necessary as twice the error without it.
         let of_time = factors[BETA] * terms(15)[BETA] / times[memory][index_of(15)];
-        rows.push(said.row(title(&format!("{name}, β log2 P of all time"), 15), 0.05, of_time));
+        rows.push(said.row(comparison(&format!("{name}, β log2 P of all time"), 15), 0.05, of_time));
         let (_, without) = fit(times[memory], &[ALPHA]);
         rows.push(said.row(
             format!("{name}, error of the fit with αP against without"),
@@ -291,7 +297,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
     Ok(vec![
         calibrated.at("004:801").row("to write back a modified line", 80.0, modified),
         Family { unit: "cycles", ..AT_MOST }.at("004:809").row(
-            title("a collective: a broadcast and its answers", CORES),
+            comparison("a collective: a broadcast and its answers", CORES),
             8_000.0,
             collective,
         ),
@@ -375,7 +381,7 @@ fn large_graph(times: &[f64]) -> Vec<Row> {
     let large = Family { band: Band::Within(10.0), ..SAID }.at("004:830");
     for (index, cores) in MANY.iter().enumerate().skip(1) {
         rows.push(large.row(
-            title("large graph, cached against mixed", *cores),
+            comparison("large graph, cached against mixed", *cores),
             1.0,
             curves[0][index] / curves[1][index],
         ));
