@@ -158,6 +158,8 @@ counters! {
             "Messages of members of teams that came before anybody wanted them.";
         MemberWaits, "member_waits", "messages", Count, "member_waits",
             "Messages to members of teams that had to wait because too many lay there.";
+        MemberRead, "member_read", "messages", Count, "member_read",
+            "Long messages of members of teams that were read where they lay, in one copy.";
     }
     Windows {
         WindowPuts, "window_puts", "accesses", Count, "window_puts", "Puts into parts of windows.";

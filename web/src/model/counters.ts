@@ -55,6 +55,8 @@ export interface CounterColumns {
     member_unexpected?: number[];
     /** Messages to members of teams that had to wait because too many lay there. In messages. */
     member_waits?: number[];
+    /** Long messages of members of teams that were read where they lay, in one copy. In messages. */
+    member_read?: number[];
     /** Puts into parts of windows. In accesses. */
     window_puts?: number[];
     /** Gets from parts of windows. In accesses. */

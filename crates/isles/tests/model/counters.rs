@@ -4,6 +4,9 @@ use isles::counters::{COUNTERS, CounterId, CounterKind};
 use isles::prelude::*;
 use isles::{Combine, Launch, Machine, Result, RunReport};
 
+/// Bytes of a slice that is lent, not copied into a message.
+const LONG: usize = 5_000;
+
 /// A program of two places that makes some use of each service.
 async fn program() -> Result<()> {
     let other = Place::new(1).expect("there are two");
@@ -18,6 +21,7 @@ async fn program() -> Result<()> {
                 sender.send(value).await?;
             }
             Team::world().send(0, &1_u8).await?;
+            Team::world().send_slice(0, &[7_u8; LONG]).await?;
             window.put(0, 0, &[5]).await?;
             window.accumulate(0, 1, &[1], Combine::Sum).await?;
             let mut number = [0];
@@ -32,6 +36,9 @@ async fn program() -> Result<()> {
             assert_eq!(receiver.recv().await?, value);
         }
         assert_eq!(Team::world().recv::<u8>(1).await?, 1);
+        let mut slice = [0_u8; LONG];
+        Team::world().recv_slice(1, &mut slice).await?;
+        assert_eq!(slice, [7; LONG]);
         Ok::<_, isles::Error>(())
     })
     .await?;
@@ -44,7 +51,8 @@ fn check(report: &RunReport, machine: &str) {
     let counted = |id| report.count(id);
     assert_eq!(counted(CounterId::ChannelsMade), 1, "{machine}");
     assert_eq!((counted(CounterId::ChannelSent), counted(CounterId::ChannelReceived)), (3, 3), "{machine}");
-    assert_eq!(counted(CounterId::MemberSent), 1, "{machine}");
+    assert_eq!(counted(CounterId::MemberSent), 2, "{machine}");
+    assert_eq!(counted(CounterId::MemberRead), 1, "{machine}");
     let accesses = [CounterId::WindowPuts, CounterId::WindowGets, CounterId::WindowUpdates].map(counted);
     assert_eq!(accesses, [1, 1, 1], "{machine}");
     assert_eq!((counted(CounterId::ItemsPushed), counted(CounterId::ItemsApplied)), (10, 10), "{machine}");

@@ -19,6 +19,7 @@ use crate::wire::Reader;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{Matched, ReceiveId, Wanted};
+use isles_telemetry::CounterId;
 use isles_transport::{Class, Inbound, Next, Source};
 use serde::de::DeserializeOwned;
 use std::any::type_name;
@@ -224,7 +225,10 @@ impl MatchedMessage {
                         local.services.messages.borrow_mut().end_transfer(number);
                         (MessageKind::Taken, number)
                     }
-                    None => (MessageKind::Read, 0),
+                    None => {
+                        local.tally.add(CounterId::MemberRead, 1);
+                        (MessageKind::Read, 0)
+                    }
                 };
                 // A dead sender need not know.
                 let _ = tell(local, source, kind, send, number);
