@@ -1,14 +1,18 @@
-//! Modularity clustering by globally greedy vertex moving (Rotta and others, MARC 2012), over shared objects.
+//! Modularity clustering over shared objects: by globally greedy vertex moving (Rotta and others, MARC 2012), or by
+//! several levels.
 //!
-//! [`graph`] is a weighted graph and what has none in a file, [`state`] who is in which cluster, [`search`] the best
-//! move of a vertex, [`bounds`] that of many without a look at all; they know no places. `objects` is the same data as
-//! objects that places share, `run` the application, `picture` the clusters as an image. Invariant: the moves are those
-//! of one processor, whatever the number of places, the machine, the controller and the memory.
+//! These modules know no places: [`graph`] is a weighted graph, [`state`] the cluster of each vertex, [`search`] the
+//! best move of one vertex, [`bounds`] the best move of many vertices, [`multilevel`] the method of several levels.
+//! `objects` has graph and clusters as objects that places share, `levels` the several levels over places, `run` the
+//! application, `picture` the clusters as an image. Invariant: the moves do not depend on the number of places, the
+//! machine, the controller and the memory.
 
 #![forbid(unsafe_code)]
 
 pub mod bounds;
 pub mod graph;
+mod levels;
+pub mod multilevel;
 mod objects;
 mod picture;
 mod run;

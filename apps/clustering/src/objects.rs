@@ -4,7 +4,7 @@
 
 use crate::graph::WeightedGraph;
 use crate::search::Clustered;
-use crate::state::Change;
+use crate::state::{Change, Clustering};
 use clap::ValueEnum;
 use isles::{Controller, Mapping, MemoryKind, ReadGuard, Shared, SharedOptions, acquire_all};
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,15 @@ impl ControllerChoice {
     }
 }
 
+/// How the objects of a run are kept coherent.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ObjectChoices {
+    /// In which memory of a modelled chip they lie.
+    pub memory: MemoryChoice,
+    /// How places learn that what they hold is old.
+    pub controller: ControllerChoice,
+}
+
 /// The objects; a handle that can be sent to any place.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct SharedClusters {
@@ -89,27 +98,27 @@ pub struct Reading<'a> {
 }
 
 impl SharedClusters {
-    /// Shares a graph whose vertices are in clusters of their own.
+    /// Shares a graph with its clusters.
     ///
     /// # Errors
     /// A place is dead.
     pub async fn new(
         graph: &WeightedGraph,
-        memory: MemoryChoice,
-        controller: ControllerChoice,
+        state: &Clustering,
+        choices: ObjectChoices,
     ) -> isles::Result<SharedClusters> {
+        let ObjectChoices { memory, controller } = choices;
         // Moves and searches follow each other, so no guards exclude each other.
         let options = SharedOptions::default().controller(controller.controller()).exclusive_by_program();
         let fixed = options.memory(memory.of_graph());
         let moving = options.memory(memory.of_clusters());
-        let singletons: Vec<u32> = (0..graph.vertices() as u32).collect();
         Ok(SharedClusters {
             offsets: Shared::with(Mapping::of(&graph.offsets), fixed).await?,
             targets: Shared::with(Mapping::of(&graph.targets), fixed).await?,
             weights: Shared::with(Mapping::of(&graph.weights), fixed).await?,
             degrees: Shared::with(Mapping::of(&graph.degrees), fixed).await?,
-            clusters: Shared::with(Mapping::of(&singletons), moving).await?,
-            cluster_weights: Shared::with(Mapping::of(&graph.degrees), moving).await?,
+            clusters: Shared::with(Mapping::of(&state.clusters), moving).await?,
+            cluster_weights: Shared::with(Mapping::of(&state.weights), moving).await?,
         })
     }
 
@@ -135,16 +144,32 @@ impl SharedClusters {
         Ok(Reading { offsets, targets, weights, degrees, clusters, cluster_weights })
     }
 
-    /// Applies a move; ends when all places know.
+    /// Applies moves; ends when all places know.
     ///
     /// # Errors
     /// A place is dead.
-    pub async fn apply(&self, change: Change) -> isles::Result<()> {
+    pub async fn apply(&self, changes: &[Change]) -> isles::Result<()> {
         let (mut clusters, mut weights) =
             acquire_all((self.clusters.write(), self.cluster_weights.write())).await?;
-        clusters.set(change.vertex as usize, change.to.0);
-        weights.set(change.from.0 as usize, change.from.1);
-        weights.set(change.to.0 as usize, change.to.1);
+        for change in changes {
+            clusters.set(change.vertex as usize, change.to.0);
+            weights.set(change.from.0 as usize, change.from.1);
+            weights.set(change.to.0 as usize, change.to.1);
+        }
+        clusters.release().await;
+        weights.release().await;
+        Ok(())
+    }
+
+    /// Replaces all clusters; ends when all places know.
+    ///
+    /// # Errors
+    /// A place is dead.
+    pub async fn replace(&self, state: &Clustering) -> isles::Result<()> {
+        let (mut clusters, mut weights) =
+            acquire_all((self.clusters.write(), self.cluster_weights.write())).await?;
+        clusters.write(0, &state.clusters);
+        weights.write(0, &state.weights);
         clusters.release().await;
         weights.release().await;
         Ok(())

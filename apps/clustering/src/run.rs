@@ -5,7 +5,9 @@
 
 use crate::bounds::Bounds;
 use crate::graph::{self, STAND_INS, WeightedGraph};
-use crate::objects::{ControllerChoice, MemoryChoice, Reading, SharedClusters};
+use crate::levels;
+use crate::multilevel;
+use crate::objects::{ControllerChoice, MemoryChoice, ObjectChoices, Reading, SharedClusters};
 use crate::picture;
 use crate::search::{SearchEffort, Searcher, sequential};
 use crate::state::{Change, Clustering, Move, modularity};
@@ -64,6 +66,18 @@ enum SearchChoice {
     All,
 }
 
+/// How clusters are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum Method {
+    /// The best move of all vertices, again and again, as the paper's program.
+    #[default]
+    Greedy,
+    /// Good moves of all vertices, then of clusters as vertices of a coarser graph, and back with refinement; soon done
+    /// and better.
+    Multilevel,
+}
+
 /// The arguments of `isles run modularity`.
 #[derive(Args, Clone, Debug)]
 pub struct Modularity {
@@ -75,13 +89,17 @@ pub struct Modularity {
     #[arg(long, value_name = "HOW", default_value = "ignore")]
     weights: WeightChoice,
 
-    /// Most steps [default: until no move is good]
+    /// How clusters are found
+    #[arg(long, value_name = "HOW", default_value = "greedy")]
+    method: Method,
+
+    /// Most steps of the greedy method [default: until no move is good]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
-    /// Which vertices a step looks at; the moves are the same
-    #[arg(long, value_name = "WHICH", default_value = "bounds")]
-    search: SearchChoice,
+    /// Which vertices a step of the greedy method looks at; the moves are the same [default: bounds]
+    #[arg(long, value_name = "WHICH")]
+    search: Option<SearchChoice>,
 
     /// How places learn that their caches are old
     #[arg(long, value_name = "HOW", default_value = "broadcast")]
@@ -99,7 +117,9 @@ pub struct ModularityInput {
     vertices: usize,
     edges: u64,
     weights: WeightChoice,
-    search: SearchChoice,
+    method: Method,
+    /// Of the greedy method only.
+    search: Option<SearchChoice>,
     controller: ControllerChoice,
     memory: MemoryChoice,
     #[serde(skip)]
@@ -114,7 +134,7 @@ pub struct ModularityFound {
     /// The modularity of the clusters, and how many there are.
     modularity: f64,
     clusters: usize,
-    /// How often the best move was searched, and how often there was a good one.
+    /// How often the best move, or moves of a batch of vertices, were searched, and how many moves were made.
     steps: u64,
     moves: u64,
     /// A hash of all moves in order.
@@ -127,6 +147,8 @@ pub struct ModularityFound {
     pub(crate) state: Clustering,
     #[serde(skip)]
     made: Vec<Move>,
+    #[serde(skip)]
+    method: Method,
     #[serde(skip)]
     steps_max: u64,
 }
@@ -197,18 +219,19 @@ async fn search(searcher: &mut Searcher, reading: &Reading<'_>, vertices: Range<
         best = best.better(searcher.best_of(reading, vertex, &mut effort));
         work(Cycles(VERTEX_CYCLES));
         if effort.neighbours >= turn {
-            effort.take().charge();
+            effort.take().charge(0);
             yield_now().await;
         }
     }
-    effort.charge();
+    effort.charge(0);
     best
 }
 
 impl SearchEffort {
-    /// Charges a core of a modelled chip what this took beside its shared memory.
-    fn charge(self) {
-        work(Cycles(self.neighbours * NEIGHBOUR_CYCLES + self.clusters * CLUSTER_CYCLES));
+    /// Charges a core of a modelled chip what a search of so many vertices took beside its shared memory.
+    pub(crate) fn charge(self, vertices: usize) {
+        let loops = vertices as u64 * VERTEX_CYCLES;
+        work(Cycles(loops + self.neighbours * NEIGHBOUR_CYCLES + self.clusters * CLUSTER_CYCLES));
     }
 
     fn take(&mut self) -> SearchEffort {
@@ -223,8 +246,32 @@ struct RunPlan {
     cuts: Vec<u32>,
     vertices: usize,
     total: f64,
-    search: SearchChoice,
+    /// None of the multilevel method.
+    search: Option<SearchChoice>,
+    choices: ObjectChoices,
     steps_max: u64,
+}
+
+impl RunPlan {
+    /// The first place's share; returns the clusters, the moves and the number of steps.
+    async fn lead(
+        &self,
+        graph: &WeightedGraph,
+        units: &WorkUnits,
+    ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
+        match self.search {
+            Some(search) => run_place(graph, self, search, units).await,
+            None => levels::lead(graph, self.objects.clone(), self.choices, units).await,
+        }
+    }
+
+    /// The share of any other place.
+    async fn follow(&self, units: &WorkUnits) -> isles::Result<()> {
+        match self.search {
+            Some(search) => run_place(&WeightedGraph::default(), self, search, units).await.map(drop),
+            None => levels::Follower::new(self.vertices, self.total).run(units).await,
+        }
+    }
 }
 
 /// The best move of this place's vertices, in the way that was chosen.
@@ -234,8 +281,8 @@ enum StepSearch {
 }
 
 impl StepSearch {
-    fn new(plan: &RunPlan, own: Range<u32>) -> StepSearch {
-        match plan.search {
+    fn new(plan: &RunPlan, search: SearchChoice, own: Range<u32>) -> StepSearch {
+        match search {
             SearchChoice::All => {
                 let turn = if plan.objects.are_incoherent() { TURN_ON_CHIP } else { TURN_ON_HOST };
                 StepSearch::All { own, turn }
@@ -255,7 +302,7 @@ impl StepSearch {
                     bounds.moved(reading, change, searcher, &mut effort);
                 }
                 let best = bounds.best(reading, searcher, &mut effort);
-                effort.charge();
+                effort.charge(0);
                 best
             }
         }
@@ -278,10 +325,11 @@ impl StepSearch {
 async fn run_place(
     graph: &WeightedGraph,
     plan: &RunPlan,
+    search: SearchChoice,
     units: &WorkUnits,
 ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
     let (team, objects) = (Team::world(), &plan.objects);
-    let mut search = StepSearch::new(plan, plan.cuts[team.rank()]..plan.cuts[team.rank() + 1]);
+    let mut search = StepSearch::new(plan, search, plan.cuts[team.rank()]..plan.cuts[team.rank() + 1]);
     let mut searcher = Searcher::new(plan.vertices, plan.total);
     let mut state = Clustering::singletons(graph);
     let (mut moves, mut steps) = (Vec::new(), 0);
@@ -296,7 +344,7 @@ async fn run_place(
         let mut change = None;
         if let Some(best) = best.filter(|best| best.gain > 0.0) {
             let made = state.apply(graph, best);
-            objects.apply(made).await?;
+            objects.apply(&[made]).await?;
             moves.push(best);
             change = Some(made);
         }
@@ -324,7 +372,8 @@ impl Application for Modularity {
 
     fn run_name(&self) -> String {
         let name = if graphs::is_file(&self.graph) { "file" } else { self.graph.as_str() };
-        format!("modularity-{}", name.replace([':', ',', '.'], "-"))
+        let method = if self.method == Method::Greedy { "" } else { "-multilevel" };
+        format!("modularity-{}{method}", name.replace([':', ',', '.'], "-"))
     }
 
     fn reads(&self) -> Vec<Claim> {
@@ -333,6 +382,12 @@ impl Application for Modularity {
     }
 
     fn open(&self, _places: u32) -> Result<ModularityInput, Failure> {
+        if self.method == Method::Multilevel {
+            let unused = [("--steps", self.steps.is_some()), ("--search", self.search.is_some())];
+            if let Some((flag, _)) = unused.iter().find(|(_, is_said)| *is_said) {
+                return Err(Failure::Usage(format!("{flag} is of `--method greedy`; leave it out")));
+            }
+        }
         let weighted = self.read()?;
         if weighted.total <= 0.0 {
             return Err(Failure::Usage(format!(
@@ -345,7 +400,8 @@ impl Application for Modularity {
             vertices: weighted.vertices(),
             edges: weighted.lines,
             weights: self.weights,
-            search: self.search,
+            method: self.method,
+            search: (self.method == Method::Greedy).then(|| self.search.unwrap_or_default()),
             controller: self.controller,
             memory: self.memory,
             steps_max: self.steps.unwrap_or(u64::MAX),
@@ -357,25 +413,32 @@ impl Application for Modularity {
         let vertices = count(input.vertices as u64, "vertex", "vertices");
         let edges = count(input.edges, "edge", "edges");
         let (controller, memory) = (named(&input.controller), named(&input.memory));
-        format!("{}, {vertices}, {edges}, {controller}, {memory}", input.graph)
+        let method = named(&input.method);
+        format!("{}, {vertices}, {edges}, {method}, {controller}, {memory}", input.graph)
     }
 
     async fn compute(input: ModularityInput, dealer: Dealer) -> isles::Result<(ModularityFound, WorkDone)> {
-        let ModularityInput { weighted: graph, steps_max, memory, controller, search, .. } = input;
+        let ModularityInput { weighted: graph, steps_max, memory, controller, method, search, .. } = input;
         let units = dealer.units(0, Balance::Static).await?;
-        let objects = SharedClusters::new(&graph, memory, controller).await?;
+        let choices = ObjectChoices { memory, controller };
+        let objects = SharedClusters::new(&graph, &Clustering::singletons(&graph), choices).await?;
         let cuts = cuts(&graph, place_count(), !objects.are_incoherent());
-        let plan =
-            RunPlan { objects, cuts, vertices: graph.vertices(), total: graph.total, search, steps_max };
+        let plan = RunPlan {
+            objects,
+            cuts,
+            vertices: graph.vertices(),
+            total: graph.total,
+            search,
+            choices,
+            steps_max,
+        };
         let started = now();
         let mut own = None;
         finish(async {
             for place in places().skip(1) {
-                spawn_at!(place, {
-                    run_place(&WeightedGraph::default(), &plan, &units).await?;
-                });
+                spawn_at!(place, plan.follow(&units).await?);
             }
-            own = Some(run_place(&graph, &plan, &units).await?);
+            own = Some(plan.lead(&graph, &units).await?);
             Ok::<_, isles::Error>(())
         })
         .await?;
@@ -392,6 +455,7 @@ impl Application for Modularity {
             graph,
             state,
             made,
+            method,
             steps_max,
         };
         Ok((found, done))
@@ -423,7 +487,10 @@ impl Application for Modularity {
         if !is_thorough {
             return Ok(None);
         }
-        let (_, moves) = sequential(&found.graph, found.steps_max);
+        let moves = match found.method {
+            Method::Greedy => sequential(&found.graph, found.steps_max).1,
+            Method::Multilevel => multilevel::sequential(&found.graph).1,
+        };
         let text = format!("all {} are those of one processor", count(found.moves, "move", "moves"));
         Ok(Some(Verification { holds: moves == found.made, text }))
     }

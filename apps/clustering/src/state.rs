@@ -2,7 +2,8 @@
 
 use crate::graph::WeightedGraph;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// No cluster: the vertex goes into a new one.
 pub const NEW: u32 = u32::MAX;
@@ -53,7 +54,8 @@ pub struct Clustering {
     /// The weight of each cluster.
     pub weights: Vec<f64>,
     sizes: Vec<u32>,
-    empty: BTreeSet<u32>,
+    /// The clusters that became empty, the first on top; some of them may have vertices again.
+    empty: BinaryHeap<Reverse<u32>>,
 }
 
 impl Clustering {
@@ -64,16 +66,50 @@ impl Clustering {
             clusters: (0..vertices as u32).collect(),
             weights: graph.degrees.clone(),
             sizes: vec![1; vertices],
-            empty: BTreeSet::new(),
+            empty: BinaryHeap::new(),
         }
+    }
+
+    /// These clusters, whose numbers are below that of the vertices.
+    pub fn of(graph: &WeightedGraph, clusters: Vec<u32>) -> Clustering {
+        let vertices = graph.vertices();
+        let (mut weights, mut sizes) = (vec![0.0; vertices], vec![0; vertices]);
+        for (cluster, degree) in clusters.iter().zip(&graph.degrees) {
+            weights[*cluster as usize] += degree;
+            sizes[*cluster as usize] += 1;
+        }
+        let empty = (0..).zip(&sizes).filter(|(_, size)| **size == 0).map(|(cluster, _)| Reverse(cluster));
+        Clustering { empty: empty.collect(), clusters, weights, sizes }
+    }
+
+    /// Takes the first empty cluster, if there is one.
+    fn take_empty(&mut self) -> Option<u32> {
+        let sizes = &self.sizes;
+        std::iter::from_fn(|| self.empty.pop())
+            .map(|cluster| cluster.0)
+            .find(|cluster| sizes[*cluster as usize] == 0)
+    }
+
+    /// The clusters numbered from 0 in the order of their first vertices, by vertex, and how many there are.
+    pub fn numbered(&self) -> (Vec<u32>, usize) {
+        let mut numbers = vec![NEW; self.clusters.len()];
+        let mut count = 0;
+        let number = |cluster: &u32| {
+            let number = &mut numbers[*cluster as usize];
+            if *number == NEW {
+                *number = count;
+                count += 1;
+            }
+            *number
+        };
+        (self.clusters.iter().map(number).collect(), count as usize)
     }
 
     /// Moves a vertex.
     pub fn apply(&mut self, graph: &WeightedGraph, chosen: Move) -> Change {
         let vertex = chosen.vertex as usize;
         let (weight, from) = (graph.degrees[vertex], self.clusters[vertex]);
-        let to = if chosen.to == NEW { self.empty.first().copied().unwrap_or(from) } else { chosen.to };
-        self.empty.remove(&to);
+        let to = if chosen.to == NEW { self.take_empty().unwrap_or(from) } else { chosen.to };
         self.clusters[vertex] = to;
         self.sizes[from as usize] -= 1;
         self.sizes[to as usize] += 1;
@@ -82,7 +118,7 @@ impl Clustering {
         // Without what rounding left over.
         *left = if self.sizes[from as usize] == 0 { 0.0 } else { *left - weight };
         if self.sizes[from as usize] == 0 {
-            self.empty.insert(from);
+            self.empty.push(Reverse(from));
         }
         Change {
             vertex: chosen.vertex,

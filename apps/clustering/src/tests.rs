@@ -2,6 +2,7 @@
 
 use crate::bounds::Bounds;
 use crate::graph::{BadLine, WeightedGraph, is_named_list, read_named_list, stand_in};
+use crate::multilevel;
 use crate::search::{SearchEffort, Searcher, sequential};
 use crate::state::{Clustering, Move, NEW, modularity};
 use isles_graph::{ReadOptions, open};
@@ -94,6 +95,19 @@ fn bounds_look_at_few_vertices_and_make_the_same_moves() {
     }
 }
 
+/// By igraph 1.0 (`community_multilevel`, the best of five runs), which is more than NetworKit 11.3 (`PLM`) finds.
+#[test]
+fn several_levels_are_no_worse_than_those_of_graph_libraries() {
+    let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());
+    let (state, ..) = multilevel::sequential(&karate);
+    // The best of all clusterings, by integer programming.
+    assert!((modularity(&karate, &state.clusters) - 0.4197896121).abs() < 1e-9);
+    let power = WeightedGraph::of(&open("power", &ReadOptions::default()).unwrap());
+    let (state, ..) = multilevel::sequential(&power);
+    let found = modularity(&power, &state.clusters);
+    assert!(found >= 0.936623, "{found}");
+}
+
 fn graphs() -> impl Strategy<Value = WeightedGraph> {
     let pair = (0..12u32, 0..12u32, 1..9u32);
     prop::collection::vec(pair, 1..40)
@@ -128,6 +142,17 @@ proptest! {
     fn bounds_find_the_moves_of_a_search_of_all(graph in graphs(), places in 1..4u32) {
         let (_, expected) = sequential(&graph, u64::MAX);
         prop_assert_eq!(with_bounds(&graph, places), expected);
+    }
+
+    /// Moves of all levels gain what the modularity of the graph grows by.
+    #[test]
+    fn moves_of_all_levels_gain_what_they_say(graph in graphs()) {
+        let (state, moves, _) = multilevel::sequential(&graph);
+        let singletons = Clustering::singletons(&graph);
+        let before = modularity(&graph, &singletons.clusters);
+        let gained: f64 = moves.iter().map(|made| made.gain * 2.0 / graph.total).sum();
+        let after = modularity(&graph, &state.clusters);
+        prop_assert!((after - before - gained).abs() < 1e-11, "{after} of {before} and {gained}");
     }
 
     #[test]

@@ -47,12 +47,38 @@ fn the_moves_are_the_same_on_every_machine_with_each_controller_and_memory() {
 }
 
 #[test]
+fn several_levels_make_the_same_moves_on_every_machine_with_each_controller_and_memory() {
+    let line = "--method multilevel --graph power";
+    let one = document(&format!("{line} --places 1 --machine threads --verify"));
+    assert_eq!(one["verification"]["holds"], true, "{one}");
+    // 4,941 vertices make batches that several places search together, 34 make one that each machine searches alone.
+    for (machine, places) in [("threads", 3), ("processes", 2), ("loopback", 5)] {
+        for controller in ["broadcast", "timestamp"] {
+            let other =
+                document(&format!("{line} --controller {controller} --machine {machine} --places {places}"));
+            assert_eq!(other["hash"], one["hash"], "{controller}, {machine}");
+        }
+    }
+    let line = "--method multilevel --graph karate";
+    let one = document(&format!("{line} --places 1 --machine threads --verify"));
+    // The best of all clusterings, by integer programming.
+    assert!((one["modularity"].as_f64().unwrap() - 0.4197896121).abs() < 1e-9, "{one}");
+    for controller in ["broadcast", "overlapped", "timestamp"] {
+        for memory in ["cached", "uncached", "through", "mixed"] {
+            let options =
+                format!("--controller {controller} --memory {memory} --machine chip:scc --places 7");
+            assert_eq!(document(&format!("{line} {options}"))["hash"], one["hash"], "{options}");
+        }
+    }
+}
+
+#[test]
 fn clusters_are_drawn_and_told() {
     let scene = Scene::new("modularity-picture");
     let line = "--graph trade-66 --places 2 --machine threads --verify --svg trade.svg --csv trade.csv";
     let ended = scene.run(&words(line));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let heading = "trade-66, 66 vertices, 4290 edges, broadcast, mixed; 2 places (threads)\n";
+    let heading = "trade-66, 66 vertices, 4290 edges, greedy, broadcast, mixed; 2 places (threads)\n";
     assert!(ended.stdout.starts_with(heading), "{ended:?}");
     assert!(ended.stdout.contains("\nclusters    4\nmoves       62 in 63 steps\n"), "{ended:?}");
     assert!(ended.stdout.contains("\nchecked  all 62 moves are those of one processor\n"), "{ended:?}");
@@ -79,6 +105,9 @@ fn bad_input_is_one_line_and_code_2() {
         ("--graph empty.mtx", "empty.mtx: no edges; allowed: a graph with one at least"),
         ("--controller no", "--controller is \"no\"; allowed: broadcast, overlapped, timestamp"),
         ("--memory no", "--memory is \"no\"; allowed: cached, uncached, through, mixed"),
+        ("--method multilevel --steps 3", "--steps is of `--method greedy`; leave it out"),
+        ("--method multilevel --search all", "--search is of `--method greedy`; leave it out"),
+        ("--method no", "--method is \"no\"; allowed: greedy, multilevel"),
         ("--steps 0", "--steps is \"0\"; allowed: "),
     ] {
         let ended = scene.run(&words(line));

@@ -118,6 +118,8 @@ pub enum Program {
     Clustering {
         /// The Python module that computes it: `networkit` or `igraph`.
         module: &'static str,
+        /// Its method: `plm` of NetworKit, `multilevel` or `fastgreedy` of igraph.
+        method: &'static str,
         /// The graph's name.
         graph: &'static str,
     },
@@ -232,9 +234,11 @@ impl Program {
                 let script = ("betweenness.py", include_str!("../peers/betweenness.py"));
                 with_edges(folder, module, script, graph)
             }
-            Program::Clustering { module, graph } => {
+            Program::Clustering { module, method, graph } => {
                 let script = ("clustering.py", include_str!("../peers/clustering.py"));
-                with_edges(folder, module, script, graph)
+                let mut command = with_edges(folder, module, script, graph)?;
+                command.arg(method);
+                Ok(command)
             }
             Program::HartreeFock { molecule, basis } => hartree_fock(folder, molecule, basis),
         }

@@ -137,7 +137,7 @@ fn facts_here() -> PlaceFacts {
 
 fn facts() -> Vec<Fact> {
     let mut facts = vec![cores(), memory(), kernel(), proc()];
-    facts.extend([huge_pages(), membarrier(), siblings(), open_files(), network()]);
+    facts.extend([huge_pages(), membarrier(), siblings(), one_copy(), open_files(), network()]);
     facts.extend(mpi());
     facts
 }
@@ -216,6 +216,16 @@ fn siblings() -> Fact {
     let fact = Fact::good("guard between processes", value);
     let advice = "ranks of one host may not open each other's memory, and talk over MPI instead";
     fact.unless(is_good, Verdict::Poor, advice)
+}
+
+fn one_copy() -> Fact {
+    let reads = isles::reads_others();
+    let fact = Fact::good("long messages", if reads { "one copy (process_vm_readv)" } else { "two copies" });
+    fact.unless(
+        reads,
+        Verdict::Poor,
+        "a process may not read another one, so long slices go through shared blocks",
+    )
 }
 
 fn open_files() -> Fact {

@@ -63,16 +63,18 @@ pub mod counters {
 }
 pub use isles_runtime::memory;
 pub use isles_runtime::{
-    AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Controller, Counter, CounterNumber,
-    Cycles, Error, ErrorKind, Exclusion, Finish, Gatherer, Global, HeldMemory, ItemRoute, Mapping,
-    MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef,
-    PlaceReport, Priority, ReadGuard, Receiver, RecvError, RecvFuture, Replicated, Result, RouteFault,
-    RunReport, SendError, SendErrorKind, SendFuture, Sender, Shared, SharedOptions, SharedValue, Sleep,
-    StdError, Table, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions, Work, WriteGuard,
-    acquire_all, cancel, channel, channel_at, finish, here, hold_memory, now, place_count, places, plain,
-    progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Composed, Controller, Counter,
+    CounterNumber, Cycles, Error, ErrorKind, Exclusion, Finish, Gatherer, Global, HeldMemory, IndexRange,
+    IndexSpace, ItemRoute, Mapping, MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard,
+    PlaceLocal, PlaceRef, PlaceReport, Priority, ReadGuard, Receiver, RecvError, RecvFuture, Replicated,
+    Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Shared, SharedOptions,
+    SharedValue, Sleep, StdError, Table, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions,
+    Work, WriteGuard, acquire_all, cancel, channel, channel_at, finish, here, hold_memory, now, place_count,
+    places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
+#[doc(hidden)]
+pub use isles_transport_shm::reads_others;
 pub use launch::{Launch, LaunchError};
 pub use machine::Machine;
 pub use machine::SMALL_TASK_BYTES;

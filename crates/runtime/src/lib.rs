@@ -57,9 +57,9 @@ pub use place::{Place, here, place_count, place_of, places};
 pub use run::process::watch_exits;
 pub use run::report::{HeldMemory, PlaceReport, RunReport, hold_memory, together};
 pub use shared::{
-    AcquireAll, AnyGuardFuture, CHUNK_BYTES, Controller, Exclusion, IncoherentMemory, Mapping, MemoryKind,
-    MemoryStretch, ObjectMemory, ReadFuture, ReadGuard, Shared, SharedOptions, SharedValue, WriteFuture,
-    WriteGuard, acquire_all,
+    AcquireAll, CHUNK_BYTES, Composed, Controller, Exclusion, IncoherentMemory, IndexRange, IndexSpace,
+    Mapping, MemoryKind, MemoryStretch, ObjectMemory, ReadFuture, ReadGuard, Shared, SharedOptions,
+    SharedValue, WriteFuture, WriteGuard, acquire_all,
 };
 pub use task::Priority;
 pub use task::coop::{sent, yield_now};

@@ -10,7 +10,7 @@ use crate::world::WorldShared;
 use crate::world::messages::Delivery;
 use crate::world::state::WorldState;
 use isles_transport::{
-    AlignedBytes, Arrival, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Limits,
+    AlignedBytes, Arrival, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending, Limits,
     MappedMemory, Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId,
     Unpark, Work,
 };
@@ -224,6 +224,10 @@ impl Endpoint for ChipEndpoint {
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
         None
     }
 }

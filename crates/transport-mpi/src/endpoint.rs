@@ -13,8 +13,8 @@ use crate::library::{Library, OpenRequest};
 use crate::token_bucket::TokenBucket;
 use isles_transport::composite::FarEndpoint;
 use isles_transport::{
-    AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory,
-    Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Lending, Limits,
+    MappedMemory, Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -657,6 +657,10 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
         None
     }
 

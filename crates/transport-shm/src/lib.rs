@@ -63,7 +63,7 @@ mod sync;
 mod words;
 
 #[cfg(not(loom))]
-pub use endpoint::{ShmEndpoint, polling_time};
+pub use endpoint::{ShmEndpoint, let_siblings_read, polling_time, reads_others};
 #[cfg(not(loom))]
 pub use layout::{BatchLimits, Geometry, PROCESSORS_MAX};
 pub use parking::PLACES_MAX;

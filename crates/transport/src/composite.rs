@@ -6,8 +6,8 @@
 //! transport reaches is never reached by the far one, and only the one that reaches it tells of its death.
 
 use crate::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast, Next,
-    Observer, OtherHosts, PlaceId, Region, SendError, Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
+    MappedMemory, Message, Multicast, Next, Observer, OtherHosts, PlaceId, Region, SendError, Unpark,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -308,6 +308,10 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         self.near.shared_memory().map(|_| self as &dyn MappedMemory)
     }
 
+    fn lending(&self) -> Option<&dyn Lending> {
+        self.near.lending().map(|_| self as &dyn Lending)
+    }
+
     fn other_hosts(&self) -> Option<&dyn OtherHosts> {
         self.has_far.then_some(self as &dyn OtherHosts)
     }
@@ -324,6 +328,28 @@ impl<N: Endpoint, F: FarEndpoint> OtherHosts for CompositeEndpoint<N, F> {
 
     fn push_out(&self) {
         self.far.other_hosts().inspect(|hosts| hosts.push_out());
+    }
+}
+
+impl<N: Endpoint, F: FarEndpoint> Lending for CompositeEndpoint<N, F> {
+    fn lend(&self, bytes: &[u8]) -> Option<LentSlice> {
+        self.near.lending()?.lend(bytes)
+    }
+
+    fn end(&self, loan: &LentSlice) {
+        self.near.lending().inspect(|lending| lending.end(loan));
+    }
+
+    fn read(
+        &self,
+        owner: PlaceId,
+        loan: &LentSlice,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<(), LendingError> {
+        let (lending, owner) =
+            self.near.lending().zip(self.near_numbers.of_place(owner)).ok_or(LendingError::NotAllowed)?;
+        lending.read(owner, loan, offset, into)
     }
 }
 

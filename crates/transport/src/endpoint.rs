@@ -300,6 +300,9 @@ pub trait Endpoint {
     /// Memory that this place shares with others; none where it shares none with anybody.
     fn shared_memory(&self) -> Option<&dyn MappedMemory>;
 
+    /// The means to read what places of this host lend of their own memory; none where it is not offered.
+    fn lending(&self) -> Option<&dyn Lending>;
+
     /// What there is to know of places on other hosts; none where all are on one.
     fn other_hosts(&self) -> Option<&dyn OtherHosts>;
 }
@@ -392,4 +395,52 @@ pub trait MappedMemory {
     /// # Panics
     /// If it did not, or if the region was given back before.
     fn free(&self, region: Region);
+}
+
+/// A slice that a place has lent: what the place that reads it is told in a message.
+///
+/// It is only numbers: an invented or stale one is refused, or reads bytes that its sender could have sent as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LentSlice {
+    /// The process in whose memory the slice lies, as the system numbers it.
+    pub process: u64,
+    /// Where the slice begins there.
+    pub address: u64,
+    /// Where the word lies there that holds `token` as long as the slice is lent.
+    pub guard: u64,
+    /// What no other loan of the run has; never zero.
+    pub token: u64,
+}
+
+/// Why a lent slice could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LendingError {
+    /// It is lent no more, or its place is dead; what was read of it is void.
+    Ended,
+    /// The system lets no process of the run read another one. So it stays.
+    NotAllowed,
+}
+
+/// The means to read slices that other places of the same host lend.
+pub trait Lending {
+    /// Lends `bytes` until [`Lending::end`]; `None` where nobody could read them, or too many slices are lent.
+    ///
+    /// The caller ends the loan before the bytes are changed or given back: who reads them later gets
+    /// [`LendingError::Ended`] then, and what lies there otherwise.
+    fn lend(&self, bytes: &[u8]) -> Option<LentSlice>;
+
+    /// Ends a loan of this place. A reading that is not over is refused.
+    fn end(&self, loan: &LentSlice);
+
+    /// Copies the bytes of a loan of `owner` from `offset` on.
+    ///
+    /// # Errors
+    /// See [`LendingError`]; `into` holds anything then.
+    fn read(
+        &self,
+        owner: PlaceId,
+        loan: &LentSlice,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<(), LendingError>;
 }

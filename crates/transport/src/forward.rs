@@ -108,4 +108,9 @@ macro_rules! forward_method {
             self.$field.shared_memory()
         }
     };
+    ($field:ident lending) => {
+        fn lending(&self) -> ::core::option::Option<&dyn $crate::Lending> {
+            self.$field.lending()
+        }
+    };
 }

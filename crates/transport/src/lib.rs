@@ -22,8 +22,9 @@ mod work;
 
 pub use core_list::{CoreList, CoreListFault};
 pub use endpoint::{
-    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Limits,
-    MappedMemory, Message, Multicast, Next, Observer, OtherHosts, SendError, Unpark,
+    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending,
+    LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, Observer, OtherHosts, SendError,
+    Unpark,
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;

@@ -49,7 +49,7 @@ impl<E: Endpoint> RecordedEndpoint<E> {
 impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     isles_transport::forward_to!(endpoint:
         here, places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
-        other_hosts
+        lending, other_hosts
     );
 
     fn send(

@@ -291,6 +291,50 @@ async fn withdrawn(team: &Team) -> isles::Result<()> {
 }
 
 #[isles::test]
+async fn memory_that_changes_after_a_send_is_given_up_is_never_received() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, changing(&team)).await
+}
+
+/// Words of a slice that takes some 100 us to copy.
+const CHANGING_WORDS: usize = 1 << 16;
+
+async fn changing(team: &Team) -> isles::Result<()> {
+    const ROUNDS: u64 = 200;
+    match team.rank() {
+        0 => {
+            let mut slice = vec![0; CHANGING_WORDS];
+            let mut sent = 0;
+            for round in 0..ROUNDS {
+                slice.fill(round);
+                // Round after round the send is given up a little later, from before its message is read to after it.
+                let limit = Duration::from_micros(round);
+                sent += u64::from(timeout(limit, team.send_slice(1, &slice)).await.is_ok());
+                slice.fill(u64::MAX);
+            }
+            slice.fill(ROUNDS);
+            team.send_slice(1, &slice).await?;
+            team.send(1, &sent).await
+        }
+        1 => {
+            let (mut slice, mut received, mut last) = (vec![0; CHANGING_WORDS], 0, None);
+            while last != Some(ROUNDS) {
+                team.recv_slice(0, &mut slice).await?;
+                let round = slice[0];
+                assert!(slice.iter().all(|word| *word == round), "a slice of two rounds");
+                assert!(round <= ROUNDS && last.is_none_or(|last| last < round), "{last:?}, then {round}");
+                (last, received) = (Some(round), received + 1);
+            }
+            let sent: u64 = team.recv(0).await?;
+            // A send that was given up may have sent its message.
+            assert!(received > sent, "{sent} sends were not given up, and {received} slices came");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[isles::test]
 async fn more_than_the_credit_waits_until_some_are_received() -> isles::Result<()> {
     let team = Team::world();
     at_all!(team, credits(&team)).await

@@ -4,7 +4,10 @@
 mod round;
 
 use isles::prelude::*;
-use isles::{Controller, ErrorKind, Exclusion, Mapping, MemoryKind, Result, SharedOptions, acquire_all};
+use isles::{
+    AcquireAll, Controller, ErrorKind, Exclusion, IndexRange, IndexSpace, Mapping, MemoryKind, ReadGuard,
+    Result, SharedOptions, acquire_all,
+};
 use round::round;
 
 #[isles::test(places = 4)]
@@ -99,6 +102,13 @@ mod chip {
     #[test]
     fn nothing_is_stale_under_all_controllers_and_kinds_of_memory() {
         assert_eq!(on_chip(all_kinds).stale.expect("memory was used").number, 0);
+        let growth = on_chip(|| async {
+            for options in all_options() {
+                extended_by_all(options).await?;
+            }
+            Ok(())
+        });
+        assert_eq!(growth.stale.expect("memory was used").number, 0);
         let rounds = on_chip(|| async {
             for seed in 0..12 {
                 round(seed).await?;
@@ -234,5 +244,115 @@ async fn a_guard_that_nobody_waits_for_any_more_hinders_nobody() -> Result<()> {
     })
     .await?;
     assert_eq!(*object.read().await? % 50, 0);
+    Ok(())
+}
+
+/// A graph that is composed of a space and two mappings, of which another composed object has the space as well.
+struct Vertices {
+    space: IndexSpace,
+    degrees: Shared<Mapping<u32>>,
+    colours: Shared<Mapping<u8>>,
+}
+
+struct VerticesReading<'a> {
+    indices: ReadGuard<'a, IndexRange>,
+    degrees: ReadGuard<'a, Mapping<u32>>,
+}
+
+impl Vertices {
+    fn read(&self) -> impl AcquireAll<Guards = VerticesReading<'_>> {
+        // Not in the order in which they are acquired.
+        let parts = (self.degrees.read(), self.space.read());
+        parts.compose(|(degrees, indices)| VerticesReading { indices, degrees })
+    }
+}
+
+#[isles::test(places = 3)]
+async fn composed_objects_acquire_their_parts_in_one_order_and_read_one_in_common_once() -> Result<()> {
+    let space = IndexSpace::new(5).await?;
+    let options = SharedOptions::default();
+    let (degrees, colours) = (space.mapping(options).await?, space.mapping(options).await?);
+    let vertices = Vertices { space, degrees, colours };
+    let total = Shared::new(0u32).await?;
+    vertices.degrees.write().await?.set(4, 7);
+    finish(async {
+        for place in places() {
+            let (space, degrees) = (vertices.space.clone(), vertices.degrees.clone());
+            let (colours, total) = (vertices.colours.clone(), total.clone());
+            spawn_at!(place, {
+                let vertices = Vertices { space, degrees, colours };
+                for _ in 0..20 {
+                    let both =
+                        (total.write(), (vertices.read(), vertices.space.read()), vertices.colours.write());
+                    let (mut total, (reading, indices), mut colours) = acquire_all(both).await?;
+                    assert_eq!((reading.indices.len(), indices.indices()), (5, 0..5));
+                    *total += reading.degrees.get(4);
+                    let seen = colours.get(0);
+                    colours.set(0, seen + 1);
+                }
+            });
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await?;
+    assert_eq!(*total.read().await?, 3 * 20 * 7);
+    assert_eq!(vertices.colours.read().await?.get(0), 60);
+    // To read and to write one object at once is to wait for oneself, wherever both stand.
+    let both = (vertices.space.read(), (vertices.degrees.read(), vertices.degrees.write()));
+    let error = acquire_all(both).await.err().expect("it would wait for itself");
+    assert_eq!(error.kind(), &ErrorKind::Misused);
+    Ok(())
+}
+
+/// Each place extends a space and writes to the new elements of its mappings; one mapping is made in between.
+async fn extended_by_all(options: SharedOptions) -> Result<()> {
+    let space = IndexSpace::with(0, options).await?;
+    let squares: Shared<Mapping<u64>> = space.mapping(options).await?;
+    let mut late: Vec<Shared<Mapping<u8>>> = Vec::new();
+    for step in 0..6 {
+        let place = Place::new(step % place_count()).expect("there are so many");
+        at!(place, {
+            let added = space.extend(300).await?;
+            assert_eq!(added, 300 * step..300 * (step + 1));
+            let mut guard = squares.write().await?;
+            added.for_each(|index| guard.set(index, (index * index) as u64));
+            guard.release().await;
+        })
+        .await?;
+        if step % 2 == 1 {
+            late.push(space.mapping(options).await?);
+        }
+    }
+    let last = place_count() as u32 - 1;
+    let lens = at!(Place::new(last as usize).expect("it is the last"), {
+        let (indices, guard) = acquire_all((space.read(), squares.read())).await?;
+        let sum: u64 = indices.indices().map(|index| guard.get(index)).sum();
+        assert_eq!(sum, (0..1_800u64).map(|index| index * index).sum::<u64>());
+        drop((indices, guard));
+        let mut lens = Vec::new();
+        for mapping in &late {
+            lens.push(mapping.read().await?.len());
+        }
+        lens
+    })
+    .await?;
+    // By chunks of 512 elements of the longest kind.
+    assert_eq!(lens, [2_048, 2_048, 2_048], "{options:?}");
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn mappings_grow_with_their_space() -> Result<()> {
+    for options in all_options() {
+        extended_by_all(options).await?;
+    }
+    let space = IndexSpace::new(3).await?;
+    let mapping: Shared<Mapping<u32>> = space.mapping(SharedOptions::default()).await?;
+    // New indices change the space alone, as long as there is a reserve.
+    let held = mapping.read().await?;
+    let error = space.extend(1).await.expect_err("the space comes before its mapping");
+    assert_eq!(error.kind(), &ErrorKind::Misused);
+    drop(held);
+    assert_eq!(space.extend(500).await?, 3..503);
     Ok(())
 }

@@ -17,7 +17,7 @@ use isles_runtime::run::{self, MainTask};
 use isles_runtime::{Clock, Local, Step};
 use isles_transport::loopback::{LoopbackEndpoint, Plan, World};
 use isles_transport::{
-    Class, Endpoint, HandlerId, Inbound, MappedMemory, Multicast, Observer, PlaceId, SendError,
+    Class, Endpoint, HandlerId, Inbound, Lending, MappedMemory, Multicast, Observer, PlaceId, SendError,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -297,6 +297,10 @@ impl Endpoint for Recorder {
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
         None
     }
 }

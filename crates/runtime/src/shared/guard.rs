@@ -1,5 +1,7 @@
 //! Guards: what a task holds while it reads or writes an object, and how it gets one.
 
+use super::acquire::ObjectRank;
+use super::message::ObjectId;
 use super::table::{Line, Precedence};
 use super::value::SharedValue;
 use super::{Controller, Object, Shared};
@@ -26,7 +28,7 @@ impl<T: SharedValue> Shared<T> {
     #[track_caller]
     #[inline]
     pub fn read(&self) -> ReadFuture<'_, T> {
-        ReadFuture(Acquire::new(self, GuardMode::Read, Location::caller(), false))
+        ReadFuture(Acquire::new(self.object(), GuardMode::Read, Location::caller(), false))
     }
 
     /// Waits for a guard to read and write, which nobody has beside.
@@ -36,7 +38,7 @@ impl<T: SharedValue> Shared<T> {
     #[track_caller]
     #[inline]
     pub fn write(&self) -> WriteFuture<'_, T> {
-        WriteFuture(Acquire::new(self, GuardMode::Write, Location::caller(), false))
+        WriteFuture(Acquire::new(self.object(), GuardMode::Write, Location::caller(), false))
     }
 
     /// As [`Shared::write`], also if the object is poisoned: then its value is the last that the home has, and the
@@ -46,13 +48,13 @@ impl<T: SharedValue> Shared<T> {
     /// As [`Shared::read`], but for `Poisoned`.
     #[track_caller]
     pub fn repair(&self) -> WriteFuture<'_, T> {
-        WriteFuture(Acquire::new(self, GuardMode::Write, Location::caller(), true))
+        WriteFuture(Acquire::new(self.object(), GuardMode::Write, Location::caller(), true))
     }
 }
 
 /// A wait for a guard.
 struct Acquire<'a, T: SharedValue> {
-    shared: &'a Shared<T>,
+    object: &'a Object<T>,
     mode: GuardMode,
     line: Line,
     /// Whether a poisoned object is taken as well.
@@ -95,8 +97,8 @@ struct Hold<'a, T: SharedValue> {
 
 impl<'a, T: SharedValue> Acquire<'a, T> {
     #[inline]
-    fn new(shared: &'a Shared<T>, mode: GuardMode, line: Line, repairs: bool) -> Acquire<'a, T> {
-        Acquire { shared, mode, line, repairs, ticket: None, is_polled: false }
+    fn new(object: &'a Object<T>, mode: GuardMode, line: Line, repairs: bool) -> Acquire<'a, T> {
+        Acquire { object, mode, line, repairs, ticket: None, is_polled: false }
     }
 
     /// Polls for the guard, and notes it.
@@ -121,7 +123,7 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
 
     #[inline]
     fn poll_at(&mut self, local: &Local, context: &mut Context<'_>) -> Poll<Result<Hold<'a, T>>> {
-        let object: &'a Object<T> = self.shared.object();
+        let object = self.object;
         let state = &object.state;
         if state.attachment != local.attachment() {
             return Poll::Ready(Err(Error::new(ErrorKind::Misused, FOREIGN)));
@@ -162,10 +164,22 @@ impl<T: SharedValue> Drop for Acquire<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.ticket.is_some() {
-            let object = self.shared.object();
+            let object = self.object;
             let attachment = object.state.attachment;
             attachment.try_with(|local| object.state.give_up(local, object, &mut self.ticket));
         }
+    }
+}
+
+impl<T: SharedValue> ReadFuture<'_, T> {
+    pub(super) fn rank(&self) -> ObjectRank {
+        self.0.object.rank()
+    }
+}
+
+impl<T: SharedValue> WriteFuture<'_, T> {
+    pub(super) fn rank(&self) -> ObjectRank {
+        self.0.object.rank()
     }
 }
 
@@ -219,6 +233,16 @@ impl<T: SharedValue> Hold<'_, T> {
 }
 
 impl<T: SharedValue> Object<T> {
+    fn rank(&self) -> ObjectRank {
+        let ObjectId { home, serial } = self.state.id;
+        (home.0, serial)
+    }
+
+    /// Waits for a guard to write of an object that no handle is at hand of.
+    pub(super) fn write(&self, line: Line) -> WriteFuture<'_, T> {
+        WriteFuture(Acquire::new(self, GuardMode::Write, line, false))
+    }
+
     /// A guard begins where memory is modelled: what may be old is forgotten and read anew.
     fn begin(&self, mode: GuardMode) -> Result<()> {
         let (state, mut lines) = (&self.state, self.lines.borrow_mut());
@@ -361,31 +385,5 @@ impl<T: SharedValue> Drop for WriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// A wait for a guard of an object, whatever its type.
-pub trait AnyGuardFuture: Future + Unpin {
-    /// The place of the object in the order in which several are acquired.
-    #[doc(hidden)]
-    fn rank(&self) -> (u32, u64);
-}
-
-impl<T: SharedValue> AnyGuardFuture for ReadFuture<'_, T> {
-    fn rank(&self) -> (u32, u64) {
-        self.0.rank()
-    }
-}
-
-impl<T: SharedValue> AnyGuardFuture for WriteFuture<'_, T> {
-    fn rank(&self) -> (u32, u64) {
-        self.0.rank()
-    }
-}
-
-impl<T: SharedValue> Acquire<'_, T> {
-    fn rank(&self) -> (u32, u64) {
-        let id = self.shared.object().state.id;
-        (id.home.0, id.serial)
     }
 }

@@ -306,6 +306,10 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
         is_changed
     }
 
+    fn grow_to(&mut self, len: usize) {
+        self.grow(len);
+    }
+
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines> {
         let chunks = std::mem::take(&mut self.chunks);
         let (stretches, is_changed) = (Vec::new(), Vec::new());

@@ -2,7 +2,8 @@
 //!
 //! The handle, and how objects are made. [`guard`] is what a program holds, [`acquire`] several at once, [`state`] one
 //! object at one place, [`table`] all of them with their service, [`message`] what places say. [`value`] is what an
-//! object holds, [`mapping`] arrays that grow, [`memory`] the memory of modelled chips. `docs/design/shared.md` says
+//! object holds, [`mapping`] arrays that grow, [`space`] indices that have several of them as their values, [`memory`]
+//! the memory of modelled chips. `docs/design/shared.md` says
 //! why it is right.
 
 mod acquire;
@@ -10,14 +11,16 @@ mod guard;
 mod mapping;
 mod memory;
 mod message;
+mod space;
 mod state;
 mod table;
 mod value;
 
-pub use acquire::{AcquireAll, acquire_all};
-pub use guard::{AnyGuardFuture, ReadFuture, ReadGuard, WriteFuture, WriteGuard};
+pub use acquire::{AcquireAll, Composed, acquire_all};
+pub use guard::{ReadFuture, ReadGuard, WriteFuture, WriteGuard};
 pub use mapping::{CHUNK_BYTES, Mapping};
 pub use memory::{IncoherentMemory, MemoryStretch, ObjectMemory};
+pub use space::{IndexRange, IndexSpace};
 pub(crate) use table::{ObjectTable, receive};
 pub use value::SharedValue;
 
@@ -38,7 +41,7 @@ use state::ObjectState;
 use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
-use table::{AnyObject, Line};
+use table::{AnyObject, Growth, Line};
 use value::ValueLines;
 
 /// A value that tasks of all places read and write under guards: many readers, or one writer. A handle that can be sent
@@ -282,6 +285,15 @@ impl<T: SharedValue> AnyObject for Object<T> {
         self.value.try_borrow_mut().map_err(in_use)?.apply(changes)
     }
 
+    fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth {
+        Box::pin(async move {
+            let mut guard = self.write(line).await?;
+            guard.grow_to(len);
+            guard.release().await;
+            Ok(())
+        })
+    }
+
     fn write_back(&self) {
         if let (Some(memory), Some(lines)) = (&self.state.memory, &*self.lines.borrow())
             && self.state.is_unwritten.replace(false)
@@ -295,6 +307,11 @@ impl<T: SharedValue> Shared<T> {
     #[inline]
     fn object(&self) -> &Object<T> {
         &self.value.object
+    }
+
+    /// Its name in the whole run.
+    fn id(&self) -> ObjectId {
+        self.object().state.id
     }
 
     /// The place that made it, which decides who may have a guard.

@@ -14,6 +14,7 @@ use isles_telemetry::CounterId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::Location;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -32,7 +33,13 @@ pub(super) trait AnyObject {
 
     /// Writes back what has been stored, before others may see it.
     fn write_back(&self);
+
+    /// Lets a mapping have `len` elements at least, under a guard to write; `line` asks for it.
+    fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth;
 }
+
+/// The wait of [`AnyObject::grow`].
+pub(super) type Growth = Pin<Box<dyn Future<Output = Result<()>>>>;
 
 /// A guard that is there.
 struct Held {
@@ -78,7 +85,7 @@ impl ObjectTable {
         self.objects.borrow_mut().remove(&id);
     }
 
-    fn find(&self, id: ObjectId) -> Option<Rc<dyn AnyObject>> {
+    pub(super) fn find(&self, id: ObjectId) -> Option<Rc<dyn AnyObject>> {
         self.objects.borrow().get(&id)?.upgrade()
     }
 

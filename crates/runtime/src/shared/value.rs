@@ -26,6 +26,12 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn stamp(&mut self, generation: u64) -> bool;
 
+    /// Has `len` elements from now on, if it is an array with fewer.
+    #[doc(hidden)]
+    fn grow_to(&mut self, len: usize) {
+        let _ = len;
+    }
+
     /// Puts the value into the machine's memory; returns the lines by which other places find it.
     #[doc(hidden)]
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines>;

@@ -27,6 +27,9 @@ pub(crate) const OPERATION: u32 = 8;
 /// Effort of an `at!`, or of a message to a member, that is over at once: next to nothing.
 pub(crate) const CALL: u32 = 1;
 
+/// Effort of a piece of a long message that is read from its sender's memory: a turn.
+pub(crate) const PIECE: u32 = BUDGET;
+
 /// Effort of an `at!` that fails at once: a turn. Nothing that computes depends on it, and a loop that only fails moves
 /// the clock of a modelled chip by no more than its turns.
 const FAILED_CALL: u32 = BUDGET;

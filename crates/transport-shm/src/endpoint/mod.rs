@@ -9,6 +9,7 @@
 
 mod core_balance;
 mod inlet;
+mod lending;
 mod outlet;
 #[cfg(test)]
 mod tests;
@@ -22,9 +23,12 @@ use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
-    OtherHosts, PlaceId, ReentryGuard, Region, SendError, Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
+    MappedMemory, Multicast, Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError, Unpark,
 };
+use lending::Loans;
+pub(crate) use lending::let_children_read;
+pub use lending::{let_siblings_read, reads_others};
 use outlet::Outlets;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -43,6 +47,7 @@ pub struct ShmEndpoint {
     inlets: Inlets,
     waiter: Waiter,
     regions: Regions,
+    loans: Loans,
     reentry: ReentryGuard,
     shares_processors: bool,
     /// The head of the segment, where changes are counted.
@@ -69,6 +74,7 @@ impl ShmEndpoint {
             inlets,
             waiter,
             regions,
+            loans: Loans::new(),
             reentry,
             shares_processors,
             head,
@@ -250,6 +256,31 @@ impl Endpoint for ShmEndpoint {
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         Some(self)
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
+        Some(self)
+    }
+}
+
+impl Lending for ShmEndpoint {
+    fn lend(&self, bytes: &[u8]) -> Option<LentSlice> {
+        self.loans.lend(bytes)
+    }
+
+    fn end(&self, loan: &LentSlice) {
+        self.loans.end(loan);
+    }
+
+    fn read(
+        &self,
+        owner: PlaceId,
+        loan: &LentSlice,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<(), LendingError> {
+        let _announced = self.outlets.announce(owner, into.len());
+        self.loans.read(loan, offset, into)
     }
 }
 

@@ -36,7 +36,7 @@ impl From<SendError> for SendFailure {
 pub(super) const ANNOUNCED_BYTES_MIN: usize = 256 << 10;
 
 /// A long message that is being written; dropped when it is shown, or given up.
-struct Announced<'o>(&'o AtomicU32);
+pub struct Announced<'o>(&'o AtomicU32);
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
@@ -159,7 +159,7 @@ impl Outlets {
         }
         let offset = self.lend(len, to, class)?;
         let loan = Loan(self);
-        let _announced = (self.announces && len >= ANNOUNCED_BYTES_MIN).then(|| self.announce(outlet));
+        let _announced = self.announce(to, len);
         let ticket = BlockDescriptor { offset, len: len as u64 };
         let mut write = |room: &mut [u8]| {
             self.ground.write(offset, len, fill);
@@ -172,13 +172,15 @@ impl Outlets {
         Ok(())
     }
 
-    /// Tells a receiver that a long message is being written for it, until the guard is dropped.
-    fn announce<'o>(&self, outlet: &'o Outlet) -> Announced<'o> {
+    /// Tells a place that a message of `len` bytes is being copied for it, or from it, until the guard is dropped; if
+    /// that takes long.
+    pub fn announce(&self, to: PlaceId, len: usize) -> Option<Announced<'_>> {
+        let outlet = self.outlet(to).ok().filter(|_| self.announces && len >= ANNOUNCED_BYTES_MIN)?;
         let coming = &outlet.peer.coming.0;
         // Relaxed, here and below: a hint, which orders nothing.
         coming.fetch_add(1, Ordering::Relaxed);
         parking::signal(&outlet.peer.sleeping.0, self.fencing);
-        Announced(coming)
+        Some(Announced(coming))
     }
 
     /// The way to `to`, if it still takes messages.

@@ -4,6 +4,7 @@
 //! process. It creates no endpoint.
 
 use super::JOIN_VARIABLE;
+use crate::endpoint::let_siblings_read;
 use crate::lifecycle::Lifecycle;
 use crate::segment::{Image, Segment, SegmentError};
 use crate::words::SharedWords;
@@ -87,6 +88,7 @@ pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId),
     if let Some(file) = counters {
         segment.set_counters(SharedWords::attach(file).map_err(JoinError::Segment)?);
     }
+    let_siblings_read();
     // For people who look at the system's list of processes; a place without the name works as well.
     let _ = std::fs::write("/proc/self/comm", place.to_string());
     // Relaxed: for people who look; nothing is ordered by it.

@@ -16,6 +16,7 @@ mod siblings;
 pub use children::{Children, ProcessExit};
 pub use join::{JoinError, join};
 
+use crate::endpoint::let_children_read;
 use crate::segment::{Image, Segment};
 use isles_transport::PlaceId;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -153,6 +154,7 @@ fn spawn_noticing(
     program: &Program,
     places: impl IntoIterator<Item = PlaceId>,
 ) -> Result<Children, LaunchError> {
+    let_children_read();
     let (lifeline, held) = io::pipe().map_err(LaunchError::NotWatched)?;
     let lifeline = Arc::new(lifeline);
     let mut children = Children::new(segment.clone(), held, notice);

@@ -7,8 +7,9 @@ use super::memory::{AlignedBytes, LoopbackBlock};
 use super::state::{Delivery, InFlightMessage, MessageContent, State};
 use super::world::WorldShared;
 use crate::{
-    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast,
-    Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError, Unpark,
+    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
+    MappedMemory, Message, Multicast, Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError,
+    Unpark,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -214,6 +215,36 @@ impl Endpoint for LoopbackEndpoint {
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         (self.words() > 0).then_some(self as &dyn MappedMemory)
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
+        Some(self)
+    }
+}
+
+/// Every third loan is one that nobody may read, so that invented runs meet both ways of a long message.
+impl Lending for LoopbackEndpoint {
+    fn lend(&self, bytes: &[u8]) -> Option<LentSlice> {
+        let token = self.shared.loans.borrow_mut().lend(bytes);
+        Some(LentSlice { process: u64::from(self.here.0), address: 0, guard: 0, token })
+    }
+
+    fn end(&self, loan: &LentSlice) {
+        self.shared.loans.borrow_mut().end(loan.token);
+    }
+
+    fn read(
+        &self,
+        owner: PlaceId,
+        loan: &LentSlice,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<(), LendingError> {
+        let exists = owner.0 < self.places() && self.state().is_alive(owner);
+        if !exists || self.is_far(owner) {
+            return Err(LendingError::Ended);
+        }
+        self.shared.loans.borrow().read(loan.token, offset, into)
     }
 }
 

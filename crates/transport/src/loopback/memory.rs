@@ -3,8 +3,9 @@
 //! Messages are ordinary vectors, a little longer than asked for, so that the bytes can start at an aligned address
 //! without unsafe code. Invariant: the vector is never resized, so its bytes never move.
 
-use crate::{BlockMemory, Region, RegionTable};
+use crate::{BlockMemory, LendingError, Region, RegionTable};
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
@@ -126,5 +127,34 @@ mod tests {
         bytes.bytes_mut().fill(7);
         assert_eq!(bytes.bytes().as_ptr().align_offset(ALIGN), 0);
         assert!(!bytes.renew(100 + ALIGN) && bytes.bytes() == [7; 100]);
+    }
+}
+
+/// The slices that the places of a world lend, as they were then, by token.
+#[derive(Default)]
+pub(super) struct LentCopies {
+    slices: BTreeMap<u64, Vec<u8>>,
+    last_token: u64,
+}
+
+impl LentCopies {
+    pub(super) fn lend(&mut self, bytes: &[u8]) -> u64 {
+        self.last_token += 1;
+        self.slices.insert(self.last_token, bytes.to_vec());
+        self.last_token
+    }
+
+    pub(super) fn end(&mut self, token: u64) {
+        self.slices.remove(&token);
+    }
+
+    pub(super) fn read(&self, token: u64, offset: u64, into: &mut [u8]) -> Result<(), LendingError> {
+        if token.is_multiple_of(3) {
+            return Err(LendingError::NotAllowed);
+        }
+        let slice = self.slices.get(&token).ok_or(LendingError::Ended)?;
+        let lent = usize::try_from(offset).ok().and_then(|offset| slice.get(offset..)?.get(..into.len()));
+        into.copy_from_slice(lent.ok_or(LendingError::Ended)?);
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! time, takes places away, and sums up what happened. It runs nothing itself.
 
 use super::endpoint::LoopbackEndpoint;
-use super::memory::RegionMemory;
+use super::memory::{LentCopies, RegionMemory};
 use super::plan::Plan;
 use super::state::{Event, State};
 use crate::{PlaceId, Unpark};
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct WorldShared {
     pub(super) words: Vec<Vec<AtomicU64>>,
     pub(super) regions: Vec<RegionMemory>,
+    pub(super) loans: RefCell<LentCopies>,
     pub(super) places_per_host: u32,
     pub(super) unparked: Vec<Arc<UnparkFlag>>,
     pub(super) state: RefCell<State>,
@@ -66,7 +67,8 @@ impl World {
         let places_per_host = plan.places_per_host;
         assert!(places_per_host > 0, "a host has a place");
         let state = RefCell::new(State::new(places, plan));
-        World { shared: Rc::new(WorldShared { words, regions, places_per_host, unparked, state }) }
+        let loans = RefCell::default();
+        World { shared: Rc::new(WorldShared { words, regions, loans, places_per_host, unparked, state }) }
     }
 
     /// The endpoint of `place`; take one for each place.

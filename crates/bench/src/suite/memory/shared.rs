@@ -8,11 +8,12 @@ use crate::program::{AppTask, Program};
 use crate::suite::{ONE_PLACE, PAIR, RAW, TWO_PLACES};
 use crate::suite::{app, figure, ours};
 
-const NETWORKIT: &str = "NetworKit, PLM, 1 thread";
-const IGRAPH: &str = "igraph, fastgreedy, 1 thread";
+const PLM: &str = "NetworKit, PLM, 1 thread";
+const MULTILEVEL: &str = "igraph, multilevel, 1 thread";
+const FAST_GREEDY: &str = "igraph, fastgreedy, 1 thread";
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[GUARDS, SCAN, CLUSTERS];
+pub const GROUPS: &[Group] = &[GUARDS, SCAN, CLUSTERS, POWER];
 
 const GUARDS: Group = Group {
     name: "guards",
@@ -73,39 +74,83 @@ const SCAN: Group = Group {
     }],
 };
 
-const WHOLE: AppTask = AppTask { name: "modularity", words: "--graph hep-th", counted: None };
+/// The method of several levels, as that of the libraries.
+const COLLABORATIONS: AppTask =
+    AppTask { name: "modularity", words: "--graph cond-mat-2005 --method multilevel", counted: None };
+const GRID: AppTask =
+    AppTask { name: "modularity", words: "--graph power --method multilevel", counted: None };
 
 const CLUSTERS: Group = Group {
     name: "clusters",
-    setting: "clusters of hep-th, 8,361 vertices and 15,751 edges, unweighted; reading not timed",
+    setting: "clusters of cond-mat-2005, 40,421 vertices and 175,693 edges, unweighted; reading not timed",
     slow: false,
     contenders: &[
-        Contender { label: ONE_PLACE, program: app(WHOLE, 1) },
-        Contender { label: NETWORKIT, program: Program::Clustering { module: "networkit", graph: "hep-th" } },
-        Contender { label: IGRAPH, program: Program::Clustering { module: "igraph", graph: "hep-th" } },
+        Contender { label: ONE_PLACE, program: app(COLLABORATIONS, 1) },
+        Contender { label: PLM, program: library("networkit", "plm", "cond-mat-2005") },
+        Contender { label: MULTILEVEL, program: library("igraph", "multilevel", "cond-mat-2005") },
     ],
     rows: &[
         Row {
             name: "modularity-1",
-            question: "clusters of hep-th until no move is good, 1 place",
-            unit: "s",
-            ours: figure(ONE_PLACE, "seconds"),
-            peers: &[figure(NETWORKIT, "seconds"), figure(IGRAPH, "seconds")],
-            targets: &[Target::BestPeer(1.0)],
-            ..ROW
+            question: "clusters of cond-mat-2005 by several levels, 1 place",
+            peers: &[figure(PLM, "seconds"), figure(MULTILEVEL, "seconds")],
+            ..TIME
         },
         Row {
             name: "quality",
             question: "the modularity that comes of it",
-            unit: "",
-            better: Better::More,
-            ours: figure(ONE_PLACE, "modularity"),
-            peers: &[figure(NETWORKIT, "modularity"), figure(IGRAPH, "modularity")],
-            targets: &[Target::BestPeer(1.0)],
+            peers: &[figure(PLM, "modularity"), figure(MULTILEVEL, "modularity")],
             quoted_with: Some("modularity-1"),
-            ..ROW
+            ..QUALITY
         },
     ],
+};
+
+const POWER: Group = Group {
+    name: "clusters-power",
+    setting: "clusters of power, 4,941 vertices and 6,594 edges, unweighted; reading not timed",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: app(GRID, 1) },
+        Contender { label: PLM, program: library("networkit", "plm", "power") },
+        Contender { label: MULTILEVEL, program: library("igraph", "multilevel", "power") },
+        // On cond-mat-2005 it takes 200 times as long as the others.
+        Contender { label: FAST_GREEDY, program: library("igraph", "fastgreedy", "power") },
+    ],
+    rows: &[
+        Row {
+            name: "power-1",
+            question: "clusters of power by several levels, 1 place",
+            peers: &[figure(PLM, "seconds"), figure(MULTILEVEL, "seconds"), figure(FAST_GREEDY, "seconds")],
+            ..TIME
+        },
+        Row {
+            name: "power-quality",
+            question: "the modularity that comes of it",
+            peers: &[
+                figure(PLM, "modularity"),
+                figure(MULTILEVEL, "modularity"),
+                figure(FAST_GREEDY, "modularity"),
+            ],
+            quoted_with: Some("power-1"),
+            ..QUALITY
+        },
+    ],
+};
+
+const fn library(module: &'static str, method: &'static str, graph: &'static str) -> Program {
+    Program::Clustering { module, method, graph }
+}
+
+const TIME: Row =
+    Row { unit: "s", ours: figure(ONE_PLACE, "seconds"), targets: &[Target::BestPeer(1.0)], ..ROW };
+
+const QUALITY: Row = Row {
+    unit: "",
+    better: Better::More,
+    ours: figure(ONE_PLACE, "modularity"),
+    targets: &[Target::BestPeer(1.0)],
+    ..ROW
 };
 
 /// What most rows have in common.

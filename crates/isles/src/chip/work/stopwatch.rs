@@ -341,7 +341,7 @@ impl TimedEndpoint {
 impl Endpoint for TimedEndpoint {
     isles_transport::forward_to!(endpoint:
         places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
-        other_hosts, wait_with, leave
+        lending, other_hosts, wait_with, leave
     );
 
     fn here(&self) -> PlaceId {

@@ -11,7 +11,7 @@ use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
-use isles_transport_shm::{Segment, polling_time, processors};
+use isles_transport_shm::{Segment, let_siblings_read, polling_time, processors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
@@ -128,6 +128,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
         let load = &loads[&own.machine];
         near = near.looking_for_hosts(load.ranks, load.processors);
     }
+    let_siblings_read();
     let siblings = neighbours.iter().enumerate().filter(|(_, rank)| **rank != here);
     let siblings = siblings.map(|(number, rank)| (PlaceId(number as u32), hellos[*rank].process));
     segment

@@ -2,6 +2,7 @@
 
 use super::super::header::{ElementType, TeamId};
 use crate::wire::{DecodeError, Reader, Writer};
+use isles_transport::LentSlice;
 
 /// The kind of a message between two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +10,7 @@ use crate::wire::{DecodeError, Reader, Writer};
 pub(super) enum MessageKind {
     /// An eager message, which follows.
     Eager,
-    /// The request to send the long message of this number; its length follows (RTS).
+    /// The request to send the long message of this number; its [`LongMessage`] follows (RTS).
     RequestToSend,
     /// The acknowledgement of this number of received messages.
     Acknowledged,
@@ -23,10 +24,12 @@ pub(super) enum MessageKind {
     Stop,
     /// The message of this number is not sent any more.
     Withdrawn,
+    /// The message of this number has been read where it lies.
+    Read,
 }
 
 impl MessageKind {
-    const ALL: [MessageKind; 8] = [
+    const ALL: [MessageKind; 9] = [
         MessageKind::Eager,
         MessageKind::RequestToSend,
         MessageKind::Acknowledged,
@@ -35,6 +38,7 @@ impl MessageKind {
         MessageKind::Taken,
         MessageKind::Stop,
         MessageKind::Withdrawn,
+        MessageKind::Read,
     ];
 }
 
@@ -102,6 +106,33 @@ impl MessageHead {
             element: ElementType::of_bits(number_and_element >> NUMBER_BITS),
             number: number_and_element & number_mask(),
         })
+    }
+}
+
+/// What a request to send says of its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LongMessage {
+    /// Its length.
+    pub(super) bytes: u64,
+    /// Where its receiver may read it, if its sender lends it.
+    pub(super) loan: Option<LentSlice>,
+}
+
+impl LongMessage {
+    pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+        let loan = self.loan.unwrap_or(LentSlice { process: 0, address: 0, guard: 0, token: 0 });
+        let words = [self.bytes, loan.process, loan.address, loan.guard, loan.token];
+        words.into_iter().for_each(|word| writer.put_u64(word));
+    }
+
+    /// # Errors
+    /// The bytes are too few.
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<LongMessage, DecodeError> {
+        let bytes = reader.take_u64()?;
+        let (process, address) = (reader.take_u64()?, reader.take_u64()?);
+        let (guard, token) = (reader.take_u64()?, reader.take_u64()?);
+        let loan = (token != 0).then_some(LentSlice { process, address, guard, token });
+        Ok(LongMessage { bytes, loan })
     }
 }
 

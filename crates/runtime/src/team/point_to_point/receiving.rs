@@ -7,7 +7,7 @@ use super::super::header::{ElementType, chunk_of};
 use super::super::ongoing::misused;
 use super::super::payload::{self, Payload};
 use super::super::state::TeamState;
-use super::header::{MessageHead, MessageKind};
+use super::header::{LongMessage, MessageHead, MessageKind};
 use super::table::{self, Message, ReceiveOutcome, TransferEnd, acknowledge};
 use crate::call::span;
 use crate::call::span::OpenSpan;
@@ -29,6 +29,9 @@ use std::task::{Context, Poll, Waker, ready};
 
 /// The number of looks of a receive before its first pause: a pause takes as long as a message.
 const QUICK_LOOKS: u32 = 16;
+
+/// Bytes of a long message that are read at one time: some 200 us, after which the place looks at what else there is.
+const READ_BYTES: usize = 2 << 20;
 
 /// A receive of a task: team, tag and sender that it wants, and the line of the program.
 #[derive(Clone, Copy)]
@@ -215,10 +218,16 @@ impl MatchedMessage {
     fn received(mut self) {
         let source = self.source();
         Local::with(|local| {
-            if let Message::RequestToSend { send, transfer: Some(number), .. } = self.matched().message {
-                local.services.messages.borrow_mut().end_transfer(number);
+            if let Message::RequestToSend { send, transfer, .. } = self.matched().message {
+                let (kind, number) = match transfer {
+                    Some(number) => {
+                        local.services.messages.borrow_mut().end_transfer(number);
+                        (MessageKind::Taken, number)
+                    }
+                    None => (MessageKind::Read, 0),
+                };
                 // A dead sender need not know.
-                let _ = tell(local, source, MessageKind::Taken, send, number);
+                let _ = tell(local, source, kind, send, number);
             }
             self.0 = None;
             acknowledge(local, source);
@@ -248,7 +257,7 @@ impl MatchedMessage {
         let source = self.source();
         let (len, is_eager) = match &self.matched().message {
             Message::Eager(_, payload) => (payload.bytes().len() as u64, true),
-            Message::RequestToSend { bytes, .. } => (*bytes, false),
+            Message::RequestToSend { long, .. } => (long.bytes, false),
         };
         if len != into.len() as u64 {
             let into = into.len();
@@ -258,7 +267,7 @@ impl MatchedMessage {
         if let Message::Eager(_, payload) = &self.matched().message {
             into.copy_from_slice(payload.bytes());
         }
-        if !is_eager {
+        if !is_eager && !self.read_where_it_lies(into).await {
             let (send, number) = self.transfer(false)?;
             let mut left = into;
             while !left.is_empty() {
@@ -275,6 +284,32 @@ impl MatchedMessage {
         }
         self.received();
         Ok(Some(source))
+    }
+
+    /// Reads a long message into `into` where its sender has lent it; returns whether it has. If not, chunks are to be
+    /// asked for.
+    async fn read_where_it_lies(&self, into: &mut [u8]) -> bool {
+        let Message::RequestToSend { long: LongMessage { loan: Some(loan), .. }, transfer: None, .. } =
+            self.matched().message
+        else {
+            return false;
+        };
+        let (source, mut offset) = (self.source(), 0);
+        for piece in into.chunks_mut(READ_BYTES) {
+            poll_fn(coop::poll_proceed).await;
+            let read = |local: &Local| {
+                local
+                    .endpoint()
+                    .lending()
+                    .is_some_and(|lending| lending.read(source, &loan, offset, piece).is_ok())
+            };
+            if !Local::with(read) {
+                return false;
+            }
+            offset += piece.len() as u64;
+            coop::spend(coop::PIECE);
+        }
+        true
     }
 
     /// Returns the sender's number of a long message and that of its transfer, which begins now or was left by another

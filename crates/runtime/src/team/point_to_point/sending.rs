@@ -5,7 +5,7 @@
 use super::super::algorithms::{CHUNK_BYTES, CHUNKS_UNDER_WAY};
 use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
 use super::super::schedule::Chunks;
-use super::header::{MessageHead, MessageKind};
+use super::header::{LongMessage, MessageHead, MessageKind};
 use super::table::{self, Message};
 use crate::call::span;
 use crate::call::span::OpenSpan;
@@ -19,7 +19,7 @@ use bytemuck::NoUninit;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::Envelope;
 use isles_telemetry::CounterId;
-use isles_transport::{Class, Source};
+use isles_transport::{Class, LentSlice, Source};
 use serde::Serialize;
 use std::future::poll_fn;
 use std::panic::Location;
@@ -73,9 +73,9 @@ impl Destination {
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, encode).await;
         }
-        let send = self.request_to_send(element, bytes).await?;
+        let send = self.request_to_send(element, LongMessage { bytes: bytes as u64, loan: None }).await?;
         loop {
-            let transfer = send.clear_to_send().await?;
+            let Some(transfer) = send.clear_to_send().await? else { return Ok(()) };
             send.chunk(transfer, bytes, encode)?;
             if send.is_taken(transfer, 1).await? {
                 return Ok(());
@@ -90,10 +90,12 @@ impl Destination {
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, bytes_of(all)).await;
         }
-        let send = self.request_to_send(element, bytes).await?;
-        let chunks = Chunks::new(bytes, if self.is_far() { FAR_CHUNK_BYTES } else { CHUNK_BYTES });
+        let is_far = self.is_far();
+        let lent = LoanGuard::of(all, is_far);
+        let send = self.request_to_send(element, LongMessage { bytes: bytes as u64, loan: lent.0 }).await?;
+        let chunks = Chunks::new(bytes, if is_far { FAR_CHUNK_BYTES } else { CHUNK_BYTES });
         loop {
-            let transfer = send.clear_to_send().await?;
+            let Some(transfer) = send.clear_to_send().await? else { return Ok(()) };
             if send.chunks(transfer, all, chunks).await? {
                 return Ok(());
             }
@@ -139,15 +141,21 @@ impl Destination {
         })
     }
 
-    async fn request_to_send(&self, element: ElementType, bytes: usize) -> Result<LongSendGuard> {
+    async fn request_to_send(&self, element: ElementType, long: LongMessage) -> Result<LongSendGuard> {
         let credit = self.credit().await?;
         Local::with(|local| {
-            let number = local.services.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
+            let number = local.services.messages.borrow_mut().begin_send(self.to, long.bytes, self.caller);
             let source = || Some(Source::of_caller(self.caller));
             let span = local.span(span::SEND, Some(self.to), source);
             let send = LongSendGuard { number, to: self.to, _span: span };
             let head = self.head(MessageKind::RequestToSend, element, number);
-            table::tell(local, self.to, head, Some(bytes as u64)).map_err(Error::from)?;
+            let handler = Handler::PointToPoint.id();
+            let encode = |writer: &mut Writer<'_>| {
+                head.encode(writer);
+                long.encode(writer);
+                Ok(())
+            };
+            local.send(self.to, Class::Control, handler, encode).map_err(Error::from)?;
             credit.use_up();
             Ok(send)
         })
@@ -215,6 +223,24 @@ impl Drop for SendCredit {
     }
 }
 
+/// A slice that its receiver may read where it lies, until this is dropped.
+struct LoanGuard(Option<LentSlice>);
+
+impl LoanGuard {
+    /// Lends `slice`, if it can be, and its receiver is not on another host.
+    fn of(slice: &[u8], is_far: bool) -> LoanGuard {
+        let lend = |local: &Local| local.endpoint().lending().and_then(|lending| lending.lend(slice));
+        LoanGuard(if is_far { None } else { Local::with(lend) })
+    }
+}
+
+impl Drop for LoanGuard {
+    fn drop(&mut self) {
+        let Some(loan) = &self.0 else { return };
+        Local::try_with(|local| local.endpoint().lending().inspect(|lending| lending.end(loan)).is_some());
+    }
+}
+
 /// A long message whose receiver has the request to send; withdraws it when it is dropped.
 struct LongSendGuard {
     number: u64,
@@ -223,8 +249,9 @@ struct LongSendGuard {
 }
 
 impl LongSendGuard {
-    /// Returns the number of the transfer that its receiver asks for; waits until then.
-    async fn clear_to_send(&self) -> Result<u64> {
+    /// Returns the number of the transfer that its receiver asks for; none if it has read the message where it lies.
+    /// Waits until then.
+    async fn clear_to_send(&self) -> Result<Option<u64>> {
         let poll = |context: &mut Context<'_>| {
             Local::with(|local| {
                 local.services.messages.borrow_mut().poll_clear_to_send(self.number, context.waker())

@@ -6,7 +6,7 @@
 
 use super::super::header::{ElementType, TeamId};
 use super::super::payload::Payload;
-use super::header::{MessageHead, MessageKind};
+use super::header::{LongMessage, MessageHead, MessageKind};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
@@ -32,8 +32,8 @@ pub(super) enum Message {
         element: ElementType,
         /// Its number at the sender.
         send: u64,
-        /// Its length.
-        bytes: u64,
+        /// Its length, and where it can be read.
+        long: LongMessage,
         /// The transfer by which it comes, once a receive has begun one.
         transfer: Option<u64>,
     },
@@ -70,6 +70,8 @@ pub(super) struct LongSend {
     transfer: Option<u64>,
     /// The number of its chunks that the receiver has taken.
     taken: usize,
+    /// Whether the receiver has read it where it lies.
+    is_read: bool,
     is_dead: bool,
     waker: Option<Waker>,
 }
@@ -227,7 +229,16 @@ impl MessageTable {
     /// Begins to send a long message; returns its number.
     pub(super) fn begin_send(&mut self, to: PlaceId, bytes: u64, caller: &'static Location<'static>) -> u64 {
         let number = self.new_number();
-        let send = LongSend { to, bytes, caller, transfer: None, taken: 0, is_dead: false, waker: None };
+        let send = LongSend {
+            to,
+            bytes,
+            caller,
+            transfer: None,
+            taken: 0,
+            is_read: false,
+            is_dead: false,
+            waker: None,
+        };
         self.sends.insert(number, send);
         number
     }
@@ -237,12 +248,17 @@ impl MessageTable {
         self.sends.remove(&number).filter(|send| !send.is_dead).map(|send| send.to)
     }
 
-    /// Returns the transfer that the receiver of message `number` asks for.
+    /// Returns the transfer that the receiver of message `number` asks for; none if it has read the message where it
+    /// lies.
     ///
     /// # Errors
     /// It is dead.
-    pub(super) fn poll_clear_to_send(&mut self, number: u64, waker: &Waker) -> Poll<Result<u64, PlaceId>> {
-        self.poll_send(number, waker, |send| send.transfer)
+    pub(super) fn poll_clear_to_send(
+        &mut self,
+        number: u64,
+        waker: &Waker,
+    ) -> Poll<Result<Option<u64>, PlaceId>> {
+        self.poll_send(number, waker, |send| if send.is_read { Some(None) } else { send.transfer.map(Some) })
     }
 
     /// Returns true when the receiver has taken `chunks` chunks of `transfer`, false if it has given the transfer up.
@@ -478,7 +494,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         MessageKind::Acknowledged => acknowledged(local, source, head.number)
             .map_err(|TooMany| Refused::of_service(CREDIT_VIOLATION))?,
         MessageKind::Chunk => receive_chunk(local, source, head.number, reader)?,
-        MessageKind::ClearToSend | MessageKind::Taken | MessageKind::Stop => {
+        MessageKind::ClearToSend | MessageKind::Taken | MessageKind::Stop | MessageKind::Read => {
             let transfer = reader.take_u64()?;
             receive_answer(local, source, head, transfer)
         }
@@ -502,7 +518,7 @@ fn receive_message(
         MessageKind::RequestToSend => Message::RequestToSend {
             element: head.element,
             send: head.number,
-            bytes: reader.take_u64()?,
+            long: LongMessage::decode(reader)?,
             transfer: None,
         },
         _ => Message::Eager(head.element, Payload::take(reader)),
@@ -564,6 +580,7 @@ fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u
     };
     match head.kind {
         MessageKind::ClearToSend => (send.transfer, send.taken) = (Some(transfer), 0),
+        MessageKind::Read => send.is_read = true,
         _ if send.transfer != Some(transfer) => {}
         MessageKind::Taken => send.taken += 1,
         _ => send.transfer = None,

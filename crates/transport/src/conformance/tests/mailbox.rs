@@ -6,8 +6,8 @@
 use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
-    Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
-    Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory,
+    Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -307,6 +307,10 @@ impl Endpoint for Mailbox {
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
         None
     }
 }

@@ -1,0 +1,203 @@
+//! The multilevel method over places: each batch is searched by all of them, over objects that they share.
+//!
+//! The first place has the levels; it tells a batch to all places, collects what they found, applies it, and changes
+//! the objects. Batches that take less time than that, it searches alone. Invariant: the moves are those of
+//! [`multilevel::sequential`](crate::multilevel::sequential), whatever the number of places.
+
+use crate::graph::WeightedGraph;
+use crate::multilevel::{Multilevel, propose};
+use crate::objects::{ObjectChoices, SharedClusters};
+use crate::search::{Clustered, SearchEffort, Searcher};
+use crate::state::{Change, Clustering, Move};
+use isles::prelude::*;
+use isles_app::frame::WorkUnits;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Vertices of a batch that a place with coherent memory searches sooner alone.
+const ALONE_MAX: usize = 256;
+
+/// Vertices after which a search lets others have their turn; see `TURN_ON_CHIP` of the greedy method.
+const TURN_ON_CHIP: usize = 1;
+const TURN_ON_HOST: usize = 512;
+
+/// What the first place tells all of them.
+#[derive(Serialize, Deserialize)]
+enum Instruction {
+    /// What follows is searched in these objects.
+    Use(SharedClusters),
+    /// Search your share of these vertices.
+    Search(Vec<u32>),
+    /// All clusters are found.
+    End,
+}
+
+/// A place that searches its share of each batch.
+pub struct Follower {
+    team: Team,
+    searcher: Searcher,
+    objects: Option<SharedClusters>,
+}
+
+impl Follower {
+    /// For a graph of so many vertices, whose edges weigh half of `total`.
+    pub fn new(vertices: usize, total: f64) -> Follower {
+        Follower { team: Team::world(), searcher: Searcher::new(vertices, total), objects: None }
+    }
+
+    /// Searches what the first place tells, until all is found. Called at all places but the first.
+    ///
+    /// # Errors
+    /// A place is dead.
+    pub async fn run(&mut self, units: &WorkUnits) -> isles::Result<()> {
+        loop {
+            match self.team.broadcast(0, None).await? {
+                Instruction::Use(objects) => self.objects = Some(objects),
+                Instruction::Search(vertices) => drop(self.search(&vertices, None, units).await?),
+                Instruction::End => return Ok(()),
+            }
+        }
+    }
+
+    /// Has all places use these objects from now on. Called at the first place.
+    async fn lead_into(&mut self, objects: SharedClusters) -> isles::Result<()> {
+        self.team.broadcast(0, Some(Instruction::Use(objects.clone()))).await?;
+        self.objects = Some(objects);
+        Ok(())
+    }
+
+    /// Has all places search these vertices; returns what each of them found. Called at the first place.
+    async fn lead_search(
+        &mut self,
+        vertices: Vec<u32>,
+        levels: &Multilevel<'_>,
+        units: &WorkUnits,
+    ) -> isles::Result<Vec<Vec<Move>>> {
+        match self.team.broadcast(0, Some(Instruction::Search(vertices))).await? {
+            Instruction::Search(vertices) => {
+                Ok(self.search(&vertices, Some(levels), units).await?.unwrap_or_default())
+            }
+            Instruction::Use(_) | Instruction::End => unreachable!("it is what was told"),
+        }
+    }
+
+    /// Searches this place's share, in what it has itself or in the objects; the first place returns what all of them
+    /// found, in order.
+    async fn search(
+        &mut self,
+        vertices: &[u32],
+        own: Option<&Multilevel<'_>>,
+        units: &WorkUnits,
+    ) -> isles::Result<Option<Vec<Vec<Move>>>> {
+        let objects = self.objects.as_ref().expect("objects come before what is searched in them");
+        let started = Instant::now();
+        let (rank, size) = (self.team.rank(), self.team.size());
+        let share = &vertices[rank * vertices.len() / size..(rank + 1) * vertices.len() / size];
+        let found = match own.filter(|_| !objects.are_incoherent()) {
+            Some(levels) => {
+                let data = (levels.graph(), levels.state());
+                propose_in_turns(&mut self.searcher, &data, share, TURN_ON_HOST).await
+            }
+            None => {
+                let turn = if objects.are_incoherent() { TURN_ON_CHIP } else { TURN_ON_HOST };
+                propose_in_turns(&mut self.searcher, &objects.read().await?, share, turn).await
+            }
+        };
+        units.add_done(started);
+        self.team.gather(0, found).await
+    }
+}
+
+/// The good moves of these vertices.
+async fn propose_in_turns(
+    searcher: &mut Searcher,
+    data: &impl Clustered,
+    vertices: &[u32],
+    turn: usize,
+) -> Vec<Move> {
+    let mut found = Vec::new();
+    for part in vertices.chunks(turn) {
+        let mut effort = SearchEffort::default();
+        propose(searcher, data, part, &mut effort, &mut found);
+        effort.charge(part.len());
+        yield_now().await;
+    }
+    found
+}
+
+/// The objects of the levels, as the first place keeps them.
+struct LevelObjects {
+    choices: ObjectChoices,
+    /// By level; none for one that was searched alone so far.
+    levels: Vec<Option<SharedClusters>>,
+    /// The stage whose clusters the objects of the present level hold.
+    stage: Option<u64>,
+    /// What has changed since.
+    pending: Vec<Change>,
+}
+
+impl LevelObjects {
+    /// Brings the objects of the present level up to date; returns them if all places are to be told.
+    async fn update(&mut self, levels: &Multilevel<'_>) -> isles::Result<Option<SharedClusters>> {
+        self.levels.resize(levels.level() + 1, None);
+        let own = &mut self.levels[levels.level()];
+        let is_present = self.stage.replace(levels.stage()) == Some(levels.stage());
+        let pending = std::mem::take(&mut self.pending);
+        match own {
+            Some(objects) if is_present => {
+                if !pending.is_empty() {
+                    objects.apply(&pending).await?;
+                }
+                return Ok(None);
+            }
+            Some(objects) => objects.replace(levels.state()).await?,
+            None => {
+                *own = Some(SharedClusters::new(levels.graph(), levels.state(), self.choices).await?);
+            }
+        }
+        Ok(own.clone())
+    }
+}
+
+/// Clusters a graph over all places. Called at the first place.
+///
+/// # Errors
+/// A place is dead.
+pub async fn lead(
+    graph: &WeightedGraph,
+    objects: SharedClusters,
+    choices: ObjectChoices,
+    units: &WorkUnits,
+) -> isles::Result<(Clustering, Vec<Move>, u64)> {
+    let mut levels = Multilevel::new(graph);
+    let mut first = Follower::new(graph.vertices(), graph.total);
+    // On a modelled chip the memory of all searches is to be charged.
+    let is_incoherent = objects.are_incoherent();
+    let alone_max = if first.team.size() > 1 { ALONE_MAX } else { usize::MAX };
+    first.lead_into(objects.clone()).await?;
+    let stage = Some(levels.stage());
+    let mut shared = LevelObjects { choices, levels: vec![Some(objects)], stage, pending: Vec::new() };
+    while let Some(batch) = levels.next_batch() {
+        let found = if batch.len() <= alone_max && !is_incoherent {
+            let started = Instant::now();
+            let data = (levels.graph(), levels.state());
+            let found = propose_in_turns(&mut first.searcher, &data, &batch, TURN_ON_HOST).await;
+            units.add_done(started);
+            vec![found]
+        } else {
+            if let Some(objects) = shared.update(&levels).await? {
+                first.lead_into(objects).await?;
+            }
+            first.lead_search(batch, &levels, units).await?
+        };
+        let mut effort = SearchEffort::default();
+        let has_objects = shared.stage == Some(levels.stage());
+        for part in found {
+            let changes = levels.commit(&part, &mut effort);
+            shared.pending.extend(changes.into_iter().filter(|_| has_objects));
+        }
+        effort.charge(0);
+    }
+    first.team.broadcast(0, Some(Instruction::End)).await?;
+    Ok(levels.into_found())
+}
