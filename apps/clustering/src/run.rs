@@ -281,7 +281,7 @@ impl RunPlan {
         finish(async {
             for place in places().skip(1) {
                 let plan = self;
-                spawn_at!(place, plan.follow(&units).await?);
+                spawn_at!(place, plan.follow(units).await?);
             }
             own = Some(self.lead(graph, units).await?);
             Ok::<_, isles::Error>(())

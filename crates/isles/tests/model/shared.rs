@@ -143,7 +143,7 @@ mod chip {
         }
     }
 
-    /// Uses a mapping in one of two ways, and returns how long that took. Its 64 KiB fit the second cache of a core, and
+    /// Uses a mapping in one of two ways; returns how long that took. Its 64 KiB fit the second cache of a core, and
     /// not the first.
     async fn use_mapping(options: SharedOptions, is_read_often: bool) -> Result<Duration> {
         const LEN: usize = 8_192;

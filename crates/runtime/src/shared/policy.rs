@@ -1,7 +1,7 @@
 //! Choices by measurement: which memory of a modelled chip suits an object, found by the program's own accesses.
 //!
-//! Nobody can tell from an object how it will be used, so the program says it by a trial, which is run with each kind of
-//! memory. Invariant: time is that of the machine, so on a modelled chip one program makes one choice.
+//! Nobody can tell from an object how it will be used, so the program says it by a trial, which is run with each kind
+//! of memory. Invariant: time is that of the machine, so on a modelled chip one program makes one choice.
 
 use super::SharedOptions;
 use crate::error::Result;
@@ -11,9 +11,9 @@ use isles_protocol::shared::MemoryKind;
 use std::time::Duration;
 
 impl SharedOptions {
-    /// These, with the kind of memory in which `trial` takes the least time. The trial makes an object with the options
-    /// that it gets, and uses it as the program will. Each kind is tried once. Elsewhere than on a modelled chip nothing
-    /// is tried, because the kind means nothing there.
+    /// These, with the kind of memory in which `trial` takes the least time at this place. The trial makes an object
+    /// with the options that it gets, and uses it as the program will. Each kind is tried once. Elsewhere than on a
+    /// modelled chip nothing is tried, because the kind means nothing there.
     ///
     /// ```ignore
     /// let options = SharedOptions::default().measured(async |options| {
