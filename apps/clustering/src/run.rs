@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most bytes of a list of named vertices.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -40,6 +40,9 @@ const VERTEX_CYCLES: u64 = 40;
 /// memory are to take turns at it about as they would; elsewhere only messages wait for it.
 const TURN_ON_CHIP: u64 = 8;
 const TURN_ON_HOST: u64 = 4096;
+
+/// Steps by which memories are measured, after a first one, in which caches are filled.
+const MEASURED_STEPS: u64 = 4;
 
 /// For how many neighbours a host has time while it begins and ends a vertex, measured on cond-mat-2005.
 const VERTEX_NEIGHBOURS: usize = 6;
@@ -139,6 +142,8 @@ pub struct ModularityFound {
     moves: u64,
     /// A hash of all moves in order.
     hash: String,
+    /// The memory in which the objects lay.
+    memory: MemoryChoice,
     /// The sizes of the clusters, the largest first.
     sizes: Vec<u32>,
     #[serde(skip)]
@@ -253,6 +258,38 @@ struct RunPlan {
 }
 
 impl RunPlan {
+    /// Shares the graph, in which each vertex is in a cluster of its own.
+    async fn new(
+        graph: &WeightedGraph,
+        choices: ObjectChoices,
+        search: Option<SearchChoice>,
+        steps_max: u64,
+    ) -> isles::Result<RunPlan> {
+        let objects = SharedClusters::new(graph, &Clustering::singletons(graph), choices).await?;
+        let cuts = cuts(graph, place_count(), !objects.are_incoherent());
+        let (vertices, total) = (graph.vertices(), graph.total);
+        Ok(RunPlan { objects, cuts, vertices, total, search, choices, steps_max })
+    }
+
+    /// Clusters the graph over all places; returns the clusters, the moves and the number of steps.
+    async fn run(
+        &self,
+        graph: &WeightedGraph,
+        units: &WorkUnits,
+    ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
+        let mut own = None;
+        finish(async {
+            for place in places().skip(1) {
+                let plan = self;
+                spawn_at!(place, plan.follow(units).await?);
+            }
+            own = Some(self.lead(graph, units).await?);
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        Ok(own.expect("the first place has run"))
+    }
+
     /// The first place's share; returns the clusters, the moves and the number of steps.
     async fn lead(
         &self,
@@ -355,6 +392,33 @@ async fn run_place(
     Ok((state, moves, steps))
 }
 
+/// Returns the memory in which steps take the least time, but for the first one; the moves are not kept.
+async fn measured(
+    graph: &WeightedGraph,
+    choices: ObjectChoices,
+    units: &WorkUnits,
+) -> isles::Result<MemoryChoice> {
+    let mut fastest = None;
+    for memory in [MemoryChoice::Mixed, MemoryChoice::Through, MemoryChoice::Cached, MemoryChoice::Uncached] {
+        let choices = ObjectChoices { memory, ..choices };
+        let mut times = [Duration::ZERO; 2];
+        for (time, steps) in times.iter_mut().zip([1, 1 + MEASURED_STEPS]) {
+            let plan = RunPlan::new(graph, choices, Some(SearchChoice::All), steps).await?;
+            if !plan.objects.are_incoherent() {
+                return Ok(MemoryChoice::default());
+            }
+            let started = now();
+            plan.run(graph, units).await?;
+            *time = now() - started;
+        }
+        let time = times[1].saturating_sub(times[0]);
+        if fastest.is_none_or(|(least, _)| time < least) {
+            fastest = Some((time, memory));
+        }
+    }
+    Ok(fastest.map_or(MemoryChoice::default(), |(_, memory)| memory))
+}
+
 /// The name of a choice at the command line.
 fn named(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -420,30 +484,14 @@ impl Application for Modularity {
     async fn compute(input: ModularityInput, dealer: Dealer) -> isles::Result<(ModularityFound, WorkDone)> {
         let ModularityInput { weighted: graph, steps_max, memory, controller, method, search, .. } = input;
         let units = dealer.units(0, Balance::Static).await?;
-        let choices = ObjectChoices { memory, controller };
-        let objects = SharedClusters::new(&graph, &Clustering::singletons(&graph), choices).await?;
-        let cuts = cuts(&graph, place_count(), !objects.are_incoherent());
-        let plan = RunPlan {
-            objects,
-            cuts,
-            vertices: graph.vertices(),
-            total: graph.total,
-            search,
-            choices,
-            steps_max,
-        };
+        let mut choices = ObjectChoices { memory, controller };
+        if memory == MemoryChoice::Measured {
+            choices.memory = measured(&graph, choices, &units).await?;
+        }
+        let plan = RunPlan::new(&graph, choices, search, steps_max).await?;
         let started = now();
-        let mut own = None;
-        finish(async {
-            for place in places().skip(1) {
-                spawn_at!(place, plan.follow(&units).await?);
-            }
-            own = Some(plan.lead(&graph, &units).await?);
-            Ok::<_, isles::Error>(())
-        })
-        .await?;
+        let (state, made, steps) = plan.run(&graph, &units).await?;
         let done = units.done(started).await?;
-        let (state, made, steps) = own.expect("the first place has run");
         let sizes = state.sizes();
         let found = ModularityFound {
             modularity: modularity(&graph, &state.clusters),
@@ -451,6 +499,7 @@ impl Application for Modularity {
             steps,
             moves: made.len() as u64,
             hash: format!("{:016x}", hash_of(&made)),
+            memory: choices.memory,
             sizes,
             graph,
             state,
@@ -462,12 +511,16 @@ impl Application for Modularity {
     }
 
     fn text(&self, found: &ModularityFound) -> String {
-        let ModularityFound { modularity, clusters, steps, moves, hash, sizes, .. } = found;
+        let ModularityFound { modularity, clusters, steps, moves, hash, sizes, memory, .. } = found;
         let mut text = format!(
             "modularity  {modularity:.12}\nclusters    {clusters}\nmoves       {moves} in {}\nhash        {hash}\n\n\
              cluster  vertices",
             count(*steps, "step", "steps"),
         );
+        if self.memory == MemoryChoice::Measured {
+            let line = format!("\nmemory      {}, the fastest in {MEASURED_STEPS} steps", named(memory));
+            text.insert_str(text.find("\n\n").unwrap_or(text.len()), &line);
+        }
         let most = f64::from(sizes.first().copied().unwrap_or(1));
         for (number, size) in sizes.iter().take(LISTED).enumerate() {
             let _ = write!(text, "\n{number:>7}  {size:>8}  {}", bar(f64::from(*size), most));

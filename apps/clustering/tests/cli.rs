@@ -72,6 +72,18 @@ fn several_levels_make_the_same_moves_on_every_machine_with_each_controller_and_
     }
 }
 
+/// By the table of `isles repro modularity`, mixed memory is best on a few cores.
+#[test]
+fn the_memory_that_measures_best_is_taken() {
+    let line = "--graph trade-66 --search all --machine chip:scc --preset 800/1600/1066 --places 4";
+    let measured = document(&format!("{line} --memory measured"));
+    assert_eq!((&measured["memory"], &measured["run"]["memory"]), (&"mixed".into(), &"measured".into()));
+    let mixed = document(&format!("{line} --memory mixed"));
+    assert_eq!(measured["hash"], mixed["hash"]);
+    let coherent = document("--graph karate --places 2 --machine threads --memory measured");
+    assert_eq!(coherent["memory"], "mixed");
+}
+
 #[test]
 fn clusters_are_drawn_and_told() {
     let scene = Scene::new("modularity-picture");
@@ -132,7 +144,7 @@ fn bad_input_is_one_line_and_code_2() {
         ("--graph numbers.el", "numbers.el: line 2: found `0 x`, expected"),
         ("--graph empty.mtx", "empty.mtx: no edges; allowed: a graph with one at least"),
         ("--controller no", "--controller is \"no\"; allowed: broadcast, overlapped, timestamp"),
-        ("--memory no", "--memory is \"no\"; allowed: cached, uncached, through, mixed"),
+        ("--memory no", "--memory is \"no\"; allowed: cached, uncached, through, mixed, measured"),
         ("--method multilevel --steps 3", "--steps is of `--method greedy`; leave it out"),
         ("--method multilevel --search all", "--search is of `--method greedy`; leave it out"),
         ("--method no", "--method is \"no\"; allowed: greedy, multilevel"),

@@ -86,6 +86,7 @@ fn all_options() -> impl Iterator<Item = SharedOptions> {
 mod chip {
     use super::*;
     use isles::{ChipReport, Launch, ModelledChip};
+    use std::time::Duration;
 
     fn on_chip<F>(program: impl FnOnce() -> F) -> ChipReport
     where
@@ -140,6 +141,56 @@ mod chip {
                 assert_eq!((last.core.0, last.missed.core.0), (1, 0), "{last:?}");
             }
         }
+    }
+
+    /// Uses a mapping in one of two ways; returns how long that took. Its 64 KiB fit the second cache of a core, and
+    /// not the first.
+    async fn use_mapping(options: SharedOptions, is_read_often: bool) -> Result<Duration> {
+        const LEN: usize = 8_192;
+        let object = Shared::with(Mapping::<u64>::new(LEN), options).await?;
+        let other = here().next();
+        let passes = if is_read_often { 12 } else { 0 };
+        let started = isles::now();
+        for step in 0..3 {
+            let mut guard = object.write().await?;
+            guard.set(step, 1);
+            guard.release().await;
+            at!(other, {
+                let guard = object.read().await?;
+                assert_eq!(guard.get(step), 1);
+                let mut all = vec![0; LEN];
+                for _ in 0..passes {
+                    guard.read(0, &mut all);
+                    assert_eq!(all.iter().sum::<u64>(), step as u64 + 1);
+                }
+            })
+            .await?;
+        }
+        Ok(isles::now() - started)
+    }
+
+    /// What is read often is best cached, in spite of the flushes; what changes hands for a single element is not.
+    #[test]
+    fn a_policy_that_measures_finds_the_best_memory_of_two_unlike_patterns() {
+        on_chip(|| async {
+            let mut found = Vec::new();
+            for is_read_often in [true, false] {
+                let options = SharedOptions::default().exclusive_by_program();
+                let measured = options
+                    .measured(async |options| use_mapping(options, is_read_often).await.map(drop))
+                    .await?;
+                let time = use_mapping(measured, is_read_often).await?;
+                for kind in [MemoryKind::Cached, MemoryKind::Uncached, MemoryKind::Through] {
+                    let other = use_mapping(options.memory(kind), is_read_often).await?;
+                    // Objects of one kind lie at other addresses, so times are alike and not equal.
+                    assert!(time <= other + other / 50, "{measured:?}: {time:?}; {kind:?}: {other:?}");
+                }
+                found.push(measured.memory);
+            }
+            assert_eq!(found[0], MemoryKind::Cached, "{found:?}");
+            assert_ne!(found[1], MemoryKind::Cached, "{found:?}");
+            Ok(())
+        });
     }
 
     /// A guard that finds something old costs the flush of its lines: 7,500 cycles and 300 for each of a chunk's 128.

@@ -3,7 +3,7 @@
 //! The handle, and how objects are made. [`guard`] is what a program holds, [`acquire`] several at once, [`state`] one
 //! object at one place, [`table`] all of them with their service, [`message`] what places say. [`value`] is what an
 //! object holds, [`mapping`] arrays that grow, [`space`] indices that have several of them as their values, [`memory`]
-//! the memory of modelled chips. `docs/design/shared.md` says
+//! the memory of modelled chips, [`policy`] the choice among its kinds. `docs/design/shared.md` says
 //! why it is right.
 
 mod acquire;
@@ -11,6 +11,7 @@ mod guard;
 mod mapping;
 mod memory;
 mod message;
+mod policy;
 mod space;
 mod state;
 mod table;
