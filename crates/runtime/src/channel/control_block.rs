@@ -7,6 +7,7 @@
 use super::message::{ChannelId, Head};
 use crate::attachment::Attachment;
 use crate::error::Error;
+use crate::limits::ROOM_GUESS;
 use crate::local::{Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
@@ -32,6 +33,16 @@ pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
     let buffer = value.saturating_mul(u64::from(capacity.max(1)));
     let lines = value.div_ceil(LINE_BYTES);
     Work::new().integers(2 * LINES + lines).scattered(LINES, LINES * LINE_BYTES).scattered(lines, buffer)
+}
+
+/// Most bytes of a head with the name of its channel, but for one with a text: two numbers of 32 bits, one byte that says
+/// which head it is, two numbers of 64 bits, and a flag, as `postcard` writes them.
+const HEAD_BYTES_MAX: usize = 2 * 5 + 1 + 2 * 10 + 1;
+
+/// Returns the number of bytes that a value of `T` probably takes on the wire, at most: numbers take up to a fourth
+/// more than in memory, and what owns other memory has an unknown length.
+pub(super) const fn value_bytes<T>() -> usize {
+    if std::mem::needs_drop::<T>() { ROOM_GUESS } else { size_of::<T>() + size_of::<T>() / 4 + 1 }
 }
 
 /// The channels of one place.
@@ -254,18 +265,19 @@ impl ControlBlock {
 
     /// Sends a message without a value; what becomes of the operation if that is not possible.
     pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &Head) -> Result<(), Answer> {
-        self.tell_with(local, to, head, &|_| Ok(()))
+        self.tell_with(local, to, head, (0, &|_| Ok(())))
     }
 
-    /// As [`ControlBlock::tell`], with what `put` writes after the head.
+    /// As [`ControlBlock::tell`], with what `put` writes after the head, probably at most `room` bytes.
     pub(super) fn tell_with(
         &self,
         local: &Local,
         to: PlaceId,
         head: &Head,
-        put: &dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        (room, put): (usize, &dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError>),
     ) -> Result<(), Answer> {
-        let sent = local.send(to, Class::Data, Handler::Channel.id(), |writer| {
+        let handler = Handler::Channel.id();
+        let sent = local.send_about(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {
             writer.put_serde(&(self.id, head))?;
             put(writer)
         });

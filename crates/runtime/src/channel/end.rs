@@ -4,7 +4,7 @@
 //! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
 //! a value is dropped, or a task is woken.
 
-use super::control_block::{Answer, AnyEnd, ControlBlock, access};
+use super::control_block::{Answer, AnyEnd, ControlBlock, access, value_bytes};
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
 use crate::error::panic::drop_caught;
@@ -406,7 +406,7 @@ impl<T: CanSend> End<T> {
 
     /// As [`ControlBlock::tell`], with a value.
     fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer> {
-        self.control.tell_with(local, to, head, &|writer| writer.put_value(value))
+        self.control.tell_with(local, to, head, (value_bytes::<T>(), &|writer| writer.put_value(value)))
     }
 
     pub(super) fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {

@@ -65,7 +65,7 @@ const KIND_SHIFT: u32 = 56;
 const NUMBER_BITS: u32 = 40;
 
 /// Bytes of the head.
-const HEAD_BYTES: usize = 24;
+pub(super) const HEAD_BYTES: usize = 24;
 
 impl MessageHead {
     /// The head of what the sender and receiver of a long message say to each other, and of acknowledgements.
@@ -119,6 +119,9 @@ pub(super) struct LongMessage {
 }
 
 impl LongMessage {
+    /// Bytes on the wire.
+    pub(super) const BYTES: usize = 5 * size_of::<u64>();
+
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
         let loan = self.loan.unwrap_or(LentSlice { process: 0, address: 0, guard: 0, token: 0 });
         let words = [self.bytes, loan.process, loan.address, loan.guard, loan.token];

@@ -5,7 +5,7 @@
 use super::super::algorithms::{CHUNK_BYTES, CHUNKS_UNDER_WAY};
 use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
 use super::super::schedule::Chunks;
-use super::header::{LongMessage, MessageHead, MessageKind};
+use super::header::{HEAD_BYTES, LongMessage, MessageHead, MessageKind};
 use super::table::{self, Message};
 use crate::call::span;
 use crate::call::span::OpenSpan;
@@ -155,7 +155,8 @@ impl Destination {
                 long.encode(writer);
                 Ok(())
             };
-            local.send(self.to, Class::Control, handler, encode).map_err(Error::from)?;
+            let guess = HEAD_BYTES + LongMessage::BYTES;
+            local.send_about(self.to, Class::Control, handler, guess, encode).map_err(Error::from)?;
             credit.use_up();
             Ok(send)
         })

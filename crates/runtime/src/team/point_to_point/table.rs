@@ -6,7 +6,7 @@
 
 use super::super::header::{ElementType, TeamId};
 use super::super::payload::Payload;
-use super::header::{LongMessage, MessageHead, MessageKind};
+use super::header::{HEAD_BYTES, LongMessage, MessageHead, MessageKind};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
@@ -455,7 +455,8 @@ pub(super) fn tell(
         rest.into_iter().for_each(|number| writer.put_u64(number));
         Ok(())
     };
-    local.send(to, Class::Control, Handler::PointToPoint.id(), encode).map(drop)
+    let guess = HEAD_BYTES + size_of::<u64>();
+    local.send_about(to, Class::Control, Handler::PointToPoint.id(), guess, encode).map(drop)
 }
 
 /// Delivers a message of this place to itself.
