@@ -240,12 +240,13 @@ async fn maps(team: &Team) -> Result<()> {
         let folded = |count: usize| -> Vec<Map> {
             (0..len).map(|index| (0..count).map(|rank| map(rank, index)).reduce(compose).unwrap()).collect()
         };
+        let all = folded(size);
         let mut reduced = own(rank, len);
         team.reduce_slice(size / 2, &mut reduced, compose).await?;
-        assert!(rank != size / 2 || reduced == folded(size), "reduce of {len}");
+        assert!(rank != size / 2 || reduced == all, "reduce of {len}");
         let mut reduced = own(rank, len);
         team.all_reduce_slice(&mut reduced, compose).await?;
-        assert!(reduced == folded(size), "all_reduce of {len}");
+        assert!(reduced == all, "all_reduce of {len}");
         let mut scanned = own(rank, len);
         team.scan_slice(&mut scanned, compose).await?;
         assert!(scanned == folded(rank + 1), "scan of {len}");

@@ -134,7 +134,7 @@ fn drive(
         if over() {
             return Ok(());
         }
-        local.wait(None);
+        local.wait(silence.stall.soonest());
         silence.watch(local)?;
     }
     Ok(())
@@ -147,6 +147,13 @@ pub struct Stall {
     pub report: Option<Duration>,
     /// Until the run is given up.
     pub limit: Option<Duration>,
+}
+
+impl Stall {
+    /// The least time after which something is due, so that a silence is noticed by then.
+    fn soonest(&self) -> Option<Duration> {
+        [self.report, self.limit].into_iter().flatten().min()
+    }
 }
 
 /// A time in which nothing happens at a place.
@@ -198,9 +205,7 @@ impl StallWatch {
                 report::tell(local, place, &RunMessage::CompareWaits);
             }
         }
-        let Some(earliest) = [self.stall.report, self.stall.limit].into_iter().flatten().min() else {
-            return Ok(());
-        };
+        let Some(earliest) = self.stall.soonest() else { return Ok(()) };
         let Some(told) = self.told else {
             if silence >= earliest {
                 (self.told, self.judged) = (Some(now), false);
@@ -259,4 +264,23 @@ pub fn close(local: &Local) {
 fn leave(local: &Local) {
     close(local);
     local.endpoint().leave();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_place_looks_again_as_soon_as_something_is_due() {
+        let [short, long] = [1, 60].map(|tenths| Some(Duration::from_millis(100 * tenths)));
+        for (report, limit, soonest) in [
+            (short, long, short),
+            (long, short, short),
+            (None, long, long),
+            (short, None, short),
+            (None, None, None),
+        ] {
+            assert_eq!(Stall { report, limit }.soonest(), soonest);
+        }
+    }
 }

@@ -425,7 +425,11 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 
 /// Prints what every place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
-    let (here, seconds) = (local.here(), silence.as_secs());
+    let here = local.here();
+    let seconds = match silence.as_secs() {
+        0 => format!("{:.1}", silence.as_secs_f64()),
+        whole => whole.to_string(),
+    };
     notice(format_args!("isles: {here}: nothing has happened for {seconds} s; waiting for:"));
     print(&explanation(local, &Inquiry { asker: here, queries: &[] }));
     local.run.explanations.borrow_mut().clear();
