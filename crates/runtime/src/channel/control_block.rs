@@ -8,10 +8,10 @@ use super::message::{ChannelId, Head};
 use crate::attachment::Attachment;
 use crate::error::Error;
 use crate::limits::ROOM_GUESS;
-use crate::local::{Inquiry, Local, Service, Unsent};
+use crate::local::{Encode, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
-use crate::wire::{EncodeError, Reader, Writer};
+use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{Arrivals, Choice, SlotPool};
 use isles_transport::{Class, Work};
@@ -35,8 +35,8 @@ pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
     Work::new().integers(2 * LINES + lines).scattered(LINES, LINES * LINE_BYTES).scattered(lines, buffer)
 }
 
-/// Most bytes of a head with the name of its channel, but for one with a text: two numbers of 32 bits, one byte that says
-/// which head it is, two numbers of 64 bits, and a flag, as `postcard` writes them.
+/// Most bytes of a head with the name of its channel, but for one with a text: two numbers of 32 bits, one byte that
+/// says which head it is, two numbers of 64 bits, and a flag, as `postcard` writes them.
 const HEAD_BYTES_MAX: usize = 2 * 5 + 1 + 2 * 10 + 1;
 
 /// Returns the number of bytes that a value of `T` probably takes on the wire, at most: numbers take up to a fourth
@@ -265,7 +265,7 @@ impl ControlBlock {
 
     /// Sends a message without a value; what becomes of the operation if that is not possible.
     pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &Head) -> Result<(), Answer> {
-        self.tell_with(local, to, head, (0, &|_| Ok(())))
+        self.tell_with(local, to, head, 0, &|_| Ok(()))
     }
 
     /// As [`ControlBlock::tell`], with what `put` writes after the head, probably at most `room` bytes.
@@ -274,7 +274,8 @@ impl ControlBlock {
         local: &Local,
         to: PlaceId,
         head: &Head,
-        (room, put): (usize, &dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError>),
+        room: usize,
+        put: &Encode<'_>,
     ) -> Result<(), Answer> {
         let handler = Handler::Channel.id();
         let sent = local.send_about(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {

@@ -406,7 +406,7 @@ impl<T: CanSend> End<T> {
 
     /// As [`ControlBlock::tell`], with a value.
     fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer> {
-        self.control.tell_with(local, to, head, (value_bytes::<T>(), &|writer| writer.put_value(value)))
+        self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
     }
 
     pub(super) fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {
