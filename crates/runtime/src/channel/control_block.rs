@@ -269,6 +269,7 @@ impl ControlBlock {
     }
 
     /// As [`ControlBlock::tell`], with what `put` writes after the head, probably at most `room` bytes.
+    #[inline]
     pub(super) fn tell_with(
         &self,
         local: &Local,
