@@ -40,7 +40,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// For a graph of so many vertices, whose edges weigh half of `total`.
+    /// Returns a follower for a graph of `vertices` vertices, whose edges weigh half of `total`.
     pub fn new(vertices: usize, total: f64) -> Follower {
         Follower { team: Team::world(), searcher: Searcher::new(vertices, total), objects: None }
     }

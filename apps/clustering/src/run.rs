@@ -233,7 +233,7 @@ async fn search(searcher: &mut Searcher, reading: &Reading<'_>, vertices: Range<
 }
 
 impl SearchEffort {
-    /// Charges a core of a modelled chip what a search of so many vertices took beside its shared memory.
+    /// Charges a core of a modelled chip the search of `vertices` vertices, but for its accesses to shared memory.
     pub(crate) fn charge(self, vertices: usize) {
         let loops = vertices as u64 * VERTEX_CYCLES;
         work(Cycles(loops + self.neighbours * NEIGHBOUR_CYCLES + self.clusters * CLUSTER_CYCLES));

@@ -21,7 +21,7 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Longest time until an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
-/// Longest time that a connection may say nothing, or take nothing: who is silent keeps nobody out for long.
+/// The longest time in which a connection may neither send nor receive; then it is closed, so that others get in.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// Connections at a time.

@@ -45,7 +45,8 @@ async fn all_kinds() -> Result<()> {
         let text = Shared::with(String::new(), options).await?;
         let squares = Shared::with(Mapping::<u32>::new(10), options).await?;
         for step in 0..6u32 {
-            let place = Place::new(step as usize % place_count()).expect("there are so many");
+            let place =
+                Place::new(step as usize % place_count()).expect("the number is below that of places");
             at!(place, {
                 let mut guard = text.write().await?;
                 guard.push_str(&step.to_string());
@@ -361,7 +362,7 @@ async fn extended_by_all(options: SharedOptions) -> Result<()> {
     let squares: Shared<Mapping<u64>> = space.mapping(options).await?;
     let mut late: Vec<Shared<Mapping<u8>>> = Vec::new();
     for step in 0..6 {
-        let place = Place::new(step % place_count()).expect("there are so many");
+        let place = Place::new(step % place_count()).expect("the number is below that of places");
         at!(place, {
             let added = space.extend(300).await?;
             assert_eq!(added, 300 * step..300 * (step + 1));
