@@ -126,3 +126,10 @@ const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 // Everything of an error but its texts takes less than 64 bytes.
 const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MAX);
 const _: () = assert!(ERROR_TEXT_BYTES_MAX > ERROR_TEXT_BYTES_MIN);
+
+/// How often a place looks for messages before it rests, where it has a processor of its own and no task is ready:
+/// about a microsecond. What comes meanwhile is taken in at once, without the way through a wait.
+pub(crate) const REST_LOOKS: u32 = 64;
+
+/// How often a caller looks for its answer itself before it gives way, under the same condition: five microseconds.
+pub(crate) const ANSWER_LOOKS: u32 = 512;

@@ -17,6 +17,7 @@ pub(crate) mod span;
 pub(crate) use answer::ReplyTo;
 pub(crate) use pending::CallId;
 
+use crate::call::answer::AnswerMemory;
 use crate::call::pending::{Answered, Calls};
 use crate::call::shipment::Shipment;
 use crate::call::site::{Direction, INTERNAL, Site, SiteCounts};
@@ -43,6 +44,7 @@ use std::panic::Location;
 pub(crate) struct CallTable {
     /// Calls of this place that are not answered yet.
     pub(crate) pending: RefCell<Calls>,
+    answer_memory: RefCell<AnswerMemory>,
     /// Scopes of bodies of `at!` that run here for other places.
     pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
     /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.

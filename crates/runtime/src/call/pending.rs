@@ -5,6 +5,7 @@ use crate::attachment::Attachment;
 use crate::call::site::SiteCell;
 use crate::error::{Error, Result};
 use crate::finish::Scope;
+use crate::limits::ANSWER_LOOKS;
 use crate::local::Local;
 use crate::message::Handler;
 use crate::wire::{DecodeError, Reader, Writer};
@@ -14,10 +15,6 @@ use isles_transport::{Class, Inbound};
 use slab::Slab;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-
-/// How often a caller looks for its answer itself before it gives way; not at all where places share processors, for
-/// whoever is to answer has to run first.
-const LOOKS_MAX: u32 = 64;
 
 /// The name of one call in the table of its caller.
 // One aligned word, so that it is written and read in one piece.
@@ -220,7 +217,7 @@ fn look_for(local: &Local, slot: CallId) {
     if local.shares_processors || local.has_ready() {
         return;
     }
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..ANSWER_LOOKS {
         if local.take_in(Inbound::All) > 0
             && (local.has_ready() || !local.calls.pending.borrow_mut().is_waiting(slot))
         {
@@ -280,7 +277,7 @@ mod tests {
         for counted in [false, true] {
             let local = Local::new(Box::new(world.endpoint(PlaceId(1))), Clock::host());
             let (index, slot) = nested_call(&local);
-            let answer = Ok(Answer::Long(Vec::new()));
+            let answer = Ok(Answer::Bytes(Vec::new()));
             let conclusion = local.calls.pending.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();
             conclusion.tell(&local, counted);
             assert_eq!(local.calls.borrowed.borrow()[index as usize].counted, counted);

@@ -116,7 +116,16 @@ impl FinishTable {
     }
 
     /// The call is over; `counted` is whether its body was counted at `to`.
+    #[inline]
     pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
+        // Whoever waits for the call is a live task itself, so most calls end here.
+        if !counted && self.machine.borrow_mut().end_one_of_many(key) {
+            return;
+        }
+        self.settle_rare(local, key, to, counted);
+    }
+
+    fn settle_rare(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
         self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
     }
 

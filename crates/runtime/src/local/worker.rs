@@ -1,10 +1,10 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
-use super::{FlagGuard, Local};
+use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, fault_of};
-use crate::limits::{READY_BATCH, WAIT_MAX};
+use crate::limits::{READY_BATCH, REST_LOOKS, WAIT_MAX};
 use crate::message;
 use crate::message::Handler;
 use crate::run::process;
@@ -27,7 +27,7 @@ impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
         let begun = self.step_begin();
-        let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
+        let arrived = self.take_in_patiently(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
         self.begin_turn(arrived);
         let ran = self.run_ready();
@@ -84,6 +84,22 @@ impl Local {
     pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
         let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
+    }
+
+    /// As [`Local::take_in`]; where nothing has arrived and no task is ready, looks for a while.
+    #[inline]
+    fn take_in_patiently(&self, inbound: Inbound) -> usize {
+        let arrived = self.take_in(inbound);
+        if arrived > 0 || self.has_ready() || !self.may_look() {
+            return arrived;
+        }
+        (1..REST_LOOKS).map(|_| self.take_in(inbound)).find(|arrived| *arrived > 0).unwrap_or(0)
+    }
+
+    /// Whether a place that has nothing to do may keep its processor to look for messages.
+    #[inline]
+    pub(crate) fn may_look(&self) -> bool {
+        !self.shares_processors && !self.has_far && matches!(self.clock, Clock::Host(_))
     }
 
     /// Shows the oldest message from `source`, if it is a small one for `handler`, to `read`, and takes it if that

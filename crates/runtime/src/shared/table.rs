@@ -158,7 +158,9 @@ impl ObjectTable {
     #[inline]
     pub(super) fn let_go(&self, number: u64) {
         let mut held = self.held.borrow_mut();
-        if let Some(index) = held.iter().rposition(|held| held.number == number) {
+        if held.last().is_some_and(|last| last.number == number) {
+            held.pop();
+        } else if let Some(index) = held.iter().rposition(|held| held.number == number) {
             held.swap_remove(index);
         }
     }
