@@ -86,7 +86,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     ) -> Poll<Result<()>> {
         let Some(stored) = item.take() else { return Poll::Ready(Ok(())) };
         Local::with(|local| {
-            let scope = local.counting_key(local.scope()).map_or(Scope::Detached, Scope::Counted);
+            let scope = local.counting_key(local.scope()).map_or(Scope::DETACHED, Scope::counted);
             let Some(hop) = self.buckets.borrow().router().hop(to) else {
                 return Poll::Ready(Err(no_way(local.here(), to)));
             };

@@ -3,7 +3,7 @@
 use super::pending::CallId;
 use crate::capture::Ship;
 use crate::error::{Error, ErrorKind, Result, panic};
-use crate::finish::Scope;
+use crate::finish::{Scope, ScopeKind};
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
@@ -147,12 +147,12 @@ impl Ship for Never {
 
 /// Takes back the borrowed scope of a body that is over: its key, if it visited the finish, and whether it counts.
 fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
-    match scope {
-        Scope::Remote(index) => {
+    match scope.kind() {
+        ScopeKind::Remote(index) => {
             let borrowed = local.calls.borrowed.borrow_mut().remove(index as usize);
             (borrowed.key, borrowed.counted)
         }
-        Scope::Counted(_) | Scope::Detached => (None, false),
+        ScopeKind::Counted(_) | ScopeKind::Detached => (None, false),
     }
 }
 

@@ -144,7 +144,7 @@ impl Calls {
             CallState::Abandoned => {
                 self.pending.remove(slot.index as usize);
                 // The caller was counted when it went, and its scope is no more.
-                Some(CallCompletion { to, scope: Scope::Detached, key, waker: None })
+                Some(CallCompletion { to, scope: Scope::DETACHED, key, waker: None })
             }
             CallState::Answered(first) => {
                 pending.state = CallState::Answered(first);
@@ -265,7 +265,7 @@ mod tests {
         let entry =
             RemoteScope { finish, caller: PlaceId(0), key: None, counted: false, call, abandoned: false };
         let index = local.calls.borrowed.borrow_mut().insert(entry) as u32;
-        let scope = Scope::Remote(index);
+        let scope = Scope::remote(index);
         let key = local.visiting_key(scope).unwrap();
         local.finishes.request(key, PlaceId(2)).unwrap();
         (index, local.calls.pending.borrow_mut().open(PlaceId(2), scope, Some(key), &INTERNAL))

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::limits::ROOM_GUESS;
 use crate::local::{Encode, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
-use crate::part::table::NumberHasherBuilder;
+use crate::part::slots::NumberHasherBuilder;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{Arrivals, Choice, SlotPool};

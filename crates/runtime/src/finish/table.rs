@@ -2,7 +2,7 @@
 
 use super::error_of;
 use crate::error::Error;
-use crate::finish::Scope;
+use crate::finish::{Scope, ScopeKind};
 use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
 use crate::local::output_queue::OutputQueue;
@@ -261,7 +261,7 @@ impl FinishTable {
     #[inline]
     pub(crate) fn is_cancelled(&self, scope: Scope) -> bool {
         self.any_cancelled.get()
-            && matches!(scope, Scope::Counted(key) if self.machine.borrow().is_cancelled(key))
+            && matches!(scope.kind(), ScopeKind::Counted(key) if self.machine.borrow().is_cancelled(key))
     }
 
     /// Cancels `key` when the place's clock shows `due`.

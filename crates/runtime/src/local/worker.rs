@@ -3,7 +3,7 @@
 use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
 use crate::error::ErrorKind;
-use crate::finish::{Scope, fault_of};
+use crate::finish::{Scope, ScopeKind, fault_of};
 use crate::limits::{READY_BATCH, REST_LOOKS, WAIT_MAX};
 use crate::message;
 use crate::message::Handler;
@@ -204,24 +204,24 @@ impl Local {
     /// Tells the finish of `scope` that one of its tasks has ended.
     #[inline]
     pub(crate) fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
-        match (scope, result) {
-            (Scope::Counted(key), Ok(())) => self.finishes.end(self, key, None),
+        match (scope.kind(), result) {
+            (ScopeKind::Counted(key), Ok(())) => self.finishes.end(self, key, None),
             (_, Ok(())) => {}
-            (scope, Err(error)) => self.fail_task(scope, &error),
+            (_, Err(error)) => self.fail_task(scope, &error),
         }
     }
 
     #[cold]
     fn fail_task(&self, scope: Scope, error: &crate::Error) {
-        match scope {
+        match scope.kind() {
             // The finish says itself that it was cancelled; what is lost of a long list should be something else.
-            Scope::Counted(key) if error.is_cancellation() && self.finishes.is_cancelled(scope) => {
+            ScopeKind::Counted(key) if error.is_cancellation() && self.finishes.is_cancelled(scope) => {
                 self.finishes.end(self, key, None);
             }
-            Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
+            ScopeKind::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
             // Nobody reads what the task says: no fault.
-            Scope::Remote(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
-            Scope::Remote(_) | Scope::Detached => {
+            ScopeKind::Remote(_) | ScopeKind::Detached if *error.kind() == ErrorKind::OutputClosed => {}
+            ScopeKind::Remote(_) | ScopeKind::Detached => {
                 notice(format_args!("isles: a detached task failed {error}"));
             }
         }
@@ -246,7 +246,7 @@ impl Local {
 
     #[cold]
     fn is_abandoned(&self, scope: Scope) -> bool {
-        let Scope::Remote(index) = scope else { return false };
+        let ScopeKind::Remote(index) = scope.kind() else { return false };
         self.calls.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
     }
 

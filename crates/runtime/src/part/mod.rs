@@ -14,12 +14,14 @@
 
 mod deaths;
 mod replicate;
-pub(crate) mod table;
+pub(crate) mod slots;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use deaths::DeathStep;
 pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
+use slots::SlotHint;
 pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 
@@ -76,6 +78,7 @@ enum PartMessage {
 #[derive(Debug)]
 pub(crate) struct PartRef {
     id: PartId,
+    slot: SlotHint,
     attachment: Attachment,
 }
 
@@ -84,8 +87,8 @@ impl PartRef {
     /// value, if others do.
     pub(crate) fn make(value: Value, at: Option<Members>) -> PartRef {
         Local::with(|local| {
-            let id = local.services.parts.borrow_mut().make(local.here(), value, at);
-            PartRef { id, attachment: local.attachment() }
+            let (id, slot) = local.services.parts.borrow_mut().make(local.here(), value, at);
+            PartRef { id, slot, attachment: local.attachment() }
         })
     }
 
@@ -115,15 +118,15 @@ impl PartRef {
 
 impl Clone for PartRef {
     fn clone(&self) -> Self {
-        self.attachment.try_with(|local| local.services.parts.borrow_mut().retain(self.id));
-        PartRef { id: self.id, attachment: self.attachment }
+        let slot = self.attachment.try_with(|local| local.services.parts.borrow_mut().retain(self.id));
+        PartRef { id: self.id, slot: slot.unwrap_or(self.slot), attachment: self.attachment }
     }
 }
 
 impl Drop for PartRef {
     fn drop(&mut self) {
         self.attachment.try_with(|local| {
-            let freed = local.services.parts.borrow_mut().release(self.id, local.here());
+            let freed = local.services.parts.borrow_mut().release((self.id, self.slot), local.here());
             if let Some(id) = freed {
                 free_all(local, id);
             }
@@ -166,8 +169,9 @@ impl PartRef {
         let adopted = Local::try_with(|local| {
             let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
             is_known.then(|| {
-                let value = local.services.parts.borrow_mut().count_received(id, lender, local.here());
-                (PartRef { id, attachment: local.attachment() }, value)
+                let (slot, value) =
+                    local.services.parts.borrow_mut().count_received(id, lender, local.here());
+                (PartRef { id, slot, attachment: local.attachment() }, value)
             })
         });
         match adopted.flatten() {

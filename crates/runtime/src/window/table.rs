@@ -11,7 +11,7 @@ use super::state::WindowState;
 use crate::error::{Error, Result};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
-use crate::part::table::NumberHasherBuilder;
+use crate::part::slots::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::window::LockMode;
