@@ -49,6 +49,10 @@ const CLEAR_AHEAD: u64 = 256;
 const FETCH_AHEAD: u64 = 768;
 
 /// How many bytes ahead of its head the consumer of a stream asks for lines.
+///
+/// A line takes longer to cross than a small message takes to be received, and no processor guesses that records follow
+/// each other. Where the producer is less far ahead, this takes lines from it that it is about to write, so it is only
+/// for a consumer that has been behind for a while.
 const LOOK_AHEAD: u64 = 512;
 
 /// Highest byte of every header word; a word without it is garbage.
