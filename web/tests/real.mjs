@@ -4,11 +4,12 @@
 // of its own for what it records, which goes with it. Nothing here waits for a time: a run is there when it has printed
 // its address, and gone when its process is.
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { atEnd, endGroup, startGroup } from "./end.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
@@ -39,10 +40,11 @@ export class RealRun {
         this.own = folder ? null : scratch();
         this.folder = folder ?? this.own.folder;
         // What `--ui` records without a folder goes there too, and is gone with it however the run ends.
-        this.child = spawn(path, words, {
-            stdio: ["ignore", "pipe", "pipe"], cwd: this.folder, detached: true,
+        this.child = startGroup(path, words, {
+            stdio: ["ignore", "pipe", "pipe"], cwd: this.folder,
             env: { ...process.env, XDG_RUNTIME_DIR: this.folder },
-        });
+        }, "SIGKILL");
+        this.forget = atEnd(() => this.own?.remove());
         this.said = "";
         this.ended = new Promise((resolve) => this.child.on("close", (code, signal) => resolve({ code, signal })));
         this.addresses = new Promise((resolve, reject) => {
@@ -85,10 +87,9 @@ export class RealRun {
 
     /** Ends it with all that it has started. */
     async stop() {
-        try {
-            process.kill(-this.child.pid, "SIGKILL");
-        } catch { /* it has ended */ }
+        endGroup(this.child, "SIGKILL");
         await this.ended;
+        this.forget();
         this.own?.remove();
     }
 }

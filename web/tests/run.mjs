@@ -6,6 +6,7 @@
 import { after, before } from "node:test";
 import assert from "node:assert/strict";
 import { launch, open, REAL, violations } from "./browser.mjs";
+import "./end.mjs"; // a file that is told to end closes its browser
 import { TestServer } from "./server.mjs";
 
 let browser;

@@ -6,7 +6,7 @@
 use crate::Failure;
 use crate::companion::{Companion, unstartable};
 use crate::console::Progress;
-use crate::frame::{App, NO_FILES};
+use crate::frame::NO_FILES;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
 use isles::{Claim, FLAGS_VARIABLE, Flag, FlagGroup, SETTINGS, SWEEP_VARIABLE, setting};
@@ -170,10 +170,10 @@ pub fn reads(app: &str, words: &[String]) -> Result<Vec<Claim>, Failure> {
     Ok(claims.map(|(what, path)| Claim::read(path, String::leak(what.to_owned()))).collect())
 }
 
-/// What the application was told, for another process, which writes nothing.
-pub(crate) fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
+/// What an application was told, for another process, which writes nothing; `arguments` are those of it alone.
+pub(crate) fn own_arguments(arguments: &Arguments, matches: &ArgMatches) -> Vec<String> {
     let mut own = Vec::new();
-    for argument in app.own_arguments(Arguments::new(app.name())).get_arguments() {
+    for argument in arguments.get_arguments() {
         let name = argument.get_id().as_str();
         let Some(flag) = argument.get_long() else { continue };
         if matches.value_source(name) != Some(ValueSource::CommandLine) {

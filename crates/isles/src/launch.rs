@@ -149,9 +149,9 @@ impl Launch {
         // the first serve from here on.
         mpi::serve_if_rank();
         let machine = if mpi::ranks().is_some() { Machine::Mpi } else { machine };
-        let machine = environment.chip.chosen(environment.machine.unwrap_or(machine))?;
+        let machine = environment.machine_or(machine)?;
         settings::check_flags(machine, flags)?;
-        let places = match (machine, environment.places, &environment.pinning.value) {
+        let places = match (machine, environment.places_on(machine)?, &environment.pinning.value) {
             (_, Some(places), _) => places,
             (Machine::Chip(chip), None, _) => environment.chip.places_on(chip),
             (Machine::Mpi, None, _) => mpi::ranks().unwrap_or(1),

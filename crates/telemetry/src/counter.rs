@@ -200,9 +200,20 @@ impl CounterId {
 }
 
 /// A hash of the names of all counters in their order (FNV-1a): files of another table are refused by it.
-pub fn names_hash() -> u64 {
-    let bytes = COUNTERS.iter().flat_map(|counter| counter.name.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+pub(crate) const fn names_hash() -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut counter = 0;
+    while counter < COUNTERS.len() {
+        let name = COUNTERS[counter].name.as_bytes();
+        let mut at = 0;
+        while at <= name.len() {
+            let byte = if at < name.len() { name[at] } else { 0 }; // ends the name
+            hash = (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3);
+            at += 1;
+        }
+        counter += 1;
+    }
+    hash
 }
 
 #[cfg(test)]

@@ -17,11 +17,13 @@ mod log;
 mod page;
 mod sample;
 
-pub use counter::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind, names_hash};
+pub use counter::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind};
 pub use description::{MeshDescription, RunDescription};
 pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory, shown};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
-pub use page::{HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory};
+pub use page::{
+    CounterTable, HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory,
+};
 pub use sample::{
     CounterValues, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream,
     PairCount, PlaceSample, ProgressSample, RunEnd, Sample,

@@ -12,7 +12,7 @@ mod unit_bag;
 mod work_units;
 
 pub use facts::{Verification, bar, count};
-pub use outputs::{Draw, NO_FILES};
+pub use outputs::NO_FILES;
 pub use steps::{StepsGuard, add_done};
 pub use task_balance::BalanceArguments;
 pub use unit_bag::UnitKernel;
@@ -23,41 +23,14 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
 use isles::glb::RunBalance;
 use isles::{Claim, Launch, Machine};
-use outputs::{OutputArguments, Outputs};
+use outputs::{DrawnRun, OutputArguments, Outputs, RunOutcome};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 use steps::StepsTeller;
 use task_balance::steals_text;
-
-/// One application of the suite, whatever its type; see [`Application`].
-pub trait App: Sync {
-    /// Its name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// One line that says what it computes.
-    fn about(&self) -> &'static str;
-
-    /// Adds the arguments of this application alone to `command`.
-    fn own_arguments(&self, command: Command) -> Command;
-
-    /// Adds the arguments that say what becomes of a result, which all applications have.
-    fn frame_arguments(&self, command: Command) -> Command;
-
-    /// The files that it will read. `matches` may lack the arguments of the frame.
-    ///
-    /// # Errors
-    /// An argument cannot be read.
-    fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure>;
-
-    /// Runs it over the places of `launch`, and writes its results; its picture, if one is wanted, by `draw`.
-    ///
-    /// # Errors
-    /// [`Failure`], which also says the exit code.
-    fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure>;
-}
 
 /// An application of the suite. The type holds its own arguments; those of places, machine and files are the frame's.
 pub trait Application: Args + 'static {
@@ -186,14 +159,6 @@ impl Dealer {
     }
 }
 
-/// An [`Application`] in its frame.
-pub struct Framed<A>(PhantomData<fn() -> A>);
-
-impl<A: Application> Framed<A> {
-    /// The one of this type.
-    pub const APP: &'static dyn App = &Framed::<A>(PhantomData);
-}
-
 /// What is told of a result at the end of its run, for people.
 fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
     // The loopback has a time of its own, in which computing takes none.
@@ -242,71 +207,67 @@ struct RunHead<'a, S> {
     shares: &'a [PlaceWork],
 }
 
-fn parsed<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failure> {
+/// Adds the arguments that say what becomes of a result, which all applications have, to `command`.
+pub(crate) fn frame_arguments(command: Command) -> Command {
+    FrameArguments::augment_args(command)
+}
+
+/// The arguments of one kind among those that were said.
+///
+/// # Errors
+/// One cannot be read.
+pub(crate) fn parsed<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failure> {
     T::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-impl<A: Application> App for Framed<A> {
-    fn name(&self) -> &'static str {
-        A::NAME
+/// Runs an application over the places of `launch`, and writes its results; `typed` is how its program is typed.
+///
+/// # Errors
+/// [`Failure`], which also says the exit code.
+pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &str) -> Result<(), Failure> {
+    let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
+    app.check_machine(launch.chosen_machine())?;
+    let outputs = Outputs::check(&app.run_name(), &outputs, &app.pictures(), &launch)?;
+    let mut facts = RunFacts::of(&launch);
+    let input = app.open(facts.places)?;
+    outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
+    let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
+    // On a chip asking for shares would be part of the prediction; its report says more.
+    let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
+    let machine = launch.chosen_machine();
+    let dealer = Dealer { what: A::UNITS, asks_shares };
+    let found = Rc::new(RefCell::new(None));
+    let (place, app) = (Rc::clone(&found), Rc::new(app));
+    let shown = Rc::clone(&app);
+    let main = move || async move {
+        let (found, work) = A::compute(input, dealer).await?;
+        let text = told(&*shown, &found, &work, machine);
+        isles::show(&text);
+        *place.borrow_mut() = Some((found, work, text));
+        Ok::<_, isles::Error>(())
+    };
+    let summary = Arc::new(OnceLock::new());
+    let ((result, report), unwritten) = failure::ended(launch.keeping_summary(&summary).run(main))?;
+    if let Err(error) = result {
+        return Failure::first_of([Failure::Run(error)].into_iter().chain(unwritten).map(Err));
     }
-
-    fn about(&self) -> &'static str {
-        A::ABOUT
-    }
-
-    fn own_arguments(&self, command: Command) -> Command {
-        A::augment_args(command).after_help(A::NOTE)
-    }
-
-    fn frame_arguments(&self, command: Command) -> Command {
-        FrameArguments::augment_args(command)
-    }
-
-    fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure> {
-        Ok(parsed::<A>(matches)?.reads())
-    }
-
-    fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure> {
-        let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
-        app.check_machine(launch.chosen_machine())?;
-        let outputs = Outputs::check(&app.run_name(), &outputs, &app.pictures(), &launch)?;
-        let mut facts = RunFacts::of(&launch);
-        let input = app.open(facts.places)?;
-        outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
-        let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
-        // On a chip asking for shares would be part of the prediction; its report says more.
-        let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
-        let machine = launch.chosen_machine();
-        let dealer = Dealer { what: A::UNITS, asks_shares };
-        let found = Rc::new(RefCell::new(None));
-        let (place, app) = (Rc::clone(&found), Rc::new(app));
-        let shown = Rc::clone(&app);
-        let main = move || async move {
-            let (found, work) = A::compute(input, dealer).await?;
-            let text = told(&*shown, &found, &work, machine);
-            isles::show(&text);
-            *place.borrow_mut() = Some((found, work, text));
-            Ok::<_, isles::Error>(())
-        };
-        let ((result, report), unwritten) = failure::ended(launch.run(main))?;
-        if let Err(error) = result {
-            return Failure::first_of([Failure::Run(error)].into_iter().chain(unwritten).map(Err));
-        }
-        let nothing = || Failure::Ended("the run ended without a result".to_owned());
-        let (found, work, text) = found.take().ok_or_else(nothing)?;
-        facts.complete(work.seconds, &report);
-        let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
-        let text = format!("{text}\nmoved  {}", facts.moved());
-        let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
-        let (verified, balance) = (verification.as_ref(), work.balance.as_ref());
-        let document = Document { run, verification: verified, balance, result: &found };
-        let json =
-            serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
-        let csv = |out: &mut dyn Write| app.write_csv(&found, out);
-        let picture = |flag: &str, out: &mut dyn Write| app.write_picture(flag, &found, out);
-        let draw = (!A::DRAWS_RESULT).then_some(draw);
-        let written = outputs.write(&text, &json, csv, (draw, &picture), verification.as_ref());
-        Failure::first_of([written].into_iter().chain(unwritten.into_iter().map(Err)))
-    }
+    let nothing = || Failure::Ended("the run ended without a result".to_owned());
+    let (found, work, text) = found.take().ok_or_else(nothing)?;
+    facts.complete(work.seconds, &report);
+    let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
+    let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
+    let (verification, balance) = (verification.as_ref(), work.balance.as_ref());
+    let document = Document { run, verification, balance, result: &found };
+    let json = serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
+    // What places did on a chip the summary of its run knows.
+    let drawn = DrawnRun { typed, document: summary.get().map_or(&json, String::as_str) };
+    let written = outputs.write(RunOutcome {
+        text: &format!("{text}\nmoved  {}", facts.moved()),
+        json: &json,
+        csv: &|out| app.write_csv(&found, out),
+        drawn: (!A::DRAWS_RESULT).then_some(drawn),
+        picture: &|flag, out| app.write_picture(flag, &found, out),
+        verification,
+    });
+    Failure::first_of([written].into_iter().chain(unwritten.into_iter().map(Err)))
 }

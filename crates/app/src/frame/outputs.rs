@@ -4,7 +4,7 @@
 //! nothing else from being written, and a result that is not confirmed ends with exit code 1.
 
 use super::Verification;
-use crate::{Failure, console};
+use crate::{Failure, console, picture};
 use clap::Args;
 use isles::{Claim, Destination, Launch};
 use std::io::{self, Write};
@@ -27,11 +27,25 @@ pub(super) struct OutputArguments {
     svg: Option<String>,
 }
 
-/// Draws a run into a file: of its JSON document, and on a modelled chip of its summary, if there is one.
-pub type Draw<'a> = &'a dyn Fn(&str, Destination) -> Result<(), Failure>;
+/// A run that the `isles` command draws.
+pub(super) struct DrawnRun<'a> {
+    /// How the program is typed.
+    pub typed: &'a str,
+    /// Its JSON document, or on a modelled chip the summary of the run.
+    pub document: &'a str,
+}
 
-/// Writes the picture that a flag asks for.
-type WritePicture<'a> = &'a dyn Fn(&str, &mut dyn Write) -> io::Result<()>;
+/// What a run has come to, to be told and written.
+pub(super) struct RunOutcome<'a> {
+    pub text: &'a str,
+    pub json: &'a str,
+    pub csv: &'a dyn Fn(&mut dyn Write) -> io::Result<()>,
+    /// The picture of `--svg`; without, it is one of the application's own.
+    pub drawn: Option<DrawnRun<'a>>,
+    /// Writes the picture that a flag asks for.
+    pub picture: &'a dyn Fn(&str, &mut dyn Write) -> io::Result<()>,
+    pub verification: Option<&'a Verification>,
+}
 
 /// The arguments with which an application writes no files.
 pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
@@ -96,19 +110,12 @@ impl Outputs {
         self.is_free && !files.any(Destination::is_standard)
     }
 
-    /// Tells the result, writes the files, and ends with the verification, if there is one. `json` is the document.
-    /// Without `draw` the picture of `--svg` is one of the application's own.
+    /// Tells the result, writes the files, and ends with the verification, if there is one.
     ///
     /// # Errors
     /// What could not be written; or the result is not confirmed.
-    pub fn write(
-        self,
-        text: &str,
-        json: &str,
-        csv: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-        (draw, picture): (Option<Draw<'_>>, WritePicture<'_>),
-        verification: Option<&Verification>,
-    ) -> Result<(), Failure> {
+    pub fn write(self, outcome: RunOutcome<'_>) -> Result<(), Failure> {
+        let RunOutcome { text, json, csv, drawn, picture: own_picture, verification } = outcome;
         let is_free = self.leaves_standard_output_free();
         let told = tell(is_free, text);
         let checked = verification.map_or(Ok(()), |verification| match verification.holds {
@@ -122,15 +129,15 @@ impl Outputs {
         let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
         let results = results.map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
         let mut all = self.pictures;
-        let drawn = match (self.svg, draw) {
-            (Some(svg), Some(draw)) => draw(json, svg),
+        let drawn = match (self.svg, drawn) {
+            (Some(svg), Some(run)) => picture::draw(run.typed, run.document, svg),
             // The application draws it as it does its other pictures.
             (svg, _) => {
                 all.splice(0..0, svg.map(|svg| ("--svg", svg)));
                 Ok(())
             }
         };
-        let pictures = all.iter().map(|(flag, to)| to.write(|out| picture(flag, out)));
+        let pictures = all.iter().map(|(flag, to)| to.write(|out| own_picture(flag, out)));
         let pictures: Vec<_> =
             pictures.map(|result| result.map_err(Failure::from).and_then(|path| name(&path))).collect();
         Failure::first_of([told, checked].into_iter().chain(results).chain([drawn]).chain(pictures))

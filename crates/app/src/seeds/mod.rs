@@ -8,7 +8,7 @@
 mod report;
 
 use crate::console;
-use crate::frame::App;
+use crate::frame::frame_arguments;
 use crate::runs::{self, own_arguments, refusal};
 use crate::{Failure, PlaceArguments};
 use clap::parser::ValueSource;
@@ -47,16 +47,17 @@ const WORK: &SettingRow = setting("work");
 /// What summaries say of a run, which is the same for all seeds, beside the settings that they keep by name.
 const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 
-/// Runs `app` with so many seeds and prints what that comes to. `launch` is that of one of the runs.
-pub fn compare(
+/// Runs an application, whose own arguments are those of `app`, with so many seeds and prints what that comes to.
+/// `launch` is that of one of the runs.
+pub(crate) fn compare(
     number: &str,
-    (app, matches): (&dyn App, &ArgMatches),
+    (app, matches): (&Command, &ArgMatches),
     (places, launch): (&PlaceArguments, &Launch),
 ) -> Result<(), Failure> {
-    check(app, matches)?;
+    check(matches)?;
     let own = own_arguments(app, matches);
     compare_runs(number, (places, launch), |_, told| {
-        runs::summary(app.name(), &own, told.iter().flat_map(|flag| [flag.name, flag.value]))
+        runs::summary(app.get_name(), &own, told.iter().flat_map(|flag| [flag.name, flag.value]))
     })
 }
 
@@ -117,8 +118,8 @@ fn read(number: &str) -> Result<u32, Failure> {
 }
 
 /// Refuses what is to become of a result.
-fn check(app: &dyn App, matches: &ArgMatches) -> Result<(), Failure> {
-    for argument in app.frame_arguments(Command::new(app.name())).get_arguments() {
+fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    for argument in frame_arguments(Command::default()).get_arguments() {
         let name = argument.get_id().as_str();
         if matches.value_source(name) == Some(ValueSource::CommandLine) {
             let value = matches.get_raw(name).into_iter().flatten().next().unwrap_or_default();

@@ -5,7 +5,6 @@
 //! written while the run goes on.
 
 use super::modelled::ModelledChip;
-use super::settings;
 use super::settings::ChipSettings;
 use super::work;
 use super::work::CodeTime;
@@ -173,7 +172,7 @@ impl ChipRun {
         let facts = RunFacts {
             chip: chip.chip(),
             seed: launch.seed,
-            settings: &settings::told(launch, chip, Stored::by_summary),
+            settings: &launch.chip.told(chip, launch.places, Stored::by_summary),
             host,
             host_code,
             host_uncharged,

@@ -10,7 +10,7 @@ use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::observe::ChipObservation;
 use super::work::CodeTime;
-use super::{export, settings, work};
+use super::{export, work};
 use crate::launch::{Launch, LaunchError, Main, future_of};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
@@ -358,6 +358,6 @@ fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
         chip.chip().chosen_voltages().map(|name| format!("voltages {name}")),
         (launch.seed != 0).then(|| format!("seed {}", launch.seed)),
     ];
-    let said = said.into_iter().flatten().chain(settings::unusual(launch, chip));
+    let said = said.into_iter().flatten().chain(launch.chip.unusual(chip, launch.places));
     std::iter::once(preset).chain(said).collect::<Vec<_>>().join(", ")
 }

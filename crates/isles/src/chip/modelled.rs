@@ -64,22 +64,20 @@ impl ModelledChip {
     /// There is no such chip, its file has faults, or it has neither message buffers nor packets.
     pub fn new(name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         ModelledChip::of_machine("the machine", &format!("{PREFIX}{name}"))
-            .unwrap_or_else(|| Err(ConfigError::new("the machine", name, names())))
     }
 
-    /// The chip of a machine's name, for example `chip:scc`; none if that is no chip's. `source` is where it was
-    /// written.
-    pub(crate) fn of_machine(
-        source: &str,
-        machine: &str,
-    ) -> Option<std::result::Result<ModelledChip, ConfigError>> {
-        let name = machine.strip_prefix(PREFIX)?;
+    /// The chip of a machine's name, for example `chip:scc`; `source` is where it was written.
+    ///
+    /// # Errors
+    /// As [`ModelledChip::new`].
+    pub(crate) fn of_machine(source: &str, machine: &str) -> std::result::Result<ModelledChip, ConfigError> {
         let refused = |why| Err(ConfigError::new(source, machine, why));
+        let Some(name) = machine.strip_prefix(PREFIX) else { return refused(names()) };
         let chip = match Chip::find(name) {
             Ok(chip) => chip,
-            Err(FindError::NoSuchChip(_)) => return Some(refused(names())),
+            Err(FindError::NoSuchChip(_)) => return refused(names()),
             Err(FindError::Unreadable(_, cause)) => {
-                return Some(refused(format!("a file that can be read ({cause})")));
+                return refused(format!("a file that can be read ({cause})"));
             }
             Err(FindError::Faulty(faults)) => {
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
@@ -87,14 +85,14 @@ impl ModelledChip {
                     0 | 1 => String::new(),
                     all => format!("; and {} more: isles chip check {name}", all - 1),
                 };
-                return Some(refused(format!("a chip file without faults ({first}{more})")));
+                return refused(format!("a chip file without faults ({first}{more})"));
             }
         };
         let modelled = ModelledChip::leaked(String::leak(machine.to_owned()), chip);
-        Some(modelled.map_err(|lack| {
+        modelled.map_err(|lack| {
             let allowed = format!("a chip that can send messages ({lack})");
             ConfigError::new(source, machine, allowed)
-        }))
+        })
     }
 
     /// The chip that the text of a chip file describes, for example one that was just made; the machine's name is

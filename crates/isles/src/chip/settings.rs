@@ -7,7 +7,6 @@ use super::collectives::{Broadcast, Reduce};
 use super::modelled::ModelledChip;
 use super::work;
 use super::work::CodeTime;
-use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::notice::notice;
 use crate::output::Claim;
@@ -141,6 +140,29 @@ impl ChipSettings {
         }
     }
 
+    /// The name and the value of each setting of a run of so many places on `chip` that `stored` tells of, in the order
+    /// of the table.
+    pub(crate) fn told(
+        &self,
+        chip: ModelledChip,
+        places: u32,
+        stored: fn(&Stored) -> Option<Told>,
+    ) -> Vec<(&'static str, String)> {
+        let told = |row: &SettingRow| Some((row.name, stored(&row.stored)?(self, chip, places)));
+        SETTINGS.iter().filter_map(told).collect()
+    }
+
+    /// The settings of a run of so many places on `chip` whose values are others than without a word, each with its
+    /// name.
+    pub(crate) fn unusual(&self, chip: ModelledChip, places: u32) -> impl Iterator<Item = String> {
+        let told = move |row: &SettingRow| {
+            let SettingDefault::Value(default) = row.default else { return None };
+            let value = row.stored.by_summary()?(self, chip, places);
+            (value != default).then(|| format!("{} {value}", row.name))
+        };
+        SETTINGS.iter().filter_map(told)
+    }
+
     /// What a run on `machine` reads for these settings.
     pub(crate) fn reads(&self, machine: Machine) -> impl Iterator<Item = Claim> {
         let file = if let Machine::Chip(chip) = machine { chip.file() } else { None };
@@ -148,26 +170,6 @@ impl ChipSettings {
         let file = file.map(|path| Claim::read(path, "the chip file"));
         file.into_iter().chain(tape.map(|path| Claim::read(path, "the tape")))
     }
-}
-
-/// Returns the name and the value of each setting of `launch` on `chip` that `stored` tells of, in the order of the
-/// table.
-pub(crate) fn told(
-    launch: &Launch,
-    chip: ModelledChip,
-    stored: fn(&Stored) -> Option<Told>,
-) -> Vec<(&'static str, String)> {
-    SETTINGS.iter().filter_map(|row| Some((row.name, stored(&row.stored)?(launch, chip)))).collect()
-}
-
-/// Returns the settings of `launch` on `chip` whose values are others than without a word, each with its name.
-pub(crate) fn unusual(launch: &Launch, chip: ModelledChip) -> impl Iterator<Item = String> {
-    let told = move |row: &SettingRow| {
-        let SettingDefault::Value(default) = row.default else { return None };
-        let value = row.stored.by_summary()?(launch, chip);
-        (value != default).then(|| format!("{} {value}", row.name))
-    };
-    SETTINGS.iter().filter_map(told)
 }
 
 /// Reads the name of a protocol.
@@ -207,6 +209,7 @@ pub(crate) fn read_work(environment: &mut Environment, source: &str, value: &str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::Launch;
     use crate::settings::{FLAGS_VARIABLE, SettingSources};
 
     fn read(name: &str, value: &str) -> Result<ChipSettings, String> {

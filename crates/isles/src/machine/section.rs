@@ -6,8 +6,8 @@
 use super::mpi::{meeting, run_place};
 use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
-use crate::settings::table::setting;
-use crate::settings::{ConfigError, Environment};
+
+use crate::settings::{ConfigError, Environment, MachineName, Setting};
 use isles_runtime::{Result, RunReport, run};
 use isles_transport_mpi::Library;
 use std::rc::Rc;
@@ -31,13 +31,16 @@ impl Launch {
         let environment = Environment::read(&[])?;
         let size = Library::size_of(communicator)
             .map_err(|error| LaunchError::Machine(format!("machine mpi: {error}")))?;
-        if let Some(machine) = environment.machine.filter(|machine| *machine != Machine::Mpi) {
+        if let Some(Setting { value, source }) = &environment.machine
+            && *value != MachineName::Known(Machine::Mpi)
+        {
             let allowed = "mpi, because the program is one of MPI";
-            return Err(ConfigError::new(setting("machine").variable, machine.name(), allowed).into());
+            return Err(ConfigError::new(source, value.text(), allowed).into());
         }
-        if let Some(places) = environment.places.filter(|places| *places != size) {
+        if let Some(Setting { value, source }) = environment.places.as_ref().filter(|said| said.value != size)
+        {
             let allowed = format!("{size}, as many as the communicator has processes");
-            return Err(ConfigError::new(setting("places").variable, &places.to_string(), allowed).into());
+            return Err(ConfigError::new(source, &value.to_string(), allowed).into());
         }
         Ok(Launch { communicator: Some(communicator), ..Launch::of(environment, Machine::Mpi, size) })
     }

@@ -12,7 +12,7 @@ pub(crate) mod table;
 mod text;
 pub(crate) mod unknown_variables;
 
-use crate::chip::ChipSettings;
+use crate::chip::{ChipSettings, ModelledChip};
 use crate::machine::Machine;
 use crate::output::{Export, ExportRequest};
 use crate::settings::table::{Elsewhere, FlagGroup, SETTINGS, SettingRow, setting};
@@ -174,11 +174,31 @@ impl<T> Setting<T> {
     }
 }
 
-/// What the environment says.
+/// What is said of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MachineName {
+    /// One that every program knows.
+    Known(Machine),
+    /// A modelled chip, as `chip:scc`, that nobody has looked for.
+    Chip(String),
+}
+
+#[cfg(feature = "mpi")]
+impl MachineName {
+    /// As it was said.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            MachineName::Known(machine) => machine.name(),
+            MachineName::Chip(name) => name,
+        }
+    }
+}
+
+/// What the environment says. It is plain data: nothing of it has been looked for in the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Environment {
-    pub(crate) machine: Option<Machine>,
-    pub(crate) places: Option<u32>,
+    pub(crate) machine: Option<Setting<MachineName>>,
+    pub(crate) places: Option<Setting<u32>>,
     /// On which processors of the host the places stay.
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
@@ -197,6 +217,30 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
+    /// The machine, which is `default` where none is named; a modelled chip as its settings say.
+    ///
+    /// # Errors
+    /// There is no such chip, or it has not what is said of it.
+    pub(crate) fn machine_or(&self, default: Machine) -> Result<Machine, ConfigError> {
+        let machine = match &self.machine {
+            None => default,
+            Some(Setting { value: MachineName::Known(machine), .. }) => *machine,
+            Some(Setting { value: MachineName::Chip(name), source }) => {
+                Machine::Chip(ModelledChip::of_machine(source, name)?)
+            }
+        };
+        self.chip.chosen(machine)
+    }
+
+    /// The places that are asked for, if somebody says so.
+    ///
+    /// # Errors
+    /// `machine` has not room for so many.
+    pub(crate) fn places_on(&self, machine: Machine) -> Result<Option<u32>, ConfigError> {
+        let places = self.places.as_ref();
+        places.map(|said| readers::check_places(&said.source, &said.value.to_string(), machine)).transpose()
+    }
+
     /// How long nothing may happen, with `default` where nothing is said.
     pub(crate) fn stall(&self, default: Stall) -> Stall {
         Stall {

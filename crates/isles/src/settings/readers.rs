@@ -3,29 +3,50 @@
 //! Each gets the source of a word and the word, and returns its value or a refusal with what is allowed. They know
 //! neither variables nor flags. Invariant: any text is either a value or a refusal of one line.
 
-use super::{ConfigError, Report};
+use super::{ConfigError, MachineName, Report, Setting};
 use crate::chip;
-use crate::chip::ModelledChip;
 use crate::machine::Machine;
 use std::time::Duration;
 
-/// Reads a machine's name; `source` is where it was written.
-pub(super) fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
+/// Reads a machine's name; `source` is where it was written. Whether there is a chip of the name is not asked.
+pub(super) fn machine(source: &str, value: &str) -> Result<Setting<MachineName>, ConfigError> {
     let known = [Machine::Threads, Machine::Processes, Machine::Mpi, Machine::Loopback];
-    let found = known.into_iter().find(|machine| machine.name() == value);
-    match (found, ModelledChip::of_machine(source, value)) {
-        (Some(machine), _) => Ok(machine),
-        (None, Some(chip)) => chip.map(Machine::Chip),
-        (None, None) => Err(ConfigError::new(
-            source,
-            value,
-            format!("threads, processes, mpi, loopback{}", chip::MACHINES),
-        )),
+    let known = known.into_iter().find(|machine| machine.name() == value).map(MachineName::Known);
+    let name = known.or_else(|| is_chip(value).then(|| MachineName::Chip(value.to_owned())));
+    let refused = || {
+        let allowed = format!("threads, processes, mpi, loopback{}", chip::MACHINES);
+        ConfigError::new(source, value, allowed)
+    };
+    Ok(Setting::new(source, name.ok_or_else(refused)?))
+}
+
+/// Whether a machine of this name can only be a modelled chip.
+fn is_chip(name: &str) -> bool {
+    name.starts_with("chip:")
+}
+
+/// Reads a number of places. What a chip has room for is seen when it has been found; all other machines that are named
+/// here have the same bound, so it is no matter which of them is taken for none.
+pub(super) fn places(
+    source: &str,
+    value: &str,
+    machine: Option<&MachineName>,
+) -> Result<Setting<u32>, ConfigError> {
+    let places = |number| Setting::new(source, number);
+    match machine {
+        Some(MachineName::Chip(name)) => value.parse().map(places).map_err(|_| {
+            ConfigError::new(source, value, format!("a whole number from 1 to the cores of {name}"))
+        }),
+        Some(MachineName::Known(machine)) => check_places(source, value, *machine).map(places),
+        None => check_places(source, value, Machine::Threads).map(places),
     }
 }
 
-/// Reads a number of places on `machine`.
-pub(super) fn places(source: &str, value: &str, machine: Machine) -> Result<u32, ConfigError> {
+/// A number of places that `machine` has room for.
+///
+/// # Errors
+/// `value` is none.
+pub(super) fn check_places(source: &str, value: &str, machine: Machine) -> Result<u32, ConfigError> {
     let (most, why) = machine.places_max();
     let number = value.parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {most}{why}")))

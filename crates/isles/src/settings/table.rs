@@ -7,8 +7,7 @@
 //! those of the book, and `--help` has them without marks.
 
 use crate::chip;
-use crate::chip::ModelledChip;
-use crate::launch::Launch;
+use crate::chip::{ChipSettings, ModelledChip};
 use crate::machine::Machine;
 use crate::observe;
 use crate::output::Export;
@@ -131,8 +130,8 @@ impl Machines {
 /// Reads the value that `source` says, the second argument, and keeps it in the environment.
 pub(crate) type Reader = fn(&mut Environment, &str, &str) -> Result<(), ConfigError>;
 
-/// Returns the value of a setting in a run on a modelled chip, as one would say it.
-pub(crate) type Told = fn(&Launch, ModelledChip) -> String;
+/// Returns the value of a setting in a run of so many places on a modelled chip, as one would say it.
+pub(crate) type Told = fn(&ChipSettings, ModelledChip, u32) -> String;
 
 /// What tapes and summaries of modelled chips keep of a setting. A tape is played only if all that it keeps is the
 /// same.
@@ -228,7 +227,7 @@ macro_rules! of_chip {
         |_, _, _| Ok(())
     };
     (tell $told:expr) => {
-        |_, chip| match chip {}
+        |_, chip, _| match chip {}
     };
 }
 
@@ -287,8 +286,7 @@ pub const SETTINGS: &[SettingRow] = &[
         machines: ALL,
         stored: Stored::OwnForm,
         read: |environment, source, value| {
-            // All machines that are no chips have the same bound, so it is no matter which of them is taken for none.
-            let machine = environment.machine.unwrap_or(Machine::Threads);
+            let machine = environment.machine.as_ref().map(|machine| &machine.value);
             environment.places = Some(readers::places(source, value, machine)?);
             Ok(())
         },
@@ -429,8 +427,9 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Words("`doorbell`, or `packets` without message buffers, if all places fit"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
-            tell | launch,
-            chip | launch.chip.protocol_on(chip, launch.places).to_string()
+            tell | settings,
+            chip,
+            places | settings.protocol_on(chip, places).to_string()
         )),
         read: of_chip!(read protocol by chip::read_protocol),
     },
@@ -442,7 +441,11 @@ pub const SETTINGS: &[SettingRow] = &[
                 or a list of cores such as `0,2,10-13`",
         default: SettingDefault::Value("linear"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.placement.value.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(
+            tell | settings,
+            _,
+            _ | settings.placement.value.to_string()
+        )),
         read: of_chip!(read placement by chip::read_placement),
     },
     SettingRow {
@@ -496,7 +499,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 `fixed:DIVIDER`, `on-demand`, `phase-aware`, `capped:WATTS`",
         default: SettingDefault::Value("fixed"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.governor.value.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(tell | settings, _, _ | settings.governor.value.to_string())),
         read: of_chip!(read governor by chip::read_governor),
     },
     SettingRow {
@@ -507,7 +510,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 to halt so long before each look",
         default: SettingDefault::Value("poll"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.rest.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(tell | settings, _, _ | settings.rest.to_string())),
         read: of_chip!(read rest by chip::read_rest),
     },
     SettingRow {
@@ -518,7 +521,11 @@ pub const SETTINGS: &[SettingRow] = &[
                 `chain`, `scatter-allgather`, `fan:CHILDREN` (as OC-Bcast) or `async:CHILDREN` (by interrupts)",
         default: SettingDefault::Value("auto"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.broadcast.value.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(
+            tell | settings,
+            _,
+            _ | settings.broadcast.value.to_string()
+        )),
         read: of_chip!(read broadcast by chip::Broadcast::read),
     },
     SettingRow {
@@ -529,7 +536,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 `logarithmic`",
         default: SettingDefault::Value("auto"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.reduce.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(tell | settings, _, _ | settings.reduce.to_string())),
         read: of_chip!(read reduce by chip::Reduce::read),
     },
     SettingRow {
@@ -540,7 +547,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 here, or `tape:FILE`",
         default: SettingDefault::Value("said"),
         machines: CHIP_ALONE,
-        stored: Stored::Summary(of_chip!(tell | launch, _ | launch.chip.work.value.to_string())),
+        stored: Stored::Summary(of_chip!(tell | settings, _, _ | settings.work.value.to_string())),
         read: chip::read_work,
     },
     SettingRow {

@@ -4,7 +4,7 @@
 //! is left out here because nobody thought of it: each test goes over the table.
 
 use super::table::{FlagGroup, SETTINGS, SettingDefault, SettingRow};
-use super::{Environment, FLAGS_VARIABLE, Flag, Report, SettingSources};
+use super::{Environment, FLAGS_VARIABLE, Flag, MachineName, Report, Setting, SettingSources};
 use crate::machine::Machine;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,13 +16,40 @@ pub(super) fn read(name: &str, value: &str) -> Result<Environment, String> {
 
 #[test]
 fn good_values_are_taken() {
-    assert_eq!(read("ISLES_MACHINE", "processes").unwrap().machine, Some(Machine::Processes));
-    assert_eq!(read("ISLES_PLACES", "48").unwrap().places, Some(48));
+    let machine = |value| read("ISLES_MACHINE", value).unwrap().machine.map(|machine| machine.value);
+    assert_eq!(machine("processes"), Some(MachineName::Known(Machine::Processes)));
+    let places = read("ISLES_PLACES", "48").unwrap().places;
+    assert_eq!(places, Some(Setting::new("ISLES_PLACES", 48)));
     assert_eq!(read("ISLES_REPORT", "captures,finish").unwrap().reports, [Report::Captures, Report::Finish]);
     assert_eq!(read("ISLES_STALL", "0").unwrap().stall_report, Some(None));
     let limit = read("ISLES_STALL_LIMIT", "0.5").unwrap();
     assert_eq!((limit.stall_report, limit.stall_limit), (None, Some(Some(Duration::from_millis(500)))));
     assert_eq!(read("ISLES_PLACES", "").unwrap().places, None);
+}
+
+#[test]
+fn a_chip_is_a_name_until_somebody_starts_a_run_on_it() {
+    // A folder: to look for a chip there would fail, and so would a name that nobody has.
+    for name in ["chip:/", "chip:nowhere", "chip:"] {
+        let said = |asked: &str| match asked {
+            "ISLES_MACHINE" => Some(name.to_owned()),
+            "ISLES_PLACES" => Some("100000".to_owned()),
+            _ => None,
+        };
+        let environment = Environment::read_from(&SettingSources::new(&[], &said)).unwrap();
+        let machine = Setting::new("ISLES_MACHINE", MachineName::Chip(name.to_owned()));
+        assert_eq!(environment.machine, Some(machine));
+        assert_eq!(environment.places, Some(Setting::new("ISLES_PLACES", 100_000)));
+        let error = environment.machine_or(Machine::Threads).unwrap_err();
+        assert_eq!((error.source.as_str(), error.value.as_str()), ("ISLES_MACHINE", name));
+    }
+    let said = |asked: &str| match asked {
+        "ISLES_MACHINE" => Some("chip:scc".to_owned()),
+        "ISLES_PLACES" => Some("many".to_owned()),
+        _ => None,
+    };
+    let error = Environment::read_from(&SettingSources::new(&[], &said)).unwrap_err();
+    assert_eq!(error.allowed, "a whole number from 1 to the cores of chip:scc");
 }
 
 #[test]
@@ -32,7 +59,7 @@ fn a_flag_takes_the_place_of_its_variable_and_of_no_other() {
     let read = |value, get: &dyn Fn(&str) -> Option<String>| {
         Environment::read_from(&SettingSources::new(&flag(value), get))
     };
-    assert_eq!(read("3", &bad).unwrap().places, Some(3));
+    assert_eq!(read("3", &bad).unwrap().places, Some(Setting::new("--places", 3)));
     let error = |value| read(value, &bad).unwrap_err().to_string();
     assert_eq!(error(""), r#"--places is ""; allowed: a whole number from 1 to 256"#);
     let bad = |asked: &str| (asked == "ISLES_MACHINE").then(|| "gpu".to_owned());
@@ -173,7 +200,7 @@ mod machines {
         for row in SETTINGS.iter().filter(|row| row.flag.is_some() && row.name != "machine") {
             let value = sample(row);
             for machine in machines {
-                let on: Machine = crate::settings::readers::machine("--machine", machine).unwrap();
+                let on = read("ISLES_MACHINE", machine).unwrap().machine_or(Machine::Threads).unwrap();
                 // Without measured work there is no tape.
                 let work =
                     (row.name == "tape" && machine == "chip:scc").then_some((setting("work"), "host:20"));

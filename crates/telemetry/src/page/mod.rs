@@ -14,7 +14,7 @@ mod writer;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub use reader::{PageError, PagesReader};
+pub use reader::{CounterTable, PageError, PagesReader};
 pub use writer::{HeadWriter, PlaceWriter, WordMemory};
 
 use crate::counter::COUNTERS;
@@ -23,12 +23,12 @@ use crate::counter::COUNTERS;
 const MAGIC: u64 = u64::from_be_bytes(*b"ISLESCTR");
 
 /// The version of the layout.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
-/// WordMemory of a line of the host's caches.
+/// Words of a line of the host's caches.
 const LINE: u64 = 8;
 
-/// WordMemory of the head.
+/// Words of the head.
 const HEAD_WORDS: u64 = 64;
 
 /// Most places of a run whose messages are counted by pair, which takes 16 MiB, and whose output is kept, which takes
@@ -41,7 +41,7 @@ pub(crate) const PLACES_MAX: u32 = 32_768;
 /// Most links of a chip whose load is shown.
 const LINKS_MAX: u32 = 1 << 20;
 
-/// WordMemory of the head, by what they hold.
+/// Words of the head, by what they hold.
 mod head {
     pub const MAGIC: usize = 0;
     pub const VERSION: usize = 1;
@@ -49,6 +49,8 @@ mod head {
     pub const PLACES: usize = 3;
     pub const LINKS: usize = 4;
     pub const STARTED: usize = 5;
+    /// How many counters there are.
+    pub const COUNTERS: usize = 6;
     pub const HEARTBEAT: usize = 8;
     pub const END: usize = 9;
     pub const LINKS_USED: usize = 10;
@@ -59,7 +61,7 @@ mod head {
     pub const ENERGY: usize = 24;
 }
 
-/// WordMemory of a place before its counters: liveness, time, copies, process.
+/// Words of a place before its counters: liveness, time, copies, process.
 const STATE_WORDS: usize = 4;
 
 /// Values of the group of the energy.

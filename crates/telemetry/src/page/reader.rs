@@ -8,7 +8,7 @@ use super::{
     PLACE_VALUES, PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION,
     WAITS, group_words, head,
 };
-use crate::counter::{CounterId, names_hash};
+use crate::counter::{COUNTERS, CounterId, names_hash};
 use crate::page::output;
 use crate::sample::{
     DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputLine, PairCount, PlaceSample,
@@ -29,13 +29,31 @@ pub enum PageError {
     Unreadable(io::Error),
     /// The file is something else; the text says what is wrong with it.
     NotCounters(&'static str),
+    /// The run has another version of Isles, whose file has another layout: that one.
+    OtherLayout(u64),
     /// The run has another version of Isles, whose counters are others.
-    OtherCounters {
-        /// The version of the layout of the file.
-        theirs: u64,
-        /// Ours.
-        ours: u64,
-    },
+    OtherCounters(CounterTable),
+}
+
+/// Which counters a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterTable {
+    /// How many they are.
+    pub counters: u64,
+    /// The hash of their names in their order.
+    pub names_hash: u64,
+}
+
+impl CounterTable {
+    /// That of this program.
+    pub(super) const OURS: CounterTable =
+        CounterTable { counters: COUNTERS.len() as u64, names_hash: names_hash() };
+}
+
+impl fmt::Display for CounterTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} counters, whose names have the hash {:016x}", self.counters, self.names_hash)
+    }
 }
 
 impl fmt::Display for PageError {
@@ -43,9 +61,15 @@ impl fmt::Display for PageError {
         match self {
             PageError::Unreadable(cause) => write!(f, "the counters cannot be read: {cause}"),
             PageError::NotCounters(why) => write!(f, "not the counters of a run: {why}"),
-            PageError::OtherCounters { theirs, ours } => write!(
+            PageError::OtherLayout(theirs) => write!(
                 f,
-                "the run counts otherwise than this program (layouts {theirs} and {ours}): use the program of its version"
+                "the counters of the run have layout {theirs}; allowed: {VERSION}, that of this program; use the \
+                 program of the run's version"
+            ),
+            PageError::OtherCounters(theirs) => write!(
+                f,
+                "the run has {theirs}; allowed: those of this program, {}; use the program of the run's version",
+                CounterTable::OURS
             ),
         }
     }
@@ -100,8 +124,12 @@ impl PagesReader {
         if words[head::MAGIC] != MAGIC {
             return Err(PageError::NotCounters("its first word is another one"));
         }
-        if words[head::VERSION] != VERSION || words[head::NAMES] != names_hash() {
-            return Err(PageError::OtherCounters { theirs: words[head::VERSION], ours: VERSION });
+        if words[head::VERSION] != VERSION {
+            return Err(PageError::OtherLayout(words[head::VERSION]));
+        }
+        let theirs = CounterTable { counters: words[head::COUNTERS], names_hash: words[head::NAMES] };
+        if theirs != CounterTable::OURS {
+            return Err(PageError::OtherCounters(theirs));
         }
         let (places, links) = (words[head::PLACES], words[head::LINKS]);
         if !(1..=u64::from(PLACES_MAX)).contains(&places) || links > u64::from(LINKS_MAX) {

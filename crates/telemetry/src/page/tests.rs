@@ -1,7 +1,7 @@
 //! What is written to the words is read from the file, and what is no file of counters is refused.
 
 use super::*;
-use crate::counter::CounterId;
+use crate::counter::{COUNTERS, CounterId, names_hash};
 use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -186,8 +186,18 @@ fn other_files_are_refused_with_what_is_wrong() {
     assert!(refusal(&pages).contains("are impossible"));
     pages.words[head::PLACES].store(30_000, Ordering::Relaxed);
     assert!(refusal(&pages).contains("shorter than its head says"));
-    pages.words[head::NAMES].store(1, Ordering::Relaxed);
-    assert!(refusal(&pages).contains("use the program of its version"));
+    pages.words[head::NAMES].store(0x1f, Ordering::Relaxed);
+    pages.words[head::COUNTERS].store(5, Ordering::Relaxed);
+    let others = refusal(&pages);
+    assert!(
+        others.contains("the run has 5 counters, whose names have the hash 000000000000001f;"),
+        "{others}"
+    );
+    let ours = format!("{} counters, whose names have the hash {:016x}", COUNTERS.len(), names_hash());
+    assert!(others.contains(&ours) && others.ends_with("use the program of the run's version"), "{others}");
+    pages.words[head::VERSION].store(VERSION + 1, Ordering::Relaxed);
+    let other = format!("the counters of the run have layout {}; allowed: {VERSION}", VERSION + 1);
+    assert!(refusal(&pages).starts_with(&other), "{}", refusal(&pages));
     assert!(PagesReader::open(File::open("/dev/null").unwrap()).is_err());
 }
 

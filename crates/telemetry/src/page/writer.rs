@@ -4,10 +4,9 @@
 //! place.
 
 use super::{
-    ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout,
-    STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
+    CounterTable, ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES,
+    PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
 };
-use crate::counter::names_hash;
 use crate::page::group;
 use crate::page::output::{self, RingWriter};
 use crate::page::sync::{AtomicU64, Ordering};
@@ -47,7 +46,9 @@ impl HeadWriter {
         assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
         let writer = HeadWriter { words, layout };
         writer.set(head::VERSION, VERSION);
-        writer.set(head::NAMES, names_hash());
+        let CounterTable { counters, names_hash } = CounterTable::OURS;
+        writer.set(head::NAMES, names_hash);
+        writer.set(head::COUNTERS, counters);
         writer.set(head::PLACES, layout.places.into());
         writer.set(head::LINKS, layout.links.into());
         writer.set(head::STARTED, started_unix_ms);

@@ -2,15 +2,14 @@
 //!
 //! One file a rule family; each says in its header what it refuses. The list below is the whole command.
 
-mod book;
 mod folder;
 mod header;
 mod homonym;
 mod marker;
 mod name;
+mod page;
 mod pair;
 mod ratchet;
-mod sentence;
 mod size;
 mod unsafety;
 
@@ -28,8 +27,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         size::check,
         folder::check,
         marker::check,
-        book::check,
-        sentence::check,
+        page::check,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

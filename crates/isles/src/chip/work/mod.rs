@@ -9,7 +9,6 @@ pub(crate) mod stopwatch;
 pub(crate) mod tape;
 
 use super::modelled::ModelledChip;
-use super::settings;
 use crate::launch::Launch;
 use crate::settings::table::Stored;
 use crate::settings::{ConfigError, Flag, Setting};
@@ -99,7 +98,7 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
 
 /// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
-    let told = settings::told(launch, chip, Stored::by_tape);
+    let told = launch.chip.told(chip, launch.places, Stored::by_tape);
     Ok(TapeHeader {
         program: digest_of_program()?,
         chip: chip.chip().fingerprint().to_le_bytes(),

@@ -120,8 +120,8 @@ fn listings(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::found;
     use super::{FACADE, STAGES, check, listings};
+    use crate::tidy::found;
 
     const CONTENTS: (&str, &str) = ("docs/SUMMARY.md", "- [A](a.md)\n- [B](deep/b.md)\n");
 

@@ -1,12 +1,12 @@
 //! Sentences and paragraphs: a page of the book that tells a user what to do is read in a hurry.
 //!
-//! Refused: a user page whose sentences have [`WORDS_UNDER`] words or more on average, and a paragraph of one that has
-//! more than [`PARAGRAPH_WORDS_MAX`]. Design notes and decisions are no user pages. Code blocks, tables, headings,
+//! Refused: a user page whose sentences have [`WORDS_UNDER`] words or more on average, and a paragraph of any page that
+//! has more than [`PARAGRAPH_WORDS_MAX`]. Design notes and decisions are no user pages. Code blocks, tables, headings,
 //! pictures and comments do not count; an item of a list is a paragraph. There is a list of exceptions for pages that
 //! may only shrink, and none for paragraphs.
 
-use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;
+use crate::tidy::ratchet::{Ratchet, Unit};
 use crate::tree::{File, Tree};
 
 /// The mean sentence of a page has less words than this.
@@ -18,21 +18,28 @@ const PARAGRAPH_WORDS_MAX: usize = 120;
 /// The mean is cut to tenths, so that the list of exceptions can hold it.
 const MEAN: Unit = Unit { name: "words a sentence", advice: "shorten its sentences", steps: 10 };
 
-/// Folders and pages of `docs/` that are not for users of the product.
-const NOT_FOR_USERS: &[&str] = &["docs/design/", "docs/decisions/", "docs/SUMMARY.md"];
+/// The table of contents of the book, which has no sentences.
+const CONTENTS: &str = "docs/SUMMARY.md";
+
+/// Folders of `docs/` whose pages are not for users of the product.
+const NOT_FOR_USERS: &[&str] = &["docs/design/", "docs/decisions/"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let pages: Vec<&File> = tree.files_ending("md").filter(|file| is_user_page(&file.path)).collect();
+    let pages: Vec<&File> = tree.files_ending("md").filter(|file| is_page(&file.path)).collect();
     let mean = |page: &&File| Some((page.path.clone(), (page.path.clone(), 0, mean(page)?)));
-    let means = pages.iter().filter_map(mean).collect();
+    let means = pages.iter().filter(|page| is_user_page(&page.path)).filter_map(mean).collect();
     let mut findings = Ratchet::read_as(tree, "sentences", &MEAN)
         .map_or_else(|finding| vec![finding], |ratchet| ratchet.judge(WORDS_UNDER * MEAN.steps - 1, means));
     findings.extend(pages.into_iter().flat_map(long_paragraphs));
     findings
 }
 
+fn is_page(path: &str) -> bool {
+    path.starts_with("docs/") && path != CONTENTS
+}
+
 fn is_user_page(path: &str) -> bool {
-    path.starts_with("docs/") && !NOT_FOR_USERS.iter().any(|other| path.starts_with(other))
+    is_page(path) && !NOT_FOR_USERS.iter().any(|other| path.starts_with(other))
 }
 
 /// Words a sentence of `page`, in the steps of [`MEAN`]; `None` if it has no sentence.
@@ -129,8 +136,8 @@ fn without_targets(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{found, ratchet};
     use super::{check, sentences};
+    use crate::tidy::{found, ratchet};
 
     /// Returns a sentence of this number of words.
     fn sentence(words: usize) -> String {
@@ -148,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_user_pages_count() {
+    fn only_user_pages_count_for_the_mean() {
         let long = sentence(50);
         let files = [
             ("docs/design/a.md", &*long),
@@ -228,7 +235,10 @@ mod tests {
         }
         let code = format!("```text\n{}```\n| {} |\n", words(132), "w ".repeat(132));
         assert!(page(code).is_empty());
-        assert!(found(check, &[("docs/design/a.md", &*words(132))]).is_empty());
+        for not_for_users in ["docs/design/a.md", "docs/decisions/a.md"] {
+            assert_eq!(found(check, &[(not_for_users, &*words(132))]).len(), 1);
+        }
+        assert!(found(check, &[("docs/SUMMARY.md", &*words(132))]).is_empty());
     }
 
     #[test]

@@ -1,0 +1,13 @@
+//! The rules about the pages of `docs/`: where links lead, how long sentences are, what tables of messages hold.
+
+mod book;
+mod message;
+mod sentence;
+
+use crate::finding::Finding;
+use crate::tree::Tree;
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let checks: [fn(&Tree) -> Vec<Finding>; 3] = [book::check, message::check, sentence::check];
+    checks.iter().flat_map(|check| check(tree)).collect()
+}
