@@ -1,16 +1,17 @@
 //! Windows: memory of each member of a team that every member reads and writes by itself.
 //!
 //! The handle, and how windows are made. The rest is cut by what changes for which reason: [`memory`] is words and
-//! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program,
-//! [`transfer`] what goes by message, [`header`] how, [`queue`] the form that keeps everything back, [`check`] the one
-//! that looks for conflicts, [`state`] one window at one place, [`table`] all of them. `docs/design/windows.md` says
-//! why it is right.
+//! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program, [`own`] a
+//! part that is a slice of its place in between, [`transfer`] what goes by message, [`header`] how, [`queue`] the form
+//! that keeps everything back, [`check`] the one that looks for conflicts, [`state`] one window at one place, [`table`]
+//! all of them. `docs/design/windows.md` says why it is right.
 
 mod access;
 mod check;
 mod header;
 mod memory;
 mod number;
+mod own;
 mod queue;
 mod state;
 mod sync;
@@ -18,6 +19,7 @@ mod table;
 mod transfer;
 
 pub use number::{Combine, NumberKind, WindowNumber};
+pub use own::{ClosedWindow, OpenWindow, OwnPart};
 pub(crate) use state::look_for;
 pub(crate) use table::{WindowTable, receive};
 
