@@ -177,11 +177,14 @@ pub struct DistArray<T: 'static, const N: usize> {
     parts: PlaceLocal<ArrayPart<T, N>>,
     team: Team,
     layout: ArrayLayout,
+    /// Whether each member can read each part where it lies, because all are parts of a window that all have mapped.
+    is_near: bool,
 }
 
 impl<T, const N: usize> Clone for DistArray<T, N> {
     fn clone(&self) -> Self {
-        DistArray { parts: self.parts.clone(), team: self.team.clone(), layout: self.layout }
+        let DistArray { parts, team, layout, is_near } = self;
+        DistArray { parts: parts.clone(), team: team.clone(), layout: *layout, is_near: *is_near }
     }
 }
 
@@ -216,6 +219,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     /// As [`DistArray::with_halo`], in a window: [`DistArray::open`] lets every member access every part directly.
+    /// Where members share memory, whole arrays are moved out of it by those who need them, without a message; if a
+    /// place dies then, the array that is moved can only be dropped.
     ///
     /// Elements that have no bytes, or need a coarser alignment than 8 bytes, do not compile.
     ///
@@ -240,11 +245,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         halo: Halo,
         window: Option<ClosedWindow<T>>,
     ) -> Result<DistArray<T, N>> {
+        let is_near = window.as_ref().is_some_and(ClosedWindow::is_near);
         let seed = (team.clone(), layout, halo, window);
         let parts = PlaceLocal::with_on(team, seed, |(team, layout, halo, window)| {
             ArrayPart::new(layout, team.rank(), halo, window)
         });
-        Ok(DistArray { parts: parts.await?, team: team.clone(), layout })
+        Ok(DistArray { parts: parts.await?, team: team.clone(), layout, is_near })
     }
 
     /// Returns how many elements the array has in each axis.

@@ -4,6 +4,7 @@
 //! either a slice of its place or open to all. Here is only where an element lies. Invariant: each range of indices is
 //! cut into pieces that lie side by side at one owner, in their order.
 
+use super::moves::Tile;
 use super::part::PartShape;
 use super::{ArrayError, DistArray, Element, Halo, misused, three};
 use crate::{Combine, Error, ErrorKind, Result, WindowNumber};
@@ -135,6 +136,16 @@ impl<T: Element, const N: usize> OpenArray<'_, T, N> {
             self.array.parts.lock().put_back(values);
             Ok(())
         }
+    }
+
+    /// The shape of the part of a member.
+    pub(super) fn shape(&self, rank: usize) -> &PartShape {
+        &self.shapes[rank]
+    }
+
+    /// Reads a tile of the part of a member.
+    pub(super) async fn get_tile(&self, rank: usize, tile: &Tile, into: &mut [T]) -> Result<()> {
+        self.window.get_strided(rank, tile.at, (tile.line, tile.stride.max(tile.line)), into).await
     }
 
     /// Returns where `len` elements from `index` on along the last axis lie.

@@ -87,7 +87,10 @@ async fn program(seed: u64) -> Result<()> {
     let extents @ [rows, columns] = [0; 2].map(|_| random.below(9) as usize + 1);
     let halo = Halo::periodic(1 + random.below(2) as usize);
     let haloed = Grid::with_halo(&team, extents, cut(&mut random, 2), halo).await?;
-    let dealt = Grid::new(&team, extents, cut(&mut random, 4)).await?;
+    let dealt = match seed % 2 {
+        0 => Grid::new(&team, extents, cut(&mut random, 4)).await?,
+        _ => Grid::in_window(&team, extents, cut(&mut random, 4), Halo::default()).await?,
+    };
     let turned = Grid::new(&team, [columns, rows], cut(&mut random, 4)).await?;
     let counts = everywhere!(steps(seed, &haloed, &dealt, &turned).await?).await?;
     let index = [random.below(rows as u64) as usize, random.below(columns as u64) as usize];

@@ -24,11 +24,14 @@ use std::sync::atomic::AtomicU64;
 /// A window that no member can access yet; a handle that can be sent to any of them.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct ClosedWindow<T: 'static>(Window<T>);
+pub struct ClosedWindow<T: 'static> {
+    window: Window<T>,
+    is_near: bool,
+}
 
 impl<T> Clone for ClosedWindow<T> {
     fn clone(&self) -> Self {
-        ClosedWindow(self.0.clone())
+        ClosedWindow { window: self.window.clone(), is_near: self.is_near }
     }
 }
 
@@ -48,8 +51,16 @@ impl<T: NoUninit + AnyBitPattern> ClosedWindow<T> {
             );
             assert!(size_of::<T>() > 0, "elements of a window have bytes");
         }
-        let made = Window::with_lens(team, lens, WindowOptions::default());
-        async move { made.await.map(ClosedWindow) }
+        let made = Window::with_members(Location::caller(), team, lens, WindowOptions::default());
+        async move {
+            let (window, is_near) = made.await?;
+            Ok(ClosedWindow { window, is_near })
+        }
+    }
+
+    /// Whether each member can map each part, so that no access goes by message.
+    pub fn is_near(&self) -> bool {
+        self.is_near
     }
 
     /// Returns the part of this place; called once at each member.
@@ -57,7 +68,7 @@ impl<T: NoUninit + AnyBitPattern> ClosedWindow<T> {
     /// # Errors
     /// [`Misused`](ErrorKind::Misused): it was taken before, or the window is one of another run.
     pub fn take(&self) -> Result<OwnPart<T>> {
-        OwnPart::lent(self.0.clone())
+        OwnPart::lent(self.window.clone())
     }
 }
 
@@ -223,6 +234,21 @@ impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
         into: &'a mut [T],
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
         self.0.get(target, at, into)
+    }
+
+    /// As [`Window::get_strided`].
+    ///
+    /// # Errors
+    /// As [`Window::get_strided`].
+    #[track_caller]
+    pub fn get_strided(
+        &self,
+        target: usize,
+        at: usize,
+        pieces: (usize, usize),
+        into: &mut [T],
+    ) -> impl Future<Output = Result<()>> {
+        self.0.get_strided(target, at, pieces, into)
     }
 }
 

@@ -169,6 +169,12 @@ impl WindowState {
         }
     }
 
+    /// Whether all places of the run can map the part here.
+    pub(super) fn is_near(&self, local: &Local) -> bool {
+        let is_mapped = self.region().is_some() || self.bytes_at(self.rank) == 0;
+        is_mapped && local.endpoint().other_hosts().is_none()
+    }
+
     /// Returns the words of the part here; none while it is lent.
     #[inline]
     pub(super) fn own<'a>(&'a self, local: &'a Local) -> &'a [AtomicU64] {
