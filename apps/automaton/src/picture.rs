@@ -1,12 +1,22 @@
 //! The field as an image: one of its generations as PNG, several as GIF.
 //!
-//! A large field is drawn smaller; a dot is set if a cell of those that it stands for lives.
+//! A picture shows the part of the field in which cells live, with a margin, as large as it may: of a small pattern in
+//! a large field each cell is a square of dots. A large part is drawn smaller; a dot is set if a cell of those that it
+//! stands for lives. Invariant: all pictures of a GIF show the same part.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// Most dots of a side of a GIF, and of a PNG.
 const GIF_SIDE: usize = 512;
 const PNG_SIDE: usize = 16_384;
+
+/// Dots of a side up to which cells are magnified, and most dots of a side of a cell.
+const SIDE_MIN: usize = 512;
+const CELL_SIDE_MAX: usize = 16;
+
+/// Cells around those that live.
+const MARGIN: usize = 8;
 
 /// Hundredths of a second between two pictures of a GIF.
 const DELAY: u16 = 10;
@@ -19,20 +29,72 @@ pub struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Returns width and height, and a byte for each dot, 1 if it is set; no side has more than `side_max`.
-    fn dots(&self, side_max: usize) -> (usize, usize, Vec<u8>) {
-        let scale = self.columns.max(self.rows).div_ceil(side_max);
-        let (width, height) = (self.columns.div_ceil(scale), self.rows.div_ceil(scale));
-        let mut dots = vec![0; width * height];
+    /// Calls `visit` with row and column of each living cell.
+    fn for_living(&self, mut visit: impl FnMut(usize, usize)) {
         for (index, byte) in self.packed.iter().enumerate().filter(|(_, byte)| **byte != 0) {
             for bit in (0..8).filter(|bit| byte >> (7 - bit) & 1 == 1) {
                 let cell = 8 * index + bit;
-                let (row, column) = (cell / self.columns, cell % self.columns);
-                dots[row / scale * width + column / scale] = 1;
+                visit(cell / self.columns, cell % self.columns);
             }
         }
-        (width, height, dots)
     }
+}
+
+/// What of a field is shown, and how large.
+struct Crop {
+    rows: Range<usize>,
+    columns: Range<usize>,
+    /// Dots of a side of a cell, and cells of a side of a dot; one of them is 1.
+    dots: usize,
+    cells: usize,
+}
+
+impl Crop {
+    /// That of these generations, of which no side has more than `side_max` dots.
+    fn of(generations: &[Cells<'_>], side_max: usize) -> Crop {
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        for cells in generations {
+            rows.resize(cells.rows, false);
+            columns.resize(cells.columns, false);
+            cells.for_living(|row, column| (rows[row], columns[column]) = (true, true));
+        }
+        let (rows, columns) = (around(&rows), around(&columns));
+        let side = rows.len().max(columns.len()).max(1);
+        let dots = (SIDE_MIN.min(side_max) / side).clamp(1, CELL_SIDE_MAX);
+        Crop { rows, columns, dots, cells: side.div_ceil(side_max) }
+    }
+
+    /// Width and height in dots.
+    fn size(&self) -> (usize, usize) {
+        let side = |cells: &Range<usize>| cells.len().div_ceil(self.cells) * self.dots;
+        (side(&self.columns), side(&self.rows))
+    }
+
+    /// Returns a byte for each dot, 1 if it is set.
+    fn dots_of(&self, cells: &Cells<'_>) -> Vec<u8> {
+        let (width, height) = self.size();
+        let mut all = vec![0; width * height];
+        cells.for_living(|row, column| {
+            if !self.rows.contains(&row) || !self.columns.contains(&column) {
+                return;
+            }
+            let dot = |cell: usize, first: usize| (cell - first) / self.cells * self.dots;
+            let (top, left) = (dot(row, self.rows.start), dot(column, self.columns.start));
+            for line in top..top + self.dots {
+                all[line * width + left..][..self.dots].fill(1);
+            }
+        });
+        all
+    }
+}
+
+/// What is set, from the first to the last, with a margin; all, if nothing is.
+fn around(set: &[bool]) -> Range<usize> {
+    let first = set.iter().position(|set| *set);
+    let last = set.iter().rposition(|set| *set);
+    first.zip(last).map_or(0..set.len(), |(first, last)| {
+        first.saturating_sub(MARGIN)..(last + 1 + MARGIN).min(set.len())
+    })
 }
 
 fn other(cause: impl std::error::Error + Send + Sync + 'static) -> io::Error {
@@ -44,7 +106,8 @@ fn other(cause: impl std::error::Error + Send + Sync + 'static) -> io::Error {
 /// # Errors
 /// What `out` returns.
 pub fn write_png(cells: &Cells<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let (width, height, dots) = cells.dots(PNG_SIDE);
+    let crop = Crop::of(std::slice::from_ref(cells), PNG_SIDE);
+    let ((width, height), dots) = (crop.size(), crop.dots_of(cells));
     let mut encoder = png::Encoder::new(out, width as u32, height as u32);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::One);
@@ -62,13 +125,16 @@ pub fn write_png(cells: &Cells<'_>, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// What `out` returns.
 pub fn write_gif(frames: &[Cells<'_>], out: &mut dyn Write) -> io::Result<()> {
-    let Some(first) = frames.first() else { return Ok(()) };
-    let (width, height, _) = first.dots(GIF_SIDE);
+    if frames.is_empty() {
+        return Ok(());
+    }
+    let crop = Crop::of(frames, GIF_SIDE);
+    let (width, height) = crop.size();
     let colors = [255, 255, 255, 0, 0, 0];
     let mut encoder = gif::Encoder::new(out, width as u16, height as u16, &colors).map_err(other)?;
     encoder.set_repeat(gif::Repeat::Infinite).map_err(other)?;
     for cells in frames {
-        let (width, height, dots) = cells.dots(GIF_SIDE);
+        let dots = crop.dots_of(cells);
         let mut frame = gif::Frame::from_indexed_pixels(width as u16, height as u16, dots, None);
         frame.delay = DELAY;
         encoder.write_frame(&frame).map_err(other)?;

@@ -69,11 +69,11 @@ pub struct Automaton {
     #[arg(long, value_name = "HOW", default_value = "one-sided")]
     exchange: Exchange,
 
-    /// Also draws the last generation, as PNG; - is standard output
+    /// Also draws what lives in the last generation, as PNG; - is standard output
     #[arg(long, value_name = "FILE")]
     png: Option<String>,
 
-    /// Also draws the run, as GIF; - is standard output
+    /// Also draws what lives in the run, as GIF; - is standard output
     #[arg(long, value_name = "FILE")]
     gif: Option<String>,
 

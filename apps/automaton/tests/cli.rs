@@ -43,11 +43,11 @@ fn the_generations_are_the_same_on_every_machine_whichever_way_edges_go() {
 #[test]
 fn a_gun_fires_and_is_drawn() {
     let scene = Scene::new("automaton-gun");
-    let line = "--rows 160 --columns 160 --generations 300 --places 2 --machine threads --exchange queued --verify \
+    let line = "--rows 160 --columns 640 --generations 300 --places 2 --machine threads --exchange queued --verify \
                 --png life.png --gif life.gif --gif-every 30";
     let ended = scene.run(&words(line));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let heading = "gosper-gun on 160 × 160 cells, B3/S23, 300 steps, queued; 2 places (threads)\n";
+    let heading = "gosper-gun on 160 × 640 cells, B3/S23, 300 steps, queued; 2 places (threads)\n";
     assert!(ended.stdout.starts_with(heading), "{ended:?}");
     assert!(ended.stdout.contains("\ngeneration  300\npopulation  86\nhash        "), "{ended:?}");
     assert!(
@@ -61,14 +61,18 @@ fn a_gun_fires_and_is_drawn() {
     let mut image = vec![0; reader.output_buffer_size().unwrap()];
     reader.next_frame(&mut image).unwrap();
     let black: u32 = image.iter().map(|byte| byte.count_zeros()).sum();
-    assert_eq!((reader.info().size(), black), ((160, 160), 86));
+    // Of the large field the gun and its gliders are shown, each cell as a square.
+    let ((width, height), dots) = (reader.info().size(), f64::from(black / 86).sqrt() as u32);
+    assert_eq!((black, dots > 1), (86 * dots * dots, true), "{width} x {height}");
+    assert!(width <= 512 && height <= 512 && width % dots == 0 && height % dots == 0, "{width} x {height}");
     let gif = bytes("life.gif");
     let mut decoder = gif::DecodeOptions::new().read_info(gif.as_slice()).unwrap();
     let mut frames = Vec::new();
     while let Some(frame) = decoder.read_next_frame().unwrap() {
         frames.push(frame.buffer.iter().filter(|dot| **dot == 1).count());
     }
-    assert_eq!((frames.len(), frames[0], frames[10]), (11, 36, 86));
+    let dots = frames[0] / 36;
+    assert_eq!((frames.len(), frames[0], frames[10]), (11, 36 * dots, 86 * dots));
 }
 
 #[test]

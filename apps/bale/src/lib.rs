@@ -1,11 +1,10 @@
 //! Kernels of very many tiny messages: `gups` (HPCC RandomAccess), `histogram` and `index-gather` of the bale suite.
 //!
-//! Each has a table that lies on all places, and touches random entries of it by an aggregator. [`generator`] is
-//! the stream of RandomAccess. Invariant: every kernel checks its whole result in each run.
+//! Each has a table that lies on all places, and touches random entries of it by an aggregator or in a window.
+//! Invariant: every kernel checks its whole result in each run.
 
 #![forbid(unsafe_code)]
 
-pub mod generator;
 mod gups;
 mod histogram;
 mod index_gather;

@@ -40,7 +40,7 @@ fn gups_has_no_errors_in_any_mode_on_any_machine() {
 #[test]
 fn a_table_that_places_change_by_themselves_is_right_where_it_is_locked_or_atomic() {
     for machine in ["threads", "processes", "loopback", "chip:scc"] {
-        for mode in ["atomic", "locks"] {
+        for mode in ["atomic", "locks", "locks --locks 1", "locks --locks 7"] {
             let line = format!("--machine {machine} --bits 10 --places 3 --mode {mode} --updates 3000");
             assert_eq!(document(PROGRAM, &line)["errors"], 0, "{line}");
         }
@@ -94,6 +94,8 @@ fn what_cannot_be_is_refused_in_a_line_before_anything_is_allocated() {
         (PROGRAM, "--mode routed --shape 3y2", "\"3y2\" is no shape"),
         (PROGRAM, "--shape 2x1 --places 2", "--shape is 2x1; allowed with --mode routed and roles only"),
         (PROGRAM, "--mode roles --places 6", "--places is 6; allowed with --mode roles: groups of 4"),
+        (PROGRAM, "--locks 16", "--locks is 16; allowed with --mode locks only"),
+        (PROGRAM, "--mode locks --locks 0", "0 is not in 1..=1024"),
         (PROGRAM, "--lookahead 0", "0 is not in 1..=1048576"),
         (PROGRAM, "--bucket 9999999", "9999999 is not in 1..=1048576"),
         (histogram, "--entries 4294967295 --places 64", "allowed: at most"),

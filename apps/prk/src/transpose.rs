@@ -1,14 +1,15 @@
 //! The kernel transpose: B += Aᵀ, then A += 1, with both matrices split into rows.
 
 use super::{KernelOutcome, Sizes, begin, together};
-use isles::array::{DistArray, Distribution};
+use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
 
 /// Runs it over all places.
 pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result<KernelOutcome> {
     let team = Team::world();
     let rows = [Distribution::Block, Distribution::Whole];
-    let a = DistArray::<f64, 2>::new(&team, [order, order], rows).await?;
+    // Each place reads its columns of A where they lie.
+    let a = DistArray::<f64, 2>::in_window(&team, [order, order], rows, Halo::default()).await?;
     let b = DistArray::<f64, 2>::new(&team, [order, order], rows).await?;
     let found = everywhere!(transpose(&team, (&a, &b), iterations).await?).await?;
     let (seconds, error) = together(found, |one, other| one + other);

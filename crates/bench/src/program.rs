@@ -87,6 +87,8 @@ pub enum Program {
         /// What `ISLES_COLLECTIVES` gets, if anything.
         collectives: Option<&'static str>,
     },
+    /// `peers/hpcc.sh`, which runs HPCC with two ranks.
+    Hpcc,
     /// `peers/spawn.go`.
     Go {
         /// Which of its sections.
@@ -226,6 +228,7 @@ impl Program {
                 put_effort(&mut command, of_places(ranks.count, effort));
                 Ok(command)
             }
+            Program::Hpcc => hpcc(folder),
             Program::Go { section, processors } => go(folder, section, processors, effort),
             Program::SimGrid { section, model, style, messages, bytes } => {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
@@ -322,6 +325,17 @@ pub fn built(program: &str) -> Result<PathBuf, Missing> {
         }
     }
     if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{program} not found"), how)) }
+}
+
+fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {
+    // HPCC takes no options: asked for its version, it would run.
+    let is_there = succeeds(Command::new("sh").args(["-c", "command -v hpcc"]));
+    if !is_there || !is_installed("mpirun.openmpi") {
+        return Err(Missing::of_package("hpcc not found", Package::Debian("hpcc openmpi-bin")));
+    }
+    let mut command = Command::new("bash");
+    command.arg(folder.lay("hpcc.sh", include_str!("../peers/hpcc.sh"))?);
+    Ok(command)
 }
 
 fn go(

@@ -65,5 +65,7 @@ pub use task::Priority;
 pub use task::coop::{sent, yield_now};
 pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};
 pub use time::{Cycles, Sleep, access_file, now, sleep, timeout, work};
-pub use window::{Combine, NumberKind, Window, WindowNumber, WindowOptions};
+pub use window::{
+    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, Window, WindowNumber, WindowOptions,
+};
 pub use wire::plain;

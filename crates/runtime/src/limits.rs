@@ -29,6 +29,9 @@ pub(crate) const TURN_PART: u32 = 16;
 /// And for no longer than this: several times what a message takes, and what the system takes to wake who waits for it.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
+/// A turn of so many operations, which took about as long as a turn may take, is no program that computes between them.
+pub(crate) const STREAM_OPERATIONS: u32 = 64;
+
 /// After so much effort an operation looks whether messages wait, where turns are not measured: with that the shortest
 /// ones, of 13 ns, take 1 ns more.
 pub(crate) const LOOK_EFFORT: u32 = 4;
@@ -126,3 +129,10 @@ const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 // Everything of an error but its texts takes less than 64 bytes.
 const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MAX);
 const _: () = assert!(ERROR_TEXT_BYTES_MAX > ERROR_TEXT_BYTES_MIN);
+
+/// How often a place looks for messages before it rests, where it has a processor of its own and no task is ready:
+/// about a microsecond. What comes meanwhile is taken in at once, without the way through a wait.
+pub(crate) const REST_LOOKS: u32 = 64;
+
+/// How often a caller looks for its answer itself before it gives way, under the same condition: five microseconds.
+pub(crate) const ANSWER_LOOKS: u32 = 512;

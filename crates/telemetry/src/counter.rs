@@ -174,6 +174,8 @@ counters! {
             "Items of aggregators that left in a bucket, at each place of their way.";
         BucketsSent, "buckets_sent", "buckets", Count, "buckets_sent", "Buckets of aggregators sent.";
         ItemsApplied, "items_applied", "items", Count, "items_applied", "Items of aggregators applied.";
+        ItemsLost, "items_lost", "items", Count, "items_lost",
+            "Items of aggregators lost: with a dead place, a cancelled finish, or a panic of what applies them.";
         AggregatorWaits, "aggregator_waits", "waits", Count, "aggregator_waits",
             "Times that an item had to wait for room in a bucket.";
     }

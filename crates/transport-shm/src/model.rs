@@ -80,6 +80,8 @@ impl RingMemory for Arc<Model> {
 
     fn fetch(&self, _position: u64) {}
 
+    fn expect(&self, _position: u64) {}
+
     fn reserve(&self, _from: u64, _to: u64) -> bool {
         true
     }

@@ -9,7 +9,9 @@ use crate::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
     MappedMemory, Message, Multicast, Next, Observer, OtherHosts, PlaceId, Region, SendError, Unpark,
 };
+use std::any::Any;
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -370,6 +372,10 @@ impl<N: Endpoint, F: FarEndpoint> MappedMemory for CompositeEndpoint<N, F> {
     fn view(&self, region: Region) -> Option<&[AtomicU64]> {
         let place = self.near_numbers.of_place(region.place)?;
         self.near.shared_memory()?.view(Region { place, ..region })
+    }
+
+    fn hold(&self) -> Rc<dyn Any> {
+        self.near.shared_memory().map_or_else(|| Rc::new(()) as Rc<dyn Any>, MappedMemory::hold)
     }
 
     fn free(&self, region: Region) {

@@ -7,9 +7,11 @@ use crate::region::Region;
 use crate::span::{Span, SpanId};
 use crate::work::Work;
 use isles_protocol::PlaceId;
+use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -389,6 +391,9 @@ pub trait MappedMemory {
     /// The words of a region, mapped here. None if the memory of its place is not shared with this place, or there is
     /// no such memory. Of a region that was freed it shows whatever lies there by now.
     fn view(&self, region: Region) -> Option<&[AtomicU64]>;
+
+    /// Returns what keeps the memory of all regions mapped here as long as it lives, also when the endpoint is gone.
+    fn hold(&self) -> Rc<dyn Any>;
 
     /// Gives back a region that [`MappedMemory::allocate`] gave at this place.
     ///

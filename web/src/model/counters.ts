@@ -71,6 +71,8 @@ export interface CounterColumns {
     buckets_sent?: number[];
     /** Items of aggregators applied. In items. */
     items_applied?: number[];
+    /** Items of aggregators lost: with a dead place, a cancelled finish, or a panic of what applies them. In items. */
+    items_lost?: number[];
     /** Times that an item had to wait for room in a bucket. In waits. */
     aggregator_waits?: number[];
     /** Guards that read a shared object. In guards. */

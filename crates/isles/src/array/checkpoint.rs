@@ -78,7 +78,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     pub async fn load(&self, path: &Path) -> Result<()> {
         let is_reader = self.team.rank() == 0;
         let opened = match is_reader {
-            true => self.open(path).map(Some),
+            true => self.open_checkpoint(path).map(Some),
             false => Ok(None),
         };
         let (file, found) = match opened {
@@ -137,7 +137,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     /// Opens a file and checks that it is one of this array.
-    fn open(&self, path: &Path) -> std::result::Result<File, String> {
+    fn open_checkpoint(&self, path: &Path) -> std::result::Result<File, String> {
         let (file, len) = File::open(path)
             .and_then(|file| file.metadata().map(|found| (file, found.len())))
             .map_err(|cause| cause.to_string())?;

@@ -24,7 +24,7 @@ struct HaloPiece {
     len: usize,
 }
 
-impl<T: Copy, const N: usize> ArrayPart<T, N> {
+impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
     /// What the part `of` of an axis has around it, from the lower end on.
     fn halo_pieces(&self, axis: usize, of: usize) -> Vec<HaloPiece> {
         let (cut, width) = (&self.layout.axes[axis], self.pad()[axis]);

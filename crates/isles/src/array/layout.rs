@@ -162,6 +162,17 @@ impl Axis {
         (part as usize, local as usize)
     }
 
+    /// Returns how many indices from one on lie side by side in its part.
+    #[inline]
+    pub(super) fn run_from(&self, index: usize) -> usize {
+        match self.cut {
+            Cut::Block(blocks) => blocks.first(blocks.owner(index as u64) + 1) as usize - index,
+            Cut::Dealt { block, .. } => {
+                (block.by - block.divide(index as u64).1).min((self.extent - index) as u64) as usize
+            }
+        }
+    }
+
     /// Returns the index at a place of a part.
     #[inline]
     pub(super) fn global(&self, part: usize, local: usize) -> usize {

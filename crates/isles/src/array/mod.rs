@@ -35,17 +35,21 @@ mod checkpoint;
 mod halo;
 mod layout;
 mod moves;
+mod open;
 mod part;
 #[cfg(test)]
 mod tests;
 
 pub use layout::{Blocks, Distribution};
+pub use open::OpenArray;
 pub use part::ArrayPart;
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, PlaceGuard, PlaceRef, Result};
 use bytemuck::{AnyBitPattern, NoUninit};
+use isles_runtime::ClosedWindow;
 use layout::ArrayLayout;
+use part::PartShape;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -173,11 +177,14 @@ pub struct DistArray<T: 'static, const N: usize> {
     parts: PlaceLocal<ArrayPart<T, N>>,
     team: Team,
     layout: ArrayLayout,
+    /// Whether each member can read each part where it lies, because all are parts of a window that all have mapped.
+    is_near: bool,
 }
 
 impl<T, const N: usize> Clone for DistArray<T, N> {
     fn clone(&self) -> Self {
-        DistArray { parts: self.parts.clone(), team: self.team.clone(), layout: self.layout }
+        let DistArray { parts, team, layout, is_near } = self;
+        DistArray { parts: parts.clone(), team: team.clone(), layout: *layout, is_near: *is_near }
     }
 }
 
@@ -207,16 +214,43 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         distributions: [Distribution; N],
         halo: Halo,
     ) -> Result<DistArray<T, N>> {
-        let layout = ArrayLayout::new(extents, distributions, team.size()).map_err(misused)?;
-        let dealt = (0..N).find(|axis| !layout.axes[3 - N + axis].is_block());
-        if let (Some(axis), 1..) = (dealt, halo.width) {
-            return Err(misused(ArrayError::HaloOfDealt { axis }));
-        }
-        check_memory::<T>(&extents).map_err(misused)?;
-        let seed = (team.clone(), layout, halo);
-        let parts =
-            PlaceLocal::with_on(team, seed, |(team, layout, halo)| ArrayPart::new(layout, team.rank(), halo));
-        Ok(DistArray { parts: parts.await?, team: team.clone(), layout })
+        let layout = layout_of::<T, N>(team, extents, distributions, halo).map_err(misused)?;
+        DistArray::of_parts(team, layout, halo, None).await
+    }
+
+    /// As [`DistArray::with_halo`], in a window: [`DistArray::open`] lets every member access every part directly.
+    /// Where members share memory, whole arrays are moved out of it by those who need them, without a message; if a
+    /// place dies then, the array that is moved can only be dropped.
+    ///
+    /// Elements that have no bytes, or need a coarser alignment than 8 bytes, do not compile.
+    ///
+    /// # Errors
+    /// As for [`DistArray::new`]; [`Misused`](ErrorKind::Misused): there is no memory for a part.
+    pub async fn in_window(
+        team: &Team,
+        extents: [usize; N],
+        distributions: [Distribution; N],
+        halo: Halo,
+    ) -> Result<DistArray<T, N>> {
+        let layout = layout_of::<T, N>(team, extents, distributions, halo).map_err(misused)?;
+        let lens: Vec<usize> =
+            (0..team.size()).map(|rank| PartShape::new::<N>(&layout, rank, halo).len()).collect();
+        let window = ClosedWindow::with_lens(team, &lens).await?;
+        DistArray::of_parts(team, layout, halo, Some(window)).await
+    }
+
+    async fn of_parts(
+        team: &Team,
+        layout: ArrayLayout,
+        halo: Halo,
+        window: Option<ClosedWindow<T>>,
+    ) -> Result<DistArray<T, N>> {
+        let is_near = window.as_ref().is_some_and(ClosedWindow::is_near);
+        let seed = (team.clone(), layout, halo, window);
+        let parts = PlaceLocal::with_on(team, seed, |(team, layout, halo, window)| {
+            ArrayPart::new(layout, team.rank(), halo, window)
+        });
+        Ok(DistArray { parts: parts.await?, team: team.clone(), layout, is_near })
     }
 
     /// Returns how many elements the array has in each axis.
@@ -240,19 +274,23 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// The part of this place, for changes. The guard must not be held across an `await`.
     ///
     /// # Panics
-    /// If it is in use, as [`PlaceLocal::lock`].
+    /// If it is in use, as [`PlaceLocal::lock`], or open to all members.
     #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, ArrayPart<T, N>> {
-        self.parts.lock()
+        let part = self.parts.lock();
+        part.check_closed();
+        part
     }
 
     /// The part of this place, to look at; there may be several at a time.
     ///
     /// # Panics
-    /// If it is locked, as [`PlaceLocal::read`].
+    /// If it is locked, as [`PlaceLocal::read`], or open to all members.
     #[track_caller]
     pub fn read(&self) -> PlaceRef<'_, ArrayPart<T, N>> {
-        self.parts.read()
+        let part = self.parts.read();
+        part.check_closed();
+        part
     }
 
     /// Sets each element of `target` at this place to what `map` makes of the one of this array; called by each member.
@@ -299,6 +337,25 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     fn unlike<U: Element>(&self, other: &DistArray<U, N>) -> Error {
         misused(ArrayError::Unlike { one: self.extents().to_vec(), other: other.extents().to_vec() })
     }
+}
+
+/// How an array of elements of type `T` lies on a team.
+///
+/// # Errors
+/// There is no such array.
+fn layout_of<T, const N: usize>(
+    team: &Team,
+    extents: [usize; N],
+    distributions: [Distribution; N],
+    halo: Halo,
+) -> std::result::Result<ArrayLayout, ArrayError> {
+    let layout = ArrayLayout::new(extents, distributions, team.size())?;
+    let dealt = (0..N).find(|axis| !layout.axes[3 - N + axis].is_block());
+    if let (Some(axis), 1..) = (dealt, halo.width) {
+        return Err(ArrayError::HaloOfDealt { axis });
+    }
+    check_memory::<T>(&extents)?;
+    Ok(layout)
 }
 
 /// Checks that an array of so many elements of type `T` in each axis may fit into the memory of this host, as

@@ -1,9 +1,11 @@
 //! Whole arrays on the move: another distribution, the transposed array, all of it at one place.
 //!
-//! They go by `all_to_allv_with` of the team. What goes is derived from both layouts by both sides: the elements that
-//! one has and the other is to have, in the order of the target. Invariant: each element of the target is written once.
+//! They go by `all_to_allv_with` of the team, or out of a window by those who need them. What goes is derived from both
+//! layouts: the elements that one has and the other is to have, in the order of the target. Invariant: each element of
+//! the target is written once.
 
 use super::layout::{ArrayLayout, Run};
+use super::part::{ArrayPart, PartShape};
 use super::{DistArray, Distribution, Element, Halo};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
@@ -66,6 +68,84 @@ impl Overlap {
                     visit(from, [first.1, middle.1, last.1], [first.2, middle.2, last.2]);
                 }
             }
+        }
+    }
+}
+
+/// A part of a box that is read at once: lines that lie side by side at their owner.
+pub(super) struct Tile {
+    /// Where the first line begins in the part of its owner.
+    pub(super) at: usize,
+    /// From one line to the next there.
+    pub(super) stride: usize,
+    /// How long a line is, and how many there are.
+    pub(super) line: usize,
+    pub(super) lines: usize,
+    /// Where its first element goes in the target.
+    to: [usize; 3],
+    /// Whether a line goes along the last axis of the target; else along the one before.
+    is_along: bool,
+}
+
+impl Tile {
+    fn size(&self) -> usize {
+        self.line * self.lines
+    }
+}
+
+/// Elements of a tile: it is transposed in a first cache.
+const TILE_SIZE: usize = TILE * TILE;
+
+impl Overlap {
+    /// The boxes in tiles, of the part of a member of this shape.
+    fn tiles(&self, shape: &PartShape) -> Vec<Tile> {
+        let steps = self.axes.map(|axis| shape.steps()[axis]);
+        let mut tiles = Vec::new();
+        self.boxes(|from, to, len| {
+            let start = shape.start(&from, &shape.steps());
+            let is_along = steps[2] == 1;
+            // Lines lie along an axis of the target; what is beside them is the other one of the last two.
+            let (line, beside) = if is_along { (2, 1) } else { (1, 2) };
+            let width = if is_along { len[2].min(TILE_SIZE) } else { len[1].min(TILE) };
+            let height = (TILE_SIZE / width.max(1)).clamp(1, len[beside].max(1));
+            for first in 0..len[0] {
+                for across in (0..len[beside]).step_by(height) {
+                    for along in (0..len[line]).step_by(width.max(1)) {
+                        let mut to = [to[0] + first, to[1], to[2]];
+                        to[line] += along;
+                        to[beside] += across;
+                        let at = start + first * steps[0] + along * steps[line] + across * steps[beside];
+                        tiles.push(Tile {
+                            at,
+                            stride: steps[beside],
+                            line: width.min(len[line] - along),
+                            lines: height.min(len[beside] - across),
+                            to,
+                            is_along,
+                        });
+                    }
+                }
+            }
+        });
+        tiles
+    }
+}
+
+impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
+    /// Merges what was read of a tile, line by line, into this part.
+    fn merge_tile(&mut self, tile: &Tile, read: &[T], merge: &impl Fn(&mut T, T)) {
+        let (start, [_, step, _]) = (self.place_of(tile.to), self.steps());
+        if tile.is_along {
+            for (number, line) in read.chunks_exact(tile.line).enumerate() {
+                let own = &mut self.values_mut()[start + number * step..][..tile.line];
+                own.iter_mut().zip(line).for_each(|(old, new)| merge(old, *new));
+            }
+            return;
+        }
+        for row in 0..tile.line {
+            let own = &mut self.values_mut()[start + row * step..][..tile.lines];
+            let column = read[row..].iter().step_by(tile.line);
+            own.iter_mut().zip(column).for_each(|(old, new)| merge(old, *new));
         }
     }
 }
@@ -146,9 +226,43 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(Some(all))
     }
 
-    /// Moves all elements; `axes` says which axis of this array each axis of the target is. What comes goes into the
-    /// target where it lies in the message.
+    /// Moves all elements; `axes` says which axis of this array each axis of the target is.
     async fn move_into(
+        &self,
+        target: &DistArray<T, N>,
+        axes: [usize; 3],
+        merge: impl Fn(&mut T, T),
+    ) -> Result<()> {
+        match self.is_near {
+            true => self.fetch_into(target, axes, merge).await,
+            false => self.send_into(target, axes, merge).await,
+        }
+    }
+
+    /// As [`DistArray::move_into`], out of a window: each member reads what it is to have where it lies.
+    async fn fetch_into(
+        &self,
+        target: &DistArray<T, N>,
+        axes: [usize; 3],
+        merge: impl Fn(&mut T, T),
+    ) -> Result<()> {
+        let (me, size) = (self.team.rank(), self.team.size());
+        let open = self.open().await?;
+        let mut tile = Vec::new();
+        // Each begins with another one.
+        for from in (me..size).chain(0..me) {
+            let overlap = Overlap::new((&self.layout, from), (&target.layout, me), axes);
+            for tiles in overlap.tiles(open.shape(from)) {
+                tile.resize(tiles.size(), bytemuck::Zeroable::zeroed());
+                open.get_tile(from, &tiles, &mut tile).await?;
+                target.lock().merge_tile(&tiles, &tile, &merge);
+            }
+        }
+        open.close().await
+    }
+
+    /// As [`DistArray::move_into`], by messages. What comes goes into the target where it lies in the message.
+    async fn send_into(
         &self,
         target: &DistArray<T, N>,
         axes: [usize; 3],

@@ -6,7 +6,9 @@
 use super::layout::ArrayLayout;
 use super::{Halo, last, three};
 use bytemuck::{AnyBitPattern, NoUninit};
+use isles_runtime::{ClosedWindow, OwnPart};
 use std::ops::{Index, IndexMut};
+use std::panic::Location;
 
 /// A box of elements, as start and length in each axis, counted from the first element of the halo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,49 +23,114 @@ impl Region {
     }
 }
 
+/// How long a part is in each axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartShape {
+    /// How many elements its place owns.
+    owned: [usize; 3],
+    /// Width of the halo; 0 in axes that the array lacks.
+    pad: [usize; 3],
+}
+
+impl PartShape {
+    /// That of member `rank` of an array of `N` axes.
+    pub(super) fn new<const N: usize>(layout: &ArrayLayout, rank: usize, halo: Halo) -> PartShape {
+        PartShape { owned: layout.lengths(rank), pad: three([halo.width; N], 0) }
+    }
+
+    /// How many elements it has, with its halo.
+    pub(super) fn len(&self) -> usize {
+        (0..3).map(|axis| self.owned[axis] + 2 * self.pad[axis]).product()
+    }
+
+    /// Distances of neighbours in each axis.
+    #[inline]
+    pub(super) fn steps(&self) -> [usize; 3] {
+        let line = self.owned[2] + 2 * self.pad[2];
+        [line * (self.owned[1] + 2 * self.pad[1]), line, 1]
+    }
+
+    /// Where an element that the place owns lies.
+    #[inline]
+    pub(super) fn start(&self, local: &[usize; 3], steps: &[usize; 3]) -> usize {
+        (0..3).map(|axis| (local[axis] + self.pad[axis]) * steps[axis]).sum()
+    }
+}
+
 /// The part of a [`DistArray`](super::DistArray) at one place.
 ///
 /// An element has signed coordinates here: `[0, 0]` is the first one that this place owns, and the halo lies at
 /// negative ones and behind the last. `part[[i, j]]` is an element; [`ArrayPart::line`] gives many that lie side by
 /// side, for code that has to be fast.
 #[derive(Debug)]
-pub struct ArrayPart<T, const N: usize> {
-    values: Vec<T>,
+pub struct ArrayPart<T: 'static, const N: usize> {
+    /// None while the array is open.
+    values: OwnPart<T>,
+    /// The line that opened the array, if it is open.
+    pub(super) opened: Option<&'static Location<'static>>,
     pub(super) layout: ArrayLayout,
     /// Which part of each axis this is.
     parts: [usize; 3],
-    /// How many elements it owns in each axis.
-    owned: [usize; 3],
-    /// Width of the halo in each axis; 0 in axes that the array lacks.
-    pad: [usize; 3],
+    shape: PartShape,
     pub(super) is_periodic: bool,
     /// Empty while a move is under way.
     rows: Vec<Vec<T>>,
 }
 
 impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
-    /// The part of member `rank`, of zeros.
-    pub(super) fn new(layout: ArrayLayout, rank: usize, halo: Halo) -> ArrayPart<T, N> {
-        let owned = layout.lengths(rank);
-        let pad = three([halo.width; N], 0);
-        let len = (0..3).map(|axis| owned[axis] + 2 * pad[axis]).product();
+    /// The part of member `rank`, of zeros; in its part of `window`, if there is one, which was not taken yet.
+    pub(super) fn new(
+        layout: ArrayLayout,
+        rank: usize,
+        halo: Halo,
+        window: Option<ClosedWindow<T>>,
+    ) -> ArrayPart<T, N> {
+        let shape = PartShape::new::<N>(&layout, rank, halo);
+        let values = match window {
+            Some(window) => window.take().expect("a part of a new window"),
+            None => OwnPart::private(shape.len()),
+        };
         ArrayPart {
-            values: bytemuck::zeroed_vec(len),
+            values,
+            opened: None,
             layout,
-
             parts: layout.parts_of(rank),
-            owned,
-            pad,
+            shape,
             is_periodic: halo.is_periodic,
             rows: Vec::new(),
         }
     }
+
+    /// # Panics
+    /// If the array is open.
+    #[track_caller]
+    pub(super) fn check_closed(&self) {
+        if let Some(line) = self.opened {
+            panic!(
+                "the array is open to all members since {line}; its part here is a slice again after `close`"
+            );
+        }
+    }
+
+    /// Whether the part lies in a window.
+    pub(super) fn is_in_window(&self) -> bool {
+        self.values.is_of_window()
+    }
+
+    /// The elements, of which the part has none until [`ArrayPart::put_back`].
+    pub(super) fn take_values(&mut self) -> OwnPart<T> {
+        std::mem::replace(&mut self.values, OwnPart::private(0))
+    }
+
+    pub(super) fn put_back(&mut self, values: OwnPart<T>) {
+        (self.values, self.opened) = (values, None);
+    }
 }
 
-impl<T, const N: usize> ArrayPart<T, N> {
+impl<T: 'static, const N: usize> ArrayPart<T, N> {
     /// Returns how many elements this place owns in each axis.
     pub fn extents(&self) -> [usize; N] {
-        last(self.owned)
+        last(self.shape.owned)
     }
 
     /// Returns the index in the array of an element that this place owns.
@@ -97,14 +164,14 @@ impl<T, const N: usize> ArrayPart<T, N> {
         let (at, steps) = (three(at, 0), self.steps());
         let mut offset = 0;
         for axis in 0..3 {
-            let from_edge = at[axis] + self.pad[axis] as isize;
-            let end = self.owned[axis] + 2 * self.pad[axis];
+            let from_edge = at[axis] + self.shape.pad[axis] as isize;
+            let end = self.shape.owned[axis] + 2 * self.shape.pad[axis];
             assert!(
                 (0..end as isize).contains(&from_edge),
                 "coordinate {} in an axis with {} elements and a halo of {}",
                 at[axis],
-                self.owned[axis],
-                self.pad[axis]
+                self.shape.owned[axis],
+                self.shape.pad[axis]
             );
             offset += from_edge as usize * steps[axis];
         }
@@ -136,10 +203,10 @@ impl<T, const N: usize> ArrayPart<T, N> {
 
     /// Calls `change` with each element that this place owns and its index in the array.
     pub fn for_each(&mut self, mut change: impl FnMut([usize; N], &mut T)) {
-        let (owned, steps) = (self.owned, self.steps());
+        let (owned, steps) = (self.shape.owned, self.steps());
         for first in 0..owned[0] {
             for middle in 0..owned[1] {
-                let start = self.start(&[first, middle, 0], &steps);
+                let start = self.shape.start(&[first, middle, 0], &steps);
                 for last_of in 0..owned[2] {
                     let index = self.global(last([first, middle, last_of]));
                     change(index, &mut self.values[start + last_of]);
@@ -150,42 +217,36 @@ impl<T, const N: usize> ArrayPart<T, N> {
 
     /// Returns the elements that this place owns, row by row.
     pub fn owned(&self) -> impl Iterator<Item = &T> {
-        let (owned, steps) = (self.owned, self.steps());
+        let (owned, steps) = (self.shape.owned, self.steps());
         let lines = (0..owned[0]).flat_map(move |first| (0..owned[1]).map(move |middle| [first, middle, 0]));
         lines.flat_map(move |line| {
-            let start = self.start(&line, &steps);
+            let start = self.shape.start(&line, &steps);
             &self.values[start..start + owned[2]]
         })
     }
 
-    /// Where an element that this place owns lies.
-    fn start(&self, local: &[usize; 3], steps: &[usize; 3]) -> usize {
-        (0..3).map(|axis| (local[axis] + self.pad[axis]) * steps[axis]).sum()
-    }
-
     /// Distances of neighbours in each of three axes.
     pub(super) fn steps(&self) -> [usize; 3] {
-        let line = self.owned[2] + 2 * self.pad[2];
-        [line * (self.owned[1] + 2 * self.pad[1]), line, 1]
+        self.shape.steps()
     }
 
     fn line_end(&self, offset: usize) -> usize {
-        let line = self.owned[2] + 2 * self.pad[2];
+        let [_, line, _] = self.steps();
         (offset / line + 1) * line
     }
 
     /// What this place owns.
     pub(super) fn whole(&self) -> Region {
-        Region { start: self.pad, len: self.owned }
+        Region { start: self.shape.pad, len: self.shape.owned }
     }
 
     /// Where an element that this place owns lies, by its coordinates in three axes.
     pub(super) fn place_of(&self, local: [usize; 3]) -> usize {
-        self.start(&local, &self.steps())
+        self.shape.start(&local, &self.steps())
     }
 
     pub(super) fn pad(&self) -> [usize; 3] {
-        self.pad
+        self.shape.pad
     }
 
     pub(super) fn parts(&self) -> [usize; 3] {
@@ -194,7 +255,7 @@ impl<T, const N: usize> ArrayPart<T, N> {
 }
 
 #[cfg(feature = "ndarray")]
-impl<T, const N: usize> ArrayPart<T, N> {
+impl<T: 'static, const N: usize> ArrayPart<T, N> {
     /// The elements that this place owns, as a view of `ndarray`, without their halo.
     pub fn view(&self) -> ndarray::ArrayViewD<'_, T> {
         let (shape, start) = self.shape();
@@ -212,11 +273,11 @@ impl<T, const N: usize> ArrayPart<T, N> {
     fn shape(&self) -> (ndarray::StrideShape<ndarray::IxDyn>, usize) {
         use ndarray::{IxDyn, ShapeBuilder};
         let shape = IxDyn(&self.extents()).strides(IxDyn(&self.strides()));
-        (shape, if self.owned.contains(&0) { 0 } else { self.place_of([0; 3]) })
+        (shape, if self.shape.owned.contains(&0) { 0 } else { self.place_of([0; 3]) })
     }
 }
 
-impl<T: Copy, const N: usize> ArrayPart<T, N> {
+impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
     /// Adds the elements of a region to `into`, row by row.
     pub(super) fn pack(&self, region: &Region, into: &mut Vec<T>) {
         for start in self.lines_of(region) {
@@ -253,7 +314,7 @@ impl<T: Copy, const N: usize> ArrayPart<T, N> {
     }
 }
 
-impl<T, const N: usize> Index<[isize; N]> for ArrayPart<T, N> {
+impl<T: 'static, const N: usize> Index<[isize; N]> for ArrayPart<T, N> {
     type Output = T;
 
     #[inline]
@@ -263,7 +324,7 @@ impl<T, const N: usize> Index<[isize; N]> for ArrayPart<T, N> {
     }
 }
 
-impl<T, const N: usize> IndexMut<[isize; N]> for ArrayPart<T, N> {
+impl<T: 'static, const N: usize> IndexMut<[isize; N]> for ArrayPart<T, N> {
     #[inline]
     #[track_caller]
     fn index_mut(&mut self, at: [isize; N]) -> &mut T {

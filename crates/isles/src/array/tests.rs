@@ -123,7 +123,7 @@ fn what_cannot_be_an_array_is_refused_with_its_axis() {
 fn a_view_has_the_own_elements_and_not_the_halo() {
     use super::{ArrayPart, Halo};
     let layout = ArrayLayout::new([5, 7], [Distribution::Block, Distribution::Whole], 2).unwrap();
-    let mut part = ArrayPart::<f64, 2>::new(layout, 1, Halo::new(2));
+    let mut part = ArrayPart::<f64, 2>::new(layout, 1, Halo::new(2), None);
     part.values_mut().fill(-1.0);
     part.for_each(|[row, column], element| *element = (10 * row + column) as f64);
     let view = part.view();
@@ -137,6 +137,7 @@ fn a_view_has_the_own_elements_and_not_the_halo() {
         ArrayLayout::new([1, 7], [Distribution::Block, Distribution::Whole], 2).unwrap(),
         0,
         Halo::new(1),
+        None,
     );
     assert_eq!(none.view().len(), none.owned().count());
 }

@@ -155,3 +155,34 @@ async fn answers_come_in_the_order_of_the_questions() -> Result<()> {
     assert_eq!(answers.len(), 6_000);
     Ok(())
 }
+
+/// A panic takes the items behind it in its bucket with it, and the error says how many; other buckets are applied.
+#[isles::test(places = 3)]
+async fn an_item_that_panics_takes_those_behind_it_along_and_the_error_counts_them() -> Result<()> {
+    for (route, bucket) in [(ItemRoute::Direct, 10), (ItemRoute::Torus(Torus::new(&[3]).unwrap()), 10)] {
+        let counts = PlaceLocal::new(|| vec![0_u64; 30]).await?;
+        let options = AggregatorOptions::default().route(route).bucket(bucket);
+        let items = Aggregator::with(options, &counts, |counts: &mut Counts, number: u64| {
+            assert!(number != 13, "an item that cannot be applied");
+            counts[number as usize] += 1;
+        })
+        .await?;
+        for target in places() {
+            let error = finish(async {
+                for number in 0..30 {
+                    items.push(target, number).await?;
+                }
+                Ok::<_, isles::Error>(())
+            })
+            .await
+            .expect_err("an item panics");
+            assert_eq!(*error.kind(), ErrorKind::Panicked, "{error}");
+            let said = "an item that cannot be applied; 7 of 10 items of a bucket are not applied, or not as a whole";
+            assert!(error.to_string().contains(said), "{error}");
+        }
+        let applied = everywhere!(counts.lock().clone()).await?;
+        let expected: Counts = (0..30).map(|number| u64::from(!(13..20).contains(&number))).collect();
+        assert!(applied.iter().all(|counts| *counts == expected), "{applied:?}");
+    }
+    Ok(())
+}

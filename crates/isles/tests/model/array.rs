@@ -2,7 +2,7 @@
 
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
-use isles::{ErrorKind, Launch, Machine, Random, Result};
+use isles::{Combine, ErrorKind, Launch, Machine, Random, Result};
 use std::path::PathBuf;
 
 const MACHINES: [Machine; 2] = [Machine::Threads, Machine::Loopback];
@@ -112,7 +112,13 @@ async fn moves(seed: u64) -> Result<()> {
     let new = |random: &mut Random, extents| {
         let distributions = cut(random, any_distribution);
         let team = team.clone();
-        async move { DistArray::<f64, 2>::new(&team, extents, distributions).await }
+        async move {
+            // In a window, elements are moved by those who need them.
+            match seed % 3 {
+                0 => DistArray::<f64, 2>::new(&team, extents, distributions).await,
+                _ => DistArray::in_window(&team, extents, distributions, Halo::default()).await,
+            }
+        }
     };
     let source = new(&mut random, extents).await?;
     let moved = new(&mut random, extents).await?;
@@ -142,7 +148,7 @@ async fn moves(seed: u64) -> Result<()> {
 #[test]
 fn an_array_that_moves_has_each_element_where_it_belongs() {
     on_machines(&[1, 3, 4], || async {
-        for seed in 0..12 {
+        for seed in 0..24 {
             moves(seed).await?;
         }
         Ok(())
@@ -206,6 +212,166 @@ struct Scratch(PathBuf);
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The elements of a random array, row by row, after `phases` phases: one place after the other.
+struct OpenModel<const N: usize> {
+    extents: [usize; N],
+    elements: Vec<u64>,
+}
+
+impl<const N: usize> OpenModel<N> {
+    fn position(&self, index: [usize; N]) -> usize {
+        index.into_iter().zip(self.extents).fold(0, |position, (index, extent)| position * extent + index)
+    }
+
+    /// A random place in a line, and how many elements of the line from there on.
+    fn range(&self, random: &mut Random) -> ([usize; N], usize) {
+        let index: [usize; N] = self.extents.map(|extent| random.below(extent as u64) as usize);
+        let left = self.extents[N - 1] - index[N - 1];
+        (index, random.below(left as u64 + 1) as usize)
+    }
+}
+
+/// An array is open and closed in turns: puts of one member, then sums of all, then slices; as a sequential model.
+async fn opened<const N: usize>(seed: u64) -> Result<()> {
+    let mut random = Random::stream(seed, 10 + N as u64);
+    let extents: [usize; N] = std::array::from_fn(|_| random.below(9) as usize + 1);
+    let team = Team::world();
+    let is_haloed = random.below(2) == 0;
+    let (halo, cut) = match is_haloed {
+        true => {
+            let block =
+                |random: &mut Random| [Distribution::Whole, Distribution::Block][random.below(2) as usize];
+            (Halo::new(random.below(3) as usize), cut(&mut random, block))
+        }
+        false => (Halo::default(), cut(&mut random, any_distribution)),
+    };
+    let array = DistArray::<u64, N>::in_window(&team, extents, cut, halo).await?;
+    everywhere!({
+        let (me, size) = (array.team().rank() as u64, array.team().size() as u64);
+        let mut model = OpenModel { extents, elements: vec![0; extents.iter().product()] };
+        let mut steps = Random::stream(seed, 20);
+        for _ in 0..4 {
+            let open = array.open().await?;
+            for step in 0..6 {
+                let (index, len) = model.range(&mut steps);
+                let at = model.position(index);
+                let values: Vec<u64> = (0..len as u64).map(|k| 1_000 * step + k).collect();
+                if step % size == me {
+                    open.put(index, &values).await?;
+                }
+                model.elements[at..at + len].copy_from_slice(&values);
+                open.fence().await?;
+                let mut read = vec![0; len];
+                open.get(index, &mut read).await?;
+                assert_eq!(read, values);
+                open.fence().await?;
+            }
+            let before = open.fetch_add([0; N], 3).await?;
+            assert!(before >= model.elements[0]);
+            model.elements[0] += 3 * size;
+            let (index, len) = model.range(&mut steps);
+            let at = model.position(index);
+            open.accumulate(index, &vec![me + 1; len], Combine::Sum).await?;
+            model.elements[at..at + len].iter_mut().for_each(|element| *element += size * (size + 1) / 2);
+            open.close().await?;
+            array.lock().for_each(|index, element| {
+                assert_eq!(*element, model.elements[model.position(index)]);
+                *element += 1;
+            });
+            model.elements.iter_mut().for_each(|element| *element += 1);
+        }
+        let whole = array.gather(0).await?;
+        assert!(whole.is_none_or(|whole| whole == model.elements));
+    })
+    .await
+    .map(drop)
+}
+
+async fn opened_of_all_axes(seeds: std::ops::Range<u64>) -> Result<()> {
+    for seed in seeds {
+        opened::<1>(seed).await?;
+        opened::<2>(seed).await?;
+        opened::<3>(seed).await?;
+    }
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn an_open_array_is_what_a_sequential_model_says_and_slices_in_between() -> Result<()> {
+    opened_of_all_axes(0..8).await
+}
+
+#[test]
+fn an_open_array_is_the_same_at_other_numbers_of_places() {
+    on_machines(&[1, 2, 5], || opened_of_all_axes(8..12));
+}
+
+#[test]
+fn an_open_array_and_one_without_a_window_refuse_what_they_cannot_do() {
+    on_machines(&[2], || async {
+        let team = Team::world();
+        let plain = DistArray::<u32, 2>::new(&team, [4, 6], [Distribution::Block; 2]).await?;
+        let error = plain.open().await.err().expect("it has no window");
+        assert_eq!(*error.kind(), ErrorKind::Misused);
+        assert!(
+            error.to_string().contains("an array that was not made by `in_window` is to be opened"),
+            "{error}"
+        );
+        assert!(error.to_string().contains("model/array.rs"), "{error}");
+        assert_eq!(plain.lock().values().len(), 12); // it is as it was
+
+        let array =
+            DistArray::<u32, 2>::in_window(&team, [4, 6], [Distribution::Block; 2], Halo::new(1)).await?;
+        everywhere!({
+            let open = array.open().await?;
+            for index in [[4, 0], [0, 6], [usize::MAX, usize::MAX]] {
+                let error = open.put(index, &[1]).await.expect_err("it is outside");
+                assert_eq!(*error.kind(), ErrorKind::Misused);
+                assert!(
+                    error.to_string().contains(&format!("no element {index:?} in an array of [4, 6]")),
+                    "{error}"
+                );
+                assert!(error.to_string().contains("model/array.rs"), "{error}");
+            }
+            assert!(open.get([3, 5], &mut [0; 2]).await.is_err());
+            open.put([0, 6], &[]).await?; // nothing, at the end of a line
+            let error = array.open().await.err().expect("it is open");
+            assert!(error.to_string().contains("is to be opened"), "{error}");
+            open.close().await?;
+        })
+        .await?;
+        let error = everywhere!({
+            let _open = array.open().await?;
+            array.read().values().len()
+        })
+        .await
+        .expect_err("the part is no slice now");
+        assert!(error.to_string().contains("the array is open to all members since"), "{error}");
+        Ok(())
+    });
+}
+
+/// The part that a place took out of its run goes on to be its memory, whatever becomes of the run.
+#[test]
+fn a_part_that_outlives_its_run_is_still_there() {
+    for machine in MACHINES {
+        let launch = Launch::from_environment().unwrap().machine(machine).places(1);
+        let kept = std::rc::Rc::new(std::cell::RefCell::new(None));
+        let keep = std::rc::Rc::clone(&kept);
+        let main = move || async move {
+            let team = Team::world();
+            let cut = [Distribution::Block];
+            let array = DistArray::<u64, 1>::in_window(&team, [5000], cut, Halo::default()).await?;
+            array.lock().values_mut().fill(7);
+            *keep.borrow_mut() = Some(array);
+            Ok::<_, isles::Error>(())
+        };
+        launch.run(main).unwrap().0.unwrap();
+        let array = kept.take().expect("it was kept");
+        assert_eq!(array.lock().values().iter().sum::<u64>(), 35_000);
     }
 }
 

@@ -16,11 +16,19 @@ const SEEDS: u64 = 200;
 /// An item: its number, and the finish that counts it.
 type Item = (u64, u64);
 
+/// An item that a push has taken: its number, the place of the push, and the one for which it is.
+#[derive(Clone, Copy)]
+struct Pushed {
+    number: u64,
+    from: usize,
+    to: usize,
+}
+
 thread_local! {
     /// How often each item was applied. All invented places share this thread.
     static APPLIED: RefCell<HashMap<u64, u32>> = RefCell::default();
     /// Items pushed by finish, as far as the push said that it took them.
-    static PUSHED: RefCell<HashMap<u64, Vec<u64>>> = RefCell::default();
+    static PUSHED: RefCell<HashMap<u64, Vec<Pushed>>> = RefCell::default();
     /// The finishes that are over, and the items that were applied after theirs.
     static OVER: RefCell<HashSet<u64>> = RefCell::default();
     static LATE: RefCell<Vec<u64>> = RefCell::default();
@@ -63,7 +71,8 @@ fn grow(
                 2 => isles::yield_now().await,
                 _ => {
                     items.push(place, (draw, scope)).await?;
-                    PUSHED.with_borrow_mut(|pushed| pushed.entry(scope).or_default().push(draw));
+                    let item = Pushed { number: draw, from: here().index(), to: place.index() };
+                    PUSHED.with_borrow_mut(|pushed| pushed.entry(scope).or_default().push(item));
                 }
             }
         }
@@ -75,14 +84,32 @@ fn grow(
 fn conclude(scope: u64, result: &Result<()>) -> Result<()> {
     OVER.with_borrow_mut(|over| over.insert(scope));
     let pushed = PUSHED.with_borrow(|pushed| pushed.get(&scope).cloned().unwrap_or_default());
-    let lost =
-        APPLIED.with_borrow(|applied| pushed.iter().filter(|item| !applied.contains_key(item)).count());
+    let lost = APPLIED
+        .with_borrow(|applied| pushed.iter().filter(|item| !applied.contains_key(&item.number)).count());
     if result.is_ok() && lost > 0 {
         return Err(isles::Error::message(format!(
             "{lost} items of a finish that ended well were not applied"
         )));
     }
     Ok(())
+}
+
+/// Items of the outermost finish whose way leads past the place `lost`, and that were not applied.
+fn lost_beside(seed: u64, lost: usize) -> usize {
+    // Along the first dimension first: then an item is where that coordinate is the target's and the others are not.
+    let width = match seed % 3 {
+        0 => 1,
+        1 => 2,
+        _ => 3,
+    };
+    let is_safe = |item: &&Pushed| {
+        let between = item.to % width + item.from / width * width;
+        ![item.from, between, item.to].contains(&lost)
+    };
+    let pushed = PUSHED.with_borrow(|pushed| pushed.get(&0).cloned().unwrap_or_default());
+    APPLIED.with_borrow(|applied| {
+        pushed.iter().filter(is_safe).filter(|item| !applied.contains_key(&item.number)).count()
+    })
 }
 
 /// Runs the program of `seed`; returns its result and digest.
@@ -142,6 +169,8 @@ fn an_item_is_applied_once_or_its_finish_says_which_place_is_gone() {
             plan
         };
         let (result, digest) = run(seed, plan());
+        let beside = lost_beside(seed, lost as usize);
+        assert_eq!(beside, 0, "ISLES_SEED={seed}: items were lost whose way leads past place {lost}");
         if let Err(error) = result {
             assert!(*error.kind() != ErrorKind::Misused, "ISLES_SEED={seed}: {error}");
             assert!(error.to_string().contains(&format!("place {lost}")), "ISLES_SEED={seed}: {error}");
@@ -150,4 +179,39 @@ fn an_item_is_applied_once_or_its_finish_says_which_place_is_gone() {
         assert_eq!(digest, run(seed, plan()).1, "ISLES_SEED={seed} gave two different runs");
     }
     assert!(noticed > 0, "no loss came at a time when it mattered");
+}
+
+/// Pushes items for place 1 and for place 3, which is dead, by way of place 1.
+async fn push_beside_a_dead_place() -> Result<()> {
+    let counts = PlaceLocal::new(|| 0_u64).await?;
+    let options = AggregatorOptions::default().route(ItemRoute::Torus(Torus::new(&[2, 2]).unwrap()));
+    let items = Aggregator::with(options, &counts, |count: &mut u64, number: u64| *count += number).await?;
+    let [between, dead] = [1, 3].map(|index| Place::new(index).unwrap());
+    // Both know that it is dead.
+    while at!(dead, ()).await.is_ok() {}
+    at!(between, while at!(dead, ()).await.is_ok() {}).await?;
+    let result = finish(async {
+        for number in 0..100 {
+            items.push(if number % 2 == 0 { dead } else { between }, number).await?;
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await;
+    assert_eq!(*result.unwrap_err().kind(), ErrorKind::DeadPlace(isles_transport::PlaceId(3)));
+    assert_eq!(at!(between, *counts.lock()).await?, (1..100).step_by(2).sum::<u64>());
+    Ok(())
+}
+
+/// Items that went part of their way together with some for a dead place are applied all the same.
+#[test]
+fn items_in_a_bucket_with_some_for_a_dead_place_are_applied() {
+    for seed in seeds(20) {
+        let mut plan = Plan::adversarial(seed);
+        plan.losses = vec![PlannedDeath { place: isles_transport::PlaceId(3), step: 1_000 }];
+        let (result, ..) = isles::simulate(4, plan, push_beside_a_dead_place);
+        // The program called the place when it died, so it ends with that, and with nothing else.
+        let kind = result.as_ref().err().map(isles::Error::kind);
+        let dead = ErrorKind::DeadPlace(isles_transport::PlaceId(3));
+        assert!(kind.is_none_or(|kind| *kind == dead), "ISLES_SEED={seed}: {result:?}");
+    }
 }

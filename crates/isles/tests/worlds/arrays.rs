@@ -6,7 +6,7 @@
 use crate::seeds::seeds;
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
-use isles::{ErrorKind, Plan, PlannedDeath, Random, Result};
+use isles::{Combine, ErrorKind, Plan, PlannedDeath, Random, Result};
 
 /// Seeds in the ordinary tests.
 const SEEDS: u64 = 150;
@@ -59,6 +59,27 @@ async fn steps(seed: u64, haloed: &Grid, dealt: &Grid, turned: &Grid) -> Result<
     Ok(count)
 }
 
+/// All members add to elements of all, while the array is open; then each finds the sum in its slice.
+async fn open_steps(seed: u64, opened: &Grid) -> Result<()> {
+    let (mut random, size) = (Random::stream(seed, 4), opened.team().size() as u64);
+    let [rows, columns] = opened.extents();
+    let mut all = vec![0; rows * columns];
+    for _ in 0..1 + random.below(3) {
+        let open = opened.open().await?;
+        for _ in 0..3 {
+            let [row, column] = [rows, columns].map(|extent| random.below(extent as u64) as usize);
+            let len = random.below((columns - column) as u64 + 1) as usize;
+            open.accumulate([row, column], &vec![1; len], Combine::Sum).await?;
+            all[row * columns + column..][..len].iter_mut().for_each(|sum| *sum += size);
+        }
+        open.close().await?;
+        opened.lock().for_each(|[row, column], element| {
+            assert_eq!(*element, all[row * columns + column], "ISLES_SEED={seed}: a sum of all members");
+        });
+    }
+    Ok(())
+}
+
 /// The program of `seed`.
 async fn program(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 1);
@@ -66,7 +87,10 @@ async fn program(seed: u64) -> Result<()> {
     let extents @ [rows, columns] = [0; 2].map(|_| random.below(9) as usize + 1);
     let halo = Halo::periodic(1 + random.below(2) as usize);
     let haloed = Grid::with_halo(&team, extents, cut(&mut random, 2), halo).await?;
-    let dealt = Grid::new(&team, extents, cut(&mut random, 4)).await?;
+    let dealt = match seed % 2 {
+        0 => Grid::new(&team, extents, cut(&mut random, 4)).await?,
+        _ => Grid::in_window(&team, extents, cut(&mut random, 4), Halo::default()).await?,
+    };
     let turned = Grid::new(&team, [columns, rows], cut(&mut random, 4)).await?;
     let counts = everywhere!(steps(seed, &haloed, &dealt, &turned).await?).await?;
     let index = [random.below(rows as u64) as usize, random.below(columns as u64) as usize];
@@ -78,7 +102,8 @@ async fn program(seed: u64) -> Result<()> {
     let all = (0..rows * columns).map(|at| value([at / columns, at % columns], counts[0]));
     assert!(sums.iter().all(|sum| *sum == sums[0]));
     assert_eq!(sums[0], all.sum::<u64>(), "ISLES_SEED={seed}");
-    Ok(())
+    let opened = Grid::in_window(&team, extents, cut(&mut random, 4), Halo::default()).await?;
+    everywhere!(open_steps(seed, &opened).await?).await.map(drop)
 }
 
 fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {

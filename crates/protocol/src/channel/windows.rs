@@ -108,12 +108,12 @@ impl Windows {
         }
     }
 
-    /// Keeps a slot for `place`; as many as are announced to it, when what is kept is half of all.
+    /// Keeps a slot for `place`; as many as are announced to it, when what is kept is a quarter of all.
     pub(super) fn keep(&mut self, place: PlaceId) -> Option<u32> {
         let window = self.places.get_mut(&place).filter(|window| !window.is_recalled)?;
         window.kept += 1;
         self.reserved += 1;
-        if 2 * window.kept < window.size() {
+        if 4 * window.kept < window.size() {
             return None;
         }
         let slots = std::mem::take(&mut window.kept);

@@ -87,7 +87,7 @@ impl Finishes {
         }
         slot.live -= 1;
         if slot.live == 0 {
-            self.quiesce(key.slot as usize, out);
+            self.quiesce(key.slot(), out);
         }
     }
 
@@ -242,11 +242,11 @@ impl Finishes {
             return;
         }
         match &mut slot.role {
-            Role::Home(_) => self.cancel_at_home(key.slot as usize, reason, out),
+            Role::Home(_) => self.cancel_at_home(key.slot(), reason, out),
             Role::Proxy(proxy) => {
                 proxy.known = true;
                 let (to, finish) = (slot.id.home, slot.id);
-                slot.cancel(key.slot as usize, reason.clone(), out);
+                slot.cancel(key.slot(), reason.clone(), out);
                 out.push(Output::Send { to, control: Control::Cancel { finish, reason } });
             }
             Role::Free | Role::Orphan => {}
@@ -321,15 +321,15 @@ impl Finishes {
 
     #[inline]
     fn slot(&mut self, key: Key) -> &mut Slot {
-        let slot = &mut self.slots[key.slot as usize];
-        assert!(slot.generation == key.generation, "the key of a finish is stale");
+        let slot = &mut self.slots[key.slot()];
+        assert!(slot.generation == key.generation(), "the key of a finish is stale");
         slot
     }
 
     #[inline]
     fn peek(&self, key: Key) -> &Slot {
-        let slot = &self.slots[key.slot as usize];
-        assert!(slot.generation == key.generation, "the key of a finish is stale");
+        let slot = &self.slots[key.slot()];
+        assert!(slot.generation == key.generation(), "the key of a finish is stale");
         slot
     }
 

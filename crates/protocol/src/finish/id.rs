@@ -74,12 +74,38 @@ impl std::fmt::Display for FinishId {
 /// Valid while the holder accounts for at least one live task of the finish (or, for the opener, until
 /// `Released`). Use after that is a programming error and panics; it never reaches another finish
 /// (until 2³² finishes have used the same slot).
-// One aligned word, so that it is written and read in one piece.
+// One word, the slot above the generation: as two fields it would be written in two pieces and read in one, which a
+// processor answers only when both have left its store buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(align(8))]
-pub struct Key {
-    pub(super) slot: u32,
-    pub(super) generation: u32,
+pub struct Key(u64);
+
+impl Key {
+    #[inline]
+    pub(super) fn new(slot: usize, generation: u32) -> Key {
+        Key((slot as u64) << 32 | u64::from(generation))
+    }
+
+    #[inline]
+    pub(super) fn slot(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    #[inline]
+    pub(super) fn generation(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The key as a number, whose upper half is less than 2³² - 16.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The inverse of [`Key::to_bits`].
+    #[inline]
+    pub fn from_bits(bits: u64) -> Key {
+        Key(bits)
+    }
 }
 
 /// What a finish needed, from cheap to dear.

@@ -88,7 +88,7 @@ impl Slot {
     /// The local name of what is in the slot.
     #[inline]
     pub(super) fn key(&self, index: usize) -> Key {
-        Key { slot: index as u32, generation: self.generation }
+        Key::new(index, self.generation)
     }
 
     /// Marks the slot as cancelled, once.

@@ -52,7 +52,8 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     /// Makes an aggregator whose items `apply` puts into the instance of `state` at their place, one at a time.
     ///
     /// `apply` runs at each place, so it captures nothing. It runs with the instance locked: a task that holds a guard
-    /// of it across an `await` makes it fail.
+    /// of it across an `await` makes it fail. If it panics, the finish has that error, which says how many items are
+    /// lost: the one, and those behind it in its bucket.
     ///
     /// # Errors
     /// A place is dead.
@@ -79,13 +80,17 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         S: 'static,
         F: Fn(&mut S, T) + Copy + 'static,
     {
-        Aggregator::batched(options, state, move |state, items: Vec<T>| {
-            items.into_iter().for_each(|item| apply(state, item));
+        Aggregator::made(options, state, move |state, items: Vec<T>, left: &mut usize| {
+            for item in items {
+                apply(state, item);
+                *left -= 1;
+            }
         })
     }
 
     /// As [`Aggregator::with`], with a function that takes all items of a bucket that are for its place at once. A
-    /// loop of few instructions over them has as many reads of memory on their way as the processor can.
+    /// loop of few instructions over them has as many reads of memory on their way as the processor can. If it panics,
+    /// all of them count as lost.
     ///
     /// # Errors
     /// As for [`Aggregator::with`].
@@ -98,6 +103,20 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     where
         S: 'static,
         F: Fn(&mut S, Vec<T>) + Copy + 'static,
+    {
+        Aggregator::made(options, state, move |state, items: Vec<T>, _: &mut usize| apply(state, items))
+    }
+
+    /// As [`Aggregator::batched`]; `apply` counts down how many items are not applied yet.
+    #[track_caller]
+    fn made<S, F>(
+        options: AggregatorOptions,
+        state: &PlaceLocal<S>,
+        apply: F,
+    ) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&mut S, Vec<T>, &mut usize) + Copy + 'static,
     {
         const {
             assert!(
@@ -183,8 +202,11 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     }
 
     /// Applies items that are all for this place.
-    pub(super) fn apply_here(&self, items: Vec<T>) {
-        self.station.apply(items);
+    ///
+    /// # Errors
+    /// As for [`Station::apply`].
+    pub(super) fn apply_here(&self, items: Vec<T>) -> Result<()> {
+        self.station.apply(items)
     }
 
     /// The name of its part.
@@ -198,14 +220,14 @@ fn make<S, T, F>((options, state): (AggregatorOptions, PlaceLocal<S>), apply: F)
 where
     S: 'static,
     T: Serialize + DeserializeOwned + 'static,
-    F: Fn(&mut S, Vec<T>) + Copy + 'static,
+    F: Fn(&mut S, Vec<T>, &mut usize) + Copy + 'static,
 {
     Local::with(|local| {
         let router = Router::new(options.route.clone(), local.here(), local.places())
             .expect("the maker has tried the route, which fits a number of places");
         let limits = options.limits(&router);
-        let apply_all = move |items: Vec<T>| {
-            apply(&mut state.lock(), items);
+        let apply_all = move |items: Vec<T>, left: &mut usize| {
+            apply(&mut state.lock(), items, left);
         };
         let station = Station::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
         let held: Rc<dyn Held> = Rc::clone(&station) as Rc<dyn Held>;

@@ -4,12 +4,14 @@ use super::aggregator::Aggregator;
 use crate::call;
 use crate::capture::Travel;
 use crate::capture::form::OwnedCapture;
+use crate::error::Result;
 use crate::local::Local;
 use crate::message::Handler;
 use crate::part::{InternalSite, PartId, PartRef};
 use crate::place::Place;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
+use isles_telemetry::CounterId;
 use isles_transport::Class;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +27,7 @@ pub(super) struct Batch<'a, T> {
 /// A bucket that has arrived.
 pub(super) struct Arrived<T: 'static> {
     // Goes before the handle: the source need not wait for what else a handle does.
-    _acknowledgement: BatchReceipt,
+    receipt: BatchReceipt,
     aggregator: Aggregator<T>,
     items: Vec<T>,
     to: Vec<PlaceId>,
@@ -35,12 +37,15 @@ pub(super) struct Arrived<T: 'static> {
 struct BatchReceipt {
     id: PartId,
     source: PlaceId,
+    /// How many of its items are neither applied here nor stored for the next place.
+    left: usize,
 }
 
 impl Drop for BatchReceipt {
     fn drop(&mut self) {
         // Outside of any place, the run is over. A place that has died waits for nothing.
         let _ = Local::try_with(|local| {
+            local.tally.add(CounterId::ItemsLost, self.left as u64);
             local.send(self.source, Class::Control, Handler::ItemsDone.id(), |writer| {
                 writer.put_serde(&self.id)
             })
@@ -63,11 +68,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Travel for &Batch<'_, T> {
     fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
         let source: PlaceId = from.take_serde()?;
         let aggregator: Aggregator<T> = from.take_value()?;
-        let acknowledgement = BatchReceipt { id: aggregator.id(), source };
+        let mut receipt = BatchReceipt { id: aggregator.id(), source, left: 0 };
         let to: Vec<u32> = from.take_value()?;
         let to = to.into_iter().map(PlaceId).collect();
-        let items = from.take_value()?;
-        Ok(OwnedCapture::from(Arrived { _acknowledgement: acknowledgement, aggregator, items, to }))
+        let items: Vec<T> = from.take_value()?;
+        receipt.left = items.len();
+        Ok(OwnedCapture::from(Arrived { receipt, aggregator, items, to }))
     }
 }
 
@@ -84,26 +90,30 @@ where
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
-    /// Applies what is for this place, and stores the rest for the next one.
-    async fn hand_on(self) -> crate::Result<()> {
-        let Arrived { _acknowledgement, aggregator, items, to } = self;
+    /// Applies what is for this place, and stores the rest for the next one, whatever of it goes wrong.
+    ///
+    /// # Errors
+    /// The first: an item's next place is dead, or what applies items panicked.
+    async fn hand_on(self) -> Result<()> {
+        let Arrived { mut receipt, aggregator, items, to } = self;
         aggregator.charge(items.len());
         if to.is_empty() {
-            aggregator.apply_here(items);
-            return Ok(());
+            receipt.left = 0;
+            return aggregator.apply_here(items);
         }
         let here = Local::with(Local::here);
-        let mut arrived = Vec::new();
+        let (mut arrived, mut result) = (Vec::new(), Ok(()));
         for (item, to) in items.into_iter().zip(to) {
             if to == here {
                 arrived.push(item);
-            } else {
-                aggregator.push(Place::of(to), item).await?;
+                continue;
+            }
+            match aggregator.push(Place::of(to), item).await {
+                Ok(()) => receipt.left -= 1,
+                Err(error) => result = result.and(Err(error)),
             }
         }
-        if !arrived.is_empty() {
-            aggregator.apply_here(arrived);
-        }
-        Ok(())
+        receipt.left -= arrived.len();
+        if arrived.is_empty() { result } else { result.and(aggregator.apply_here(arrived)) }
     }
 }

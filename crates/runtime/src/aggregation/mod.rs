@@ -16,7 +16,7 @@ pub use aggregator::Aggregator;
 pub use gatherer::Gatherer;
 pub use options::AggregatorOptions;
 
-use crate::finish::Scope;
+use crate::finish::{Scope, ScopeKind};
 use crate::limits::{GAP_MAX, QUIET_GAPS, REST};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::Refused;
@@ -79,7 +79,7 @@ impl Aggregations {
     /// A bucket has begun that belongs to `scope`, which counts it.
     fn begin(&self, scope: Scope) {
         self.held.set(self.held.get() + 1);
-        if let Scope::Counted(key) = scope {
+        if let ScopeKind::Counted(key) = scope.kind() {
             *self.buckets.borrow_mut().entry(key).or_insert(0) += 1;
         }
     }
@@ -87,7 +87,7 @@ impl Aggregations {
     /// It has left.
     fn end(&self, scope: Scope) {
         self.held.set(self.held.get() - 1);
-        if let Scope::Counted(key) = scope {
+        if let ScopeKind::Counted(key) = scope.kind() {
             let mut buckets = self.buckets.borrow_mut();
             if let Some(count) = buckets.get_mut(&key) {
                 *count -= 1;
@@ -105,7 +105,7 @@ impl Aggregations {
 
     /// Whether all that lives here of the finish of `scope` are buckets; of what is detached nobody knows.
     fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
-        let Scope::Counted(key) = scope else { return true };
+        let ScopeKind::Counted(key) = scope.kind() else { return true };
         self.buckets.borrow().get(&key).is_some_and(|count| local.finishes.live(key) == *count)
     }
 }

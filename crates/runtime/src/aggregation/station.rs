@@ -14,14 +14,17 @@ use isles_telemetry::CounterId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
+
+/// Applies items, all of which are for this place. Says into the number how many are not applied if it panics.
+pub(super) type ApplyItems<T> = dyn Fn(Vec<T>, &mut usize);
 
 /// The buckets of one aggregator at one place.
 pub(super) struct Station<T> {
     buckets: RefCell<Buckets<T, Scope>>,
-    /// Applies items, all of which are for this place.
-    apply: Box<dyn Fn(Vec<T>)>,
+    apply: Box<ApplyItems<T>>,
     /// Tasks that wait for room.
     waiting: RefCell<Vec<Waker>>,
     /// Keeps the part as long as there are items.
@@ -36,7 +39,7 @@ pub(super) struct Station<T> {
 impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     pub(super) fn new(
         buckets: Buckets<T, Scope>,
-        apply: Box<dyn Fn(Vec<T>)>,
+        apply: Box<ApplyItems<T>>,
         arrival_cycles: u64,
     ) -> Rc<Station<T>> {
         Rc::new_cyclic(|itself| Station {
@@ -56,9 +59,21 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     }
 
     /// Applies items, all of which are for this place.
-    pub(super) fn apply(&self, items: Vec<T>) {
-        Local::with(|local| local.tally.add(CounterId::ItemsApplied, items.len() as u64));
-        (self.apply)(items);
+    ///
+    /// # Errors
+    /// [`Panicked`](ErrorKind::Panicked): what applies them did; the text says how many are lost.
+    pub(super) fn apply(&self, items: Vec<T>) -> Result<()> {
+        let (count, mut left) = (items.len(), items.len());
+        let applied = catch_unwind(AssertUnwindSafe(|| (self.apply)(items, &mut left)));
+        if applied.is_ok() {
+            left = 0;
+        }
+        Local::with(|local| {
+            local.tally.add(CounterId::ItemsApplied, (count - left) as u64);
+            local.tally.add(CounterId::ItemsLost, left as u64);
+        });
+        let lost = || format!("{left} of {count} items of a bucket are not applied, or not as a whole");
+        applied.map_err(|payload| Error::panicked(payload).with(lost))
     }
 
     /// Stores an item if its bucket has begun and does not get full; else gives it back.
@@ -86,7 +101,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     ) -> Poll<Result<()>> {
         let Some(stored) = item.take() else { return Poll::Ready(Ok(())) };
         Local::with(|local| {
-            let scope = local.counting_key(local.scope()).map_or(Scope::Detached, Scope::Counted);
+            let scope = local.counting_key(local.scope()).map_or(Scope::DETACHED, Scope::counted);
             let Some(hop) = self.buckets.borrow().router().hop(to) else {
                 return Poll::Ready(Err(no_way(local.here(), to)));
             };
@@ -146,10 +161,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
             // The handle keeps the part until all is applied.
             let (share, station) = (share.clone(), self.itself.upgrade());
             call::spawn(async move {
-                if let Some(station) = station {
-                    station.apply(items);
-                }
+                let applied = station.map_or(Ok(()), |station| station.apply(items));
                 drop(share);
+                applied
             });
             return true;
         }
@@ -157,6 +171,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
         self.counts.set((stored + items.len() as u64, left + 1));
         local.tally.add(CounterId::BucketsSent, 1);
         let is_sent = batch::send(local, peer, &Batch { share, items: &items, to: &to });
+        if !is_sent {
+            local.tally.add(CounterId::ItemsLost, items.len() as u64);
+        }
         self.buckets.borrow_mut().recycle(peer, items);
         is_sent
     }

@@ -3,7 +3,7 @@
 use super::pending::CallId;
 use crate::capture::Ship;
 use crate::error::{Error, ErrorKind, Result, panic};
-use crate::finish::Scope;
+use crate::finish::{Scope, ScopeKind};
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
@@ -147,58 +147,72 @@ impl Ship for Never {
 
 /// Takes back the borrowed scope of a body that is over: its key, if it visited the finish, and whether it counts.
 fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
-    match scope {
-        Scope::Remote(index) => {
+    match scope.kind() {
+        ScopeKind::Remote(index) => {
             let borrowed = local.calls.borrowed.borrow_mut().remove(index as usize);
             (borrowed.key, borrowed.counted)
         }
-        Scope::Counted(_) | Scope::Detached => (None, false),
+        ScopeKind::Counted(_) | ScopeKind::Detached => (None, false),
     }
 }
 
 /// Bytes of an answer before its value: the slot, the flags, and what brings them to a multiple of 8.
 const HEAD_BYTES: usize = 16;
 
-/// Longest answer that is kept without an allocation, in bytes.
-const SHORT_BYTES: usize = 64;
-
 /// The value of a call, as bytes, until its caller takes it.
 pub(super) enum Answer {
-    /// Up to [`SHORT_BYTES`] bytes.
-    Short([u8; SHORT_BYTES], usize),
-    /// A longer answer that came in a queue.
-    Long(Vec<u8>),
+    /// One that came in a queue.
+    Bytes(Vec<u8>),
     /// One that came as a block; the value starts at the byte of the number.
     Block(Rc<dyn BlockMemory>, usize),
 }
 
-impl Answer {
-    fn take(reader: &mut Reader<'_>) -> Answer {
+/// Longest memory of an answer that is used again, in bytes, and how many of them wait for that.
+const SPARE_BYTES_MAX: usize = 256;
+const SPARE_MAX: usize = 64;
+
+/// Memory of answers that were taken, so that a short answer costs no allocation.
+#[derive(Default)]
+pub(super) struct AnswerMemory(Vec<Vec<u8>>);
+
+impl AnswerMemory {
+    /// The answer that the rest of a message is.
+    fn read(&mut self, reader: &mut Reader<'_>) -> Answer {
         if let Some(block) = reader.block() {
             return Answer::Block(Rc::clone(block), reader.position());
         }
-        let bytes = reader.rest();
-        if bytes.len() > SHORT_BYTES {
-            return Answer::Long(bytes.to_vec());
-        }
-        let mut short = [0; SHORT_BYTES];
-        short[..bytes.len()].copy_from_slice(bytes);
-        Answer::Short(short, bytes.len())
+        let mut bytes = self.0.pop().unwrap_or_default();
+        bytes.extend_from_slice(reader.rest());
+        Answer::Bytes(bytes)
     }
 
-    /// The value, back from its bytes.
+    /// Takes back the memory of an answer that was decoded.
+    #[inline]
+    fn give_back(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() <= SPARE_BYTES_MAX && self.0.len() < SPARE_MAX {
+            bytes.clear();
+            self.0.push(bytes);
+        }
+    }
+}
+
+impl Answer {
+    /// The value, back from its bytes, at the place that asked.
     pub(super) fn decode<R: Ship>(self) -> Result<R::Value> {
         let whole = |mut reader: Reader<'_>| {
             let value = R::decode(&mut reader)?;
             reader.finish()?;
             Ok(value)
         };
-        let decoded = match &self {
-            Answer::Short(bytes, len) => whole(Reader::after(HEAD_BYTES, &bytes[..*len])),
-            Answer::Long(bytes) => whole(Reader::after(HEAD_BYTES, bytes)),
+        let decoded = match self {
+            Answer::Bytes(bytes) => {
+                let decoded = whole(Reader::after(HEAD_BYTES, &bytes));
+                Local::try_with(|local| local.calls.answer_memory.borrow_mut().give_back(bytes));
+                decoded
+            }
             Answer::Block(block, start) => {
-                let mut reader = Reader::from_block(block);
-                reader.take_bytes(*start).and_then(|_| whole(reader))
+                let mut reader = Reader::from_block(&block);
+                reader.take_bytes(start).and_then(|_| whole(reader))
             }
         };
         decoded.map_err(|fault: DecodeError| Error::undecodable("the answer", fault))
@@ -215,7 +229,7 @@ pub(super) fn receive(
     let flags = reader.take_u32()?;
     reader.align(8)?;
     let answer = match flags & VALUE {
-        VALUE => Ok(Answer::take(reader)),
+        VALUE => Ok(local.calls.answer_memory.borrow_mut().read(reader)),
         _ => Err(Error::from_wire(reader.rest())),
     };
     // An answer to a call that nobody made here is a peer's fault; there is nobody to tell but the log.

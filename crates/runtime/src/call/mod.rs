@@ -17,13 +17,14 @@ pub(crate) mod span;
 pub(crate) use answer::ReplyTo;
 pub(crate) use pending::CallId;
 
+use crate::call::answer::AnswerMemory;
 use crate::call::pending::{Answered, Calls};
 use crate::call::shipment::Shipment;
 use crate::call::site::{Direction, INTERNAL, Site, SiteCounts};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
-use crate::finish::{RemoteScope, Scope};
+use crate::finish::{RemoteScope, Scope, ScopeKind};
 use crate::local::{Encode, Local};
 use crate::message::{Arrived, Head, Refused};
 use crate::phaser;
@@ -43,6 +44,7 @@ use std::panic::Location;
 pub(crate) struct CallTable {
     /// Calls of this place that are not answered yet.
     pub(crate) pending: RefCell<Calls>,
+    answer_memory: RefCell<AnswerMemory>,
     /// Scopes of bodies of `at!` that run here for other places.
     pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
     /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
@@ -257,7 +259,7 @@ where
     Local::with(|local| {
         // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
-        unsafe { local.start(body::PlainTask::new(future), Scope::Detached, &INTERNAL, Priority::Normal) };
+        unsafe { local.start(body::PlainTask::new(future), Scope::DETACHED, &INTERNAL, Priority::Normal) };
     });
 }
 
@@ -271,16 +273,16 @@ impl Local {
     /// Counts one more task in `scope`; returns the new task's scope.
     #[inline]
     pub(crate) fn begin_in(&self, scope: Scope) -> Scope {
-        if let Scope::Counted(key) = scope {
+        if let ScopeKind::Counted(key) = scope.kind() {
             self.finishes.begin(key);
             return scope;
         }
         match self.counting_key(scope) {
             Some(key) => {
                 self.finishes.begin(key);
-                Scope::Counted(key)
+                Scope::counted(key)
             }
-            None => Scope::Detached,
+            None => Scope::DETACHED,
         }
     }
 }
@@ -335,8 +337,8 @@ pub(crate) fn start_spawned(
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     let scope = match head.finish {
-        Some(finish) => Scope::Counted(local.finishes.arrive(finish, source).map_err(Refused::TaskRefusal)?),
-        None => Scope::Detached,
+        Some(finish) => Scope::counted(local.finishes.arrive(finish, source).map_err(Refused::TaskRefusal)?),
+        None => Scope::DETACHED,
     };
     let arrived = Arrived { reader, scope, answer: ReplyTo::NONE };
     if let Err(error) = run_entry(local, head, arrived) {
@@ -357,9 +359,9 @@ pub(crate) fn receive_call(
         Some((finish, call)) => {
             let borrowed =
                 RemoteScope { finish, caller: source, key: None, counted: false, call, abandoned: false };
-            Scope::Remote(local.calls.borrowed.borrow_mut().insert(borrowed) as u32)
+            Scope::remote(local.calls.borrowed.borrow_mut().insert(borrowed) as u32)
         }
-        None => Scope::Detached,
+        None => Scope::DETACHED,
     };
     if let Err(error) = run_entry(local, head, Arrived { reader, scope, answer }) {
         answer.refuse(local, scope, error.at(local.here(), None));
@@ -406,7 +408,7 @@ pub(crate) fn receive_abandon(
         entry.abandoned = true;
         drop(borrowed);
         local.calls.any_abandoned.set(true);
-        local.wake_suspended(|scope| scope == Scope::Remote(index as u32));
+        local.wake_suspended(|scope| scope == Scope::remote(index as u32));
     }
     Ok(())
 }

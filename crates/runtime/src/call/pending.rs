@@ -5,6 +5,7 @@ use crate::attachment::Attachment;
 use crate::call::site::SiteCell;
 use crate::error::{Error, Result};
 use crate::finish::Scope;
+use crate::limits::ANSWER_LOOKS;
 use crate::local::Local;
 use crate::message::Handler;
 use crate::wire::{DecodeError, Reader, Writer};
@@ -14,10 +15,6 @@ use isles_transport::{Class, Inbound};
 use slab::Slab;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-
-/// How often a caller looks for its answer itself before it gives way; not at all where places share processors, for
-/// whoever is to answer has to run first.
-const LOOKS_MAX: u32 = 64;
 
 /// The name of one call in the table of its caller.
 // One aligned word, so that it is written and read in one piece.
@@ -147,7 +144,7 @@ impl Calls {
             CallState::Abandoned => {
                 self.pending.remove(slot.index as usize);
                 // The caller was counted when it went, and its scope is no more.
-                Some(CallCompletion { to, scope: Scope::Detached, key, waker: None })
+                Some(CallCompletion { to, scope: Scope::DETACHED, key, waker: None })
             }
             CallState::Answered(first) => {
                 pending.state = CallState::Answered(first);
@@ -220,7 +217,7 @@ fn look_for(local: &Local, slot: CallId) {
     if local.shares_processors || local.has_ready() {
         return;
     }
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..ANSWER_LOOKS {
         if local.take_in(Inbound::All) > 0
             && (local.has_ready() || !local.calls.pending.borrow_mut().is_waiting(slot))
         {
@@ -268,7 +265,7 @@ mod tests {
         let entry =
             RemoteScope { finish, caller: PlaceId(0), key: None, counted: false, call, abandoned: false };
         let index = local.calls.borrowed.borrow_mut().insert(entry) as u32;
-        let scope = Scope::Remote(index);
+        let scope = Scope::remote(index);
         let key = local.visiting_key(scope).unwrap();
         local.finishes.request(key, PlaceId(2)).unwrap();
         (index, local.calls.pending.borrow_mut().open(PlaceId(2), scope, Some(key), &INTERNAL))
@@ -280,7 +277,7 @@ mod tests {
         for counted in [false, true] {
             let local = Local::new(Box::new(world.endpoint(PlaceId(1))), Clock::host());
             let (index, slot) = nested_call(&local);
-            let answer = Ok(Answer::Long(Vec::new()));
+            let answer = Ok(Answer::Bytes(Vec::new()));
             let conclusion = local.calls.pending.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();
             conclusion.tell(&local, counted);
             assert_eq!(local.calls.borrowed.borrow()[index as usize].counted, counted);

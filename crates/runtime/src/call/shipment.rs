@@ -77,7 +77,7 @@ impl<'a> Shipment<'a> {
     #[cold]
     fn fail(&self, local: &Local, key: Option<Key>, error: Error) -> bool {
         let error = error.at(local.here(), Some(self.site.location()));
-        let scope = key.map_or(Scope::Detached, Scope::Counted);
+        let scope = key.map_or(Scope::DETACHED, Scope::counted);
         if let Some(key) = key {
             local.finishes.begin(key);
         }

@@ -4,13 +4,13 @@
 //! It keeps who waits, what they wait for and what became of it; values are kept by the end.
 //! Invariant: nothing is borrowed while a message is sent or a task is woken.
 
-use super::message::{ChannelId, Head};
+use super::message::{ChannelId, Head, ItemHead};
 use crate::attachment::Attachment;
 use crate::error::Error;
 use crate::limits::ROOM_GUESS;
 use crate::local::{Encode, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
-use crate::part::table::NumberHasherBuilder;
+use crate::part::slots::NumberHasherBuilder;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{Arrivals, Choice, SlotPool};
@@ -219,6 +219,10 @@ pub(super) struct ControlBlock {
     /// Elsewhere: the home is to be told when there are none.
     is_settling: Cell<bool>,
     next: Cell<u64>,
+    /// What an item begins with.
+    pub(super) item_head: ItemHead,
+    /// At the home, where a task may take items out of their messages: the place that sent the last one.
+    pub(super) streaming: Cell<Option<PlaceId>>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
     handles: Cell<u32>,
 }
@@ -240,6 +244,8 @@ impl ControlBlock {
             arrivals: RefCell::default(),
             is_settling: Cell::new(false),
             next: Cell::new(0),
+            item_head: ItemHead::new(id),
+            streaming: Cell::new(None),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
     }
@@ -281,6 +287,17 @@ impl ControlBlock {
         let handler = Handler::Channel.id();
         let sent = local.send_about(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {
             writer.put_serde(&(self.id, head))?;
+            put(writer)
+        });
+        sent.map(drop).map_err(unsent)
+    }
+
+    /// Sends a value for which there is a slot, probably of at most `room` bytes.
+    #[inline]
+    pub(super) fn tell_item(&self, local: &Local, room: usize, put: &Encode<'_>) -> Result<(), Answer> {
+        let (handler, head) = (Handler::Channel.id(), self.item_head.bytes());
+        let sent = local.send_about(self.id.home, Class::Data, handler, head.len() + room, |writer| {
+            writer.put_bytes(head);
             put(writer)
         });
         sent.map(drop).map_err(unsent)

@@ -231,7 +231,7 @@ impl<T: CanSend> End<T> {
 
     fn send_item(&self, local: &Local, value: &mut Option<T>) -> Answer {
         let Some(item) = value.as_ref() else { return Answer::Refused };
-        match self.tell(local, self.control.id.home, &Head::Item, item) {
+        match self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)) {
             Ok(()) => {
                 *value = None;
                 Answer::Accepted
@@ -261,6 +261,10 @@ impl<T: CanSend> End<T> {
             let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
             self.control.charge(local);
             if let Some(next) = home.borrow_mut().want_at_once() {
+                *value = Some(self.exchange(next));
+                return Ok(Answer::Ready);
+            }
+            if let Some(next) = self.take_out_of_message(local, home) {
                 *value = Some(self.exchange(next));
                 return Ok(Answer::Ready);
             }

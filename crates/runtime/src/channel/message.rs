@@ -3,6 +3,7 @@
 //! Each message is a head and, where it says so, a value as the wire writes it. Heads are read before the type of the
 //! value is known. Invariant: a head that is answered names the operation by the number that its place gave it.
 
+use crate::wire::Writer;
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,32 @@ pub(super) enum Head {
     Taken(u64),
     /// To the home of a rendezvous: it was not taken.
     NotTaken(u64),
+}
+
+/// Most bytes of the head of an item with the name of its channel: two numbers of 32 bits and one byte that says which
+/// head it is.
+const ITEM_HEAD_BYTES_MAX: usize = 2 * 5 + 1;
+
+/// What each item of one channel begins with, as bytes: it is written and compared in one piece.
+pub(super) struct ItemHead {
+    bytes: [u8; ITEM_HEAD_BYTES_MAX],
+    len: usize,
+}
+
+impl ItemHead {
+    pub(super) fn new(channel: ChannelId) -> ItemHead {
+        let mut bytes = [0; ITEM_HEAD_BYTES_MAX];
+        let mut writer = Writer::new(&mut bytes);
+        let written = writer.put_serde(&(channel, Head::Item));
+        let len = writer.written();
+        assert!(written.is_ok() && len <= ITEM_HEAD_BYTES_MAX, "the head of an item fits");
+        ItemHead { bytes, len }
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
 }
 
 impl Head {

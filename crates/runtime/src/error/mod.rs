@@ -138,11 +138,10 @@ impl Error {
 
     /// The error of a place that died with tasks of the finish that the program called at `site`.
     pub(crate) fn dead_in(place: PlaceId, site: Option<&Location<'_>>) -> Self {
-        let mut error = Error::dead(place);
-        if let Some(site) = site {
-            error.0.text += &format!("; the finish at {site} had tasks there");
+        match site {
+            Some(site) => Error::dead(place).with(|| format!("the finish at {site} had tasks there")),
+            None => Error::dead(place),
         }
-        error
     }
 
     /// Whether it is the death of one place and nothing else.
@@ -155,6 +154,12 @@ impl Error {
         let is_closed_output = panic::is_closed_output(&*payload);
         let text = panic::describe(payload);
         Error::new(if is_closed_output { ErrorKind::OutputClosed } else { ErrorKind::Panicked }, text)
+    }
+
+    /// The same error, whose text goes on with what else it says.
+    pub(crate) fn with(mut self, what: impl FnOnce() -> String) -> Self {
+        self.0.text += &format!("; {}", what());
+        self
     }
 
     /// The error of a value that could not be written.

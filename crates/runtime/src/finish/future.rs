@@ -172,7 +172,7 @@ where
             // SOUND: as above.
             let mut body = unsafe { Pin::new_unchecked(&mut this.body) };
             match poll_body(key, body.as_mut().as_pin_mut(), context) {
-                Poll::Pending if !Local::with(|local| local.finishes.is_cancelled(Scope::Counted(key))) => {
+                Poll::Pending if !Local::with(|local| local.finishes.is_cancelled(Scope::counted(key))) => {
                     return Poll::Pending;
                 }
                 Poll::Pending => this.result = Some(Err(dropped())),
@@ -232,7 +232,7 @@ where
     F::Output: Outcome,
 {
     let Some(body) = body else { return Poll::Pending };
-    let before = Local::with(|local| local.set_scope(Scope::Counted(key)));
+    let before = Local::with(|local| local.set_scope(Scope::counted(key)));
     let polled = catch_unwind(AssertUnwindSafe(|| body.poll(context)));
     Local::with(|local| local.set_scope(before));
     match polled {

@@ -26,17 +26,17 @@ impl Local {
     /// The body of an `at!` from another place is counted from then on.
     #[inline]
     pub(crate) fn counting_key(&self, scope: Scope) -> Option<Key> {
-        match scope {
-            Scope::Counted(key) => Some(key),
-            Scope::Detached => None,
-            Scope::Remote(_) => self.count_visit(scope),
+        match scope.kind() {
+            ScopeKind::Counted(key) => Some(key),
+            ScopeKind::Detached => None,
+            ScopeKind::Remote(_) => self.count_visit(scope),
         }
     }
 
     /// Counts the body of an `at!` that starts something.
     fn count_visit(&self, scope: Scope) -> Option<Key> {
         let key = self.visiting_key(scope)?;
-        if let Scope::Remote(index) = scope
+        if let ScopeKind::Remote(index) = scope.kind()
             && let Some(entry) = self.calls.borrowed.borrow_mut().get_mut(index as usize)
             && !std::mem::replace(&mut entry.counted, true)
         {
@@ -48,10 +48,10 @@ impl Local {
     /// The key of the finish of `scope`, for what need not be counted yet; none if it is detached.
     #[inline]
     pub(crate) fn visiting_key(&self, scope: Scope) -> Option<Key> {
-        match scope {
-            Scope::Counted(key) => Some(key),
-            Scope::Detached => None,
-            Scope::Remote(index) => self.visit(index),
+        match scope.kind() {
+            ScopeKind::Counted(key) => Some(key),
+            ScopeKind::Detached => None,
+            ScopeKind::Remote(index) => self.visit(index),
         }
     }
 
@@ -101,9 +101,43 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
     local.finishes.place_died(local, place);
 }
 
-/// Which finish counts what a task starts.
+/// Which finish counts what a task starts; see [`ScopeKind`].
+// One word, as `Key` is: every message hands it on through memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) struct Scope(u64);
+
+/// The upper half of a scope of each kind but that of a key.
+const REMOTE: u64 = (u32::MAX - 1) as u64;
+const DETACHED: u64 = u32::MAX as u64;
+
+impl Scope {
+    /// None; see [`ScopeKind::Detached`].
+    pub(crate) const DETACHED: Scope = Scope(DETACHED << 32);
+
+    #[inline]
+    pub(crate) fn counted(key: Key) -> Scope {
+        debug_assert!(key.to_bits() >> 32 < REMOTE, "a place has fewer finishes");
+        Scope(key.to_bits())
+    }
+
+    #[inline]
+    pub(crate) fn remote(index: u32) -> Scope {
+        Scope(REMOTE << 32 | u64::from(index))
+    }
+
+    #[inline]
+    pub(crate) fn kind(self) -> ScopeKind {
+        match self.0 >> 32 {
+            DETACHED => ScopeKind::Detached,
+            REMOTE => ScopeKind::Remote(self.0 as u32),
+            _ => ScopeKind::Counted(Key::from_bits(self.0)),
+        }
+    }
+}
+
+/// The kinds of scopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScopeKind {
     /// The finish behind this key; the task itself is one of its live tasks.
     Counted(Key),
     /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The

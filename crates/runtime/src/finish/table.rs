@@ -2,7 +2,7 @@
 
 use super::error_of;
 use crate::error::Error;
-use crate::finish::Scope;
+use crate::finish::{Scope, ScopeKind};
 use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
 use crate::local::output_queue::OutputQueue;
@@ -116,7 +116,16 @@ impl FinishTable {
     }
 
     /// The call is over; `counted` is whether its body was counted at `to`.
+    #[inline]
     pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
+        // Whoever waits for the call is a live task itself, so most calls end here.
+        if !counted && self.machine.borrow_mut().end_one_of_many(key) {
+            return;
+        }
+        self.settle_rare(local, key, to, counted);
+    }
+
+    fn settle_rare(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
         self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
     }
 
@@ -252,7 +261,7 @@ impl FinishTable {
     #[inline]
     pub(crate) fn is_cancelled(&self, scope: Scope) -> bool {
         self.any_cancelled.get()
-            && matches!(scope, Scope::Counted(key) if self.machine.borrow().is_cancelled(key))
+            && matches!(scope.kind(), ScopeKind::Counted(key) if self.machine.borrow().is_cancelled(key))
     }
 
     /// Cancels `key` when the place's clock shows `due`.

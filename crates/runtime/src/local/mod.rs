@@ -178,7 +178,7 @@ impl Local {
             ready: RefCell::default(),
             backlog: Backlog::default(),
             suspended: RefCell::default(),
-            scope: Cell::new(Scope::Detached),
+            scope: Cell::new(Scope::DETACHED),
             delivering: Cell::new(false),
             writing: Cell::new(None),
             outbox: RefCell::default(),

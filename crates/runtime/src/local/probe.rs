@@ -5,7 +5,7 @@
 //! Invariant: nothing here waits, sends, or changes what the run does.
 
 use super::{Clock, Local};
-use crate::finish::Scope;
+use crate::finish::ScopeKind;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::FinishId;
 use isles_telemetry::{
@@ -208,9 +208,9 @@ impl Local {
     /// The finish around one that is opened now, if anybody wants to know.
     pub(crate) fn observed_parent(&self) -> Option<FinishId> {
         self.probe.get()?;
-        match self.scope() {
-            Scope::Counted(key) => Some(self.finishes.id(key)),
-            Scope::Remote(_) | Scope::Detached => None,
+        match self.scope().kind() {
+            ScopeKind::Counted(key) => Some(self.finishes.id(key)),
+            ScopeKind::Remote(_) | ScopeKind::Detached => None,
         }
     }
 

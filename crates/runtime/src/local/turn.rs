@@ -8,11 +8,16 @@
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn.
 //!
+//! A turn of many operations is one of a program that does little else, such as a stream of values: it ends, too, but
+//! nothing is held, since whoever it serves need not wait for work.
+//!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before.
 
 use super::{Clock, Local};
-use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
+use crate::limits::{
+    LONG_TURN_LOOKS, LOOK_EFFORT, STREAM_OPERATIONS, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX,
+};
 use crate::task::TaskRef;
 use std::cell::Cell;
 use std::time::Duration;
@@ -26,7 +31,9 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
-    /// Whether an operation of this turn has found it long.
+    /// Operations of this turn.
+    operations: Cell<u32>,
+    /// Whether an operation of this turn has found it long, and the program computes between operations.
     is_long: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
@@ -56,8 +63,11 @@ impl Local {
             }
             _ => self.is_measured_turn_long(),
         };
+        turn.operations.set(turn.operations.get() + 1);
         if is_long {
-            turn.is_long.set(true);
+            let is_stream =
+                matches!(self.clock, Clock::Host(_)) && turn.operations.get() >= STREAM_OPERATIONS;
+            turn.is_long.set(!is_stream);
             turn.ended_early.set(true);
         }
         is_long
@@ -94,6 +104,7 @@ impl Local {
     pub(super) fn begin_turn(&self, arrived: usize) {
         let turn = &self.turn;
         turn.sightings.set(0);
+        turn.operations.set(0);
         turn.is_long.set(false);
         let is_held = turn.held.get().is_some();
         if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {

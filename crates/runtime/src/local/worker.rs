@@ -1,10 +1,10 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
-use super::{FlagGuard, Local};
+use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
 use crate::error::ErrorKind;
-use crate::finish::{Scope, fault_of};
-use crate::limits::{READY_BATCH, WAIT_MAX};
+use crate::finish::{Scope, ScopeKind, fault_of};
+use crate::limits::{READY_BATCH, REST_LOOKS, WAIT_MAX};
 use crate::message;
 use crate::message::Handler;
 use crate::run::process;
@@ -27,7 +27,7 @@ impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
         let begun = self.step_begin();
-        let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
+        let arrived = self.take_in_patiently(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
         self.begin_turn(arrived);
         let ran = self.run_ready();
@@ -84,6 +84,22 @@ impl Local {
     pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
         let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
+    }
+
+    /// As [`Local::take_in`]; where nothing has arrived and no task is ready, looks for a while.
+    #[inline]
+    fn take_in_patiently(&self, inbound: Inbound) -> usize {
+        let arrived = self.take_in(inbound);
+        if arrived > 0 || self.has_ready() || !self.may_look() {
+            return arrived;
+        }
+        (1..REST_LOOKS).map(|_| self.take_in(inbound)).find(|arrived| *arrived > 0).unwrap_or(0)
+    }
+
+    /// Whether a place that has nothing to do may keep its processor to look for messages.
+    #[inline]
+    pub(crate) fn may_look(&self) -> bool {
+        !self.shares_processors && !self.has_far && matches!(self.clock, Clock::Host(_))
     }
 
     /// Shows the oldest message from `source`, if it is a small one for `handler`, to `read`, and takes it if that
@@ -188,24 +204,24 @@ impl Local {
     /// Tells the finish of `scope` that one of its tasks has ended.
     #[inline]
     pub(crate) fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
-        match (scope, result) {
-            (Scope::Counted(key), Ok(())) => self.finishes.end(self, key, None),
+        match (scope.kind(), result) {
+            (ScopeKind::Counted(key), Ok(())) => self.finishes.end(self, key, None),
             (_, Ok(())) => {}
-            (scope, Err(error)) => self.fail_task(scope, &error),
+            (_, Err(error)) => self.fail_task(scope, &error),
         }
     }
 
     #[cold]
     fn fail_task(&self, scope: Scope, error: &crate::Error) {
-        match scope {
+        match scope.kind() {
             // The finish says itself that it was cancelled; what is lost of a long list should be something else.
-            Scope::Counted(key) if error.is_cancellation() && self.finishes.is_cancelled(scope) => {
+            ScopeKind::Counted(key) if error.is_cancellation() && self.finishes.is_cancelled(scope) => {
                 self.finishes.end(self, key, None);
             }
-            Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
+            ScopeKind::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
             // Nobody reads what the task says: no fault.
-            Scope::Remote(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
-            Scope::Remote(_) | Scope::Detached => {
+            ScopeKind::Remote(_) | ScopeKind::Detached if *error.kind() == ErrorKind::OutputClosed => {}
+            ScopeKind::Remote(_) | ScopeKind::Detached => {
                 notice(format_args!("isles: a detached task failed {error}"));
             }
         }
@@ -230,7 +246,7 @@ impl Local {
 
     #[cold]
     fn is_abandoned(&self, scope: Scope) -> bool {
-        let Scope::Remote(index) = scope else { return false };
+        let ScopeKind::Remote(index) = scope.kind() else { return false };
         self.calls.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
     }
 

@@ -14,12 +14,14 @@
 
 mod deaths;
 mod replicate;
-pub(crate) mod table;
+pub(crate) mod slots;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use deaths::DeathStep;
 pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
+use slots::SlotHint;
 pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 
@@ -75,17 +77,26 @@ enum PartMessage {
 /// nothing and stands for nothing.
 #[derive(Debug)]
 pub(crate) struct PartRef {
-    id: PartId,
+    // The name of the part, apart: the slot has its room.
+    serial: u64,
+    home: PlaceId,
+    slot: SlotHint,
     attachment: Attachment,
 }
 
 impl PartRef {
+    /// The handle's share of a part of the place of `local`.
+    #[inline]
+    fn of(local: &Local, id: PartId, slot: SlotHint) -> PartRef {
+        PartRef { serial: id.serial, home: id.home, slot, attachment: local.attachment() }
+    }
+
     /// Makes a part here, with `value` as what the handle stands for on this place. `at` says which places have a
     /// value, if others do.
     pub(crate) fn make(value: Value, at: Option<Members>) -> PartRef {
         Local::with(|local| {
-            let id = local.services.parts.borrow_mut().make(local.here(), value, at);
-            PartRef { id, attachment: local.attachment() }
+            let (id, slot) = local.services.parts.borrow_mut().make(local.here(), value, at);
+            PartRef::of(local, id, slot)
         })
     }
 
@@ -95,13 +106,14 @@ impl PartRef {
     }
 
     /// The name of the part.
+    #[inline]
     pub(crate) fn id(&self) -> PartId {
-        self.id
+        PartId { home: self.home, serial: self.serial }
     }
 
     /// What the handle stands for on this place, if it is there and a `T`.
     pub(crate) fn value<T: 'static>(&self) -> Option<Rc<T>> {
-        self.attachment.try_with(|local| local.services.parts.borrow().value(self.id))??.downcast().ok()
+        self.attachment.try_with(|local| local.services.parts.borrow().value(self.id()))??.downcast().ok()
     }
 
     /// Which places have a value, if more than the home do; known where there is one.
@@ -109,21 +121,21 @@ impl PartRef {
     /// # Errors
     /// [`Misused`](crate::ErrorKind::Misused): the handle does not belong here.
     fn members(&self) -> Result<Option<Members>> {
-        self.attachment.with(|local| local.services.parts.borrow().members(self.id))
+        self.attachment.with(|local| local.services.parts.borrow().members(self.id()))
     }
 }
 
 impl Clone for PartRef {
     fn clone(&self) -> Self {
-        self.attachment.try_with(|local| local.services.parts.borrow_mut().retain(self.id));
-        PartRef { id: self.id, attachment: self.attachment }
+        let slot = self.attachment.try_with(|local| local.services.parts.borrow_mut().retain(self.id()));
+        PartRef { slot: slot.unwrap_or(self.slot), ..*self }
     }
 }
 
 impl Drop for PartRef {
     fn drop(&mut self) {
         self.attachment.try_with(|local| {
-            let freed = local.services.parts.borrow_mut().release(self.id, local.here());
+            let freed = local.services.parts.borrow_mut().release((self.id(), self.slot), local.here());
             if let Some(id) = freed {
                 free_all(local, id);
             }
@@ -140,13 +152,13 @@ impl Serialize for PartRef {
             // On trial the handle goes nowhere.
             let is_counted = !roundtrip_check::is_on();
             if is_counted {
-                local.services.parts.borrow_mut().count_sent(self.id, local.written_to());
+                local.services.parts.borrow_mut().count_sent(self.id(), local.written_to());
             }
             is_counted.then_some(local.here())
         };
         let lender = Local::try_with(lend)
             .ok_or_else(|| serde::ser::Error::custom("a handle can be sent only from within a place"))?;
-        (self.id.home, self.id.serial, lender).serialize(serializer)
+        (self.home, self.serial, lender).serialize(serializer)
     }
 }
 
@@ -166,8 +178,9 @@ impl PartRef {
         let adopted = Local::try_with(|local| {
             let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
             is_known.then(|| {
-                let value = local.services.parts.borrow_mut().count_received(id, lender, local.here());
-                (PartRef { id, attachment: local.attachment() }, value)
+                let (slot, value) =
+                    local.services.parts.borrow_mut().count_received(id, lender, local.here());
+                (PartRef::of(local, id, slot), value)
             })
         });
         match adopted.flatten() {

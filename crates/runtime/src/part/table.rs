@@ -5,19 +5,19 @@
 //! lead to the home, and the home counts at least one handle as lent.
 
 use super::deaths::Deaths;
+use super::slots::{PartSlots, SlotHint};
 use super::{PartId, PartMessage, Value};
 use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
 use crate::members::Members;
 use isles_protocol::PlaceId;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The parts of one place.
 #[derive(Default)]
 pub(crate) struct PartTable {
     serial: u64,
-    entries: HashMap<PartId, Entry, NumberHasherBuilder>,
+    entries: PartSlots<Entry>,
     /// What the message under way takes along, and where, until it is sent or given up.
     lent: Vec<(PartId, PlaceId)>,
     /// The parts of which [`PartTable::settle`] has something to say, each once.
@@ -125,39 +125,46 @@ pub(super) struct NotLent;
 
 impl PartTable {
     /// Makes a part whose home is here, with one handle.
-    pub(super) fn make(&mut self, here: PlaceId, value: Value, members: Option<Members>) -> PartId {
+    pub(super) fn make(
+        &mut self,
+        here: PlaceId,
+        value: Value,
+        members: Option<Members>,
+    ) -> (PartId, SlotHint) {
         let id = PartId { home: here, serial: self.serial };
         self.serial += 1;
-        self.entries.insert(id, Entry { value: Some(value), handles: 1, members, ..Entry::default() });
-        id
+        let entry = Entry { value: Some(value), handles: 1, members, ..Entry::default() };
+        (id, self.entries.insert(id, entry))
     }
 
     /// Puts the value of a part of another home here, which has one at each of `members`.
     pub(crate) fn place(&mut self, id: PartId, value: Value, members: Members) {
-        let entry = self.entries.entry(id).or_default();
+        let (_, entry) = self.entries.entry(id);
         (entry.value, entry.members) = (Some(value), Some(members));
     }
 
     /// The places that have a value, if more than the home do; known where there is one.
     pub(super) fn members(&self, id: PartId) -> Option<Members> {
-        self.entries.get(&id)?.members.clone()
+        self.entries.get(id)?.members.clone()
     }
 
     /// The value here.
     pub(crate) fn value(&self, id: PartId) -> Option<Value> {
-        self.entries.get(&id)?.value.clone()
+        self.entries.get(id)?.value.clone()
     }
 
     /// One more handle here.
-    pub(super) fn retain(&mut self, id: PartId) {
-        self.entries.entry(id).or_default().handles += 1;
+    pub(super) fn retain(&mut self, id: PartId) -> SlotHint {
+        let (slot, entry) = self.entries.entry(id);
+        entry.handles += 1;
+        slot
     }
 
     /// One handle less here; returns the part if it is at home and this was the last one anywhere, for
     /// [`PartTable::free_all`].
     #[inline]
-    pub(super) fn release(&mut self, id: PartId, here: PlaceId) -> Option<PartId> {
-        let entry = self.entries.get_mut(&id)?;
+    pub(super) fn release(&mut self, (id, slot): (PartId, SlotHint), here: PlaceId) -> Option<PartId> {
+        let entry = self.entries.get_at(slot, id)?;
         entry.handles -= 1;
         if entry.is_in_use() {
             return None;
@@ -173,7 +180,7 @@ impl PartTable {
     /// [`PartTable::roll_back_sent`].
     #[inline]
     pub(super) fn count_sent(&mut self, id: PartId, to: PlaceId) {
-        self.entries.entry(id).or_default().lent.add(to, 1);
+        self.entries.entry(id).1.lent.add(to, 1);
         self.lent.push((id, to));
     }
 
@@ -203,7 +210,7 @@ impl PartTable {
     #[inline]
     pub(crate) fn roll_back_sent(&mut self) {
         while let Some((id, to)) = self.lent.pop() {
-            if let Some(entry) = self.entries.get_mut(&id) {
+            if let Some(entry) = self.entries.get_mut(id) {
                 entry.lent.take_off(to, 1);
                 // What was written may be gone: an encoding can make the handle that it writes.
                 if !entry.is_in_use() {
@@ -213,15 +220,15 @@ impl PartTable {
         }
     }
 
-    /// A handle has arrived that `lender` counts, or nobody; the value here.
+    /// A handle has arrived that `lender` counts, or nobody; where its part is, and the value here.
     #[inline]
     pub(super) fn count_received(
         &mut self,
         id: PartId,
         lender: Option<PlaceId>,
         here: PlaceId,
-    ) -> Option<Value> {
-        let entry = self.entries.entry(id).or_default();
+    ) -> (SlotHint, Option<Value>) {
+        let (slot, entry) = self.entries.entry(id);
         entry.handles += 1;
         match lender {
             None => {}
@@ -233,7 +240,7 @@ impl PartTable {
                 }
             }
         }
-        entry.value.clone()
+        (slot, entry.value.clone())
     }
 
     /// Handles that were lent from here to `from` are gone there; returns as [`PartTable::release`].
@@ -244,7 +251,7 @@ impl PartTable {
         here: PlaceId,
     ) -> Result<Option<PartId>, NotLent> {
         // The place may have cleared its parts meanwhile, for its end.
-        let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
+        let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
         if !entry.lent.take_off(from, count) {
             return Err(NotLent);
         }
@@ -282,7 +289,7 @@ impl PartTable {
         let mut returns: BTreeMap<PlaceId, Vec<(PartId, u64)>> = BTreeMap::new();
         self.due_since = None;
         for id in std::mem::take(&mut self.due) {
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = self.entries.get_mut(id) else { continue };
             entry.is_due = false;
             let mut owed = std::mem::take(&mut entry.owed);
             if !entry.is_in_use() {
@@ -292,7 +299,7 @@ impl PartTable {
                 }
                 owed.extend(entry.parent.take());
                 if entry.value.is_none() {
-                    self.entries.remove(&id);
+                    self.entries.remove(id);
                 }
             }
             owed.into_iter().for_each(|(to, count)| returns.entry(to).or_default().push((id, count)));
@@ -306,7 +313,7 @@ impl PartTable {
 
     /// Frees a part of this home that is out of use everywhere.
     pub(super) fn free_all(&mut self, id: PartId, settled: &mut Settled) {
-        let Some(entry) = self.entries.remove(&id) else { return };
+        let Some(entry) = self.entries.remove(id) else { return };
         let members = entry.members.iter().flat_map(Members::iter);
         let others = members.filter(|place| *place != id.home);
         settled.messages.extend(others.map(|place| (place, PartMessage::Free(id))));
@@ -315,7 +322,7 @@ impl PartTable {
 
     /// Frees the value of a part of another home.
     pub(super) fn free(&mut self, id: PartId) -> Option<Value> {
-        self.entries.remove(&id).and_then(|entry| entry.value)
+        self.entries.remove(id).and_then(|entry| entry.value)
     }
 
     /// The homes of the parts of which handles were lent to one of these places.
@@ -334,7 +341,7 @@ impl PartTable {
                 continue;
             }
             entry.parent = entry.is_in_use().then_some((home, 1));
-            orphans.extend(entry.parent.map(|_| *id));
+            orphans.extend(entry.parent.map(|_| id));
         }
         orphans.sort_unstable();
         orphans
@@ -342,7 +349,7 @@ impl PartTable {
 
     /// `place` has a part of this home from a dead place: it is lent to it from here now.
     pub(super) fn adopt(&mut self, id: PartId, place: PlaceId) {
-        if let Some(entry) = self.entries.get_mut(&id) {
+        if let Some(entry) = self.entries.get_mut(id) {
             entry.lent.add(place, 1);
         }
     }
@@ -363,9 +370,9 @@ impl PartTable {
                 continue;
             }
             if home == here {
-                unused.push(*id);
+                unused.push(id);
             } else {
-                note_due(entry, &mut self.due, *id);
+                note_due(entry, &mut self.due, id);
             }
         }
         unused.sort_unstable();
@@ -374,7 +381,7 @@ impl PartTable {
 
     /// Takes every value, for the end of the place.
     pub(crate) fn clear(&mut self) -> Vec<Value> {
-        self.entries.drain().filter_map(|(_, entry)| entry.value).collect()
+        self.entries.drain().filter_map(|entry| entry.value).collect()
     }
 
     /// How many parts this place knows; for tests and reports.
@@ -388,34 +395,5 @@ impl PartTable {
 fn note_due(entry: &mut Entry, due: &mut Vec<PartId>, id: PartId) {
     if !std::mem::replace(&mut entry.is_due, true) {
         due.push(id);
-    }
-}
-
-/// Builds the hasher of a table whose keys are a few numbers.
-pub(crate) type NumberHasherBuilder = BuildHasherDefault<NumberHasher>;
-
-/// Hashes numbers of 32 and 64 bits.
-#[derive(Default)]
-pub(crate) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    /// Multiplies by 2^64 over the golden ratio, whose high bits come to where the table looks (Knuth, volume 3, 6.4).
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

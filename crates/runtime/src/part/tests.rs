@@ -56,7 +56,7 @@ impl World {
     fn make(&mut self, here: PlaceId) -> PartId {
         let value = Rc::new(7_u32);
         let weak = Rc::downgrade(&value);
-        let id = self.books[here.index()].make(here, value, None);
+        let (id, _) = self.books[here.index()].make(here, value, None);
         self.values.insert(id, weak);
         self.handles[here.index()].push(id);
         id
@@ -88,7 +88,8 @@ impl World {
             return;
         }
         let id = handles.swap_remove(choice % handles.len());
-        let freed = self.books[here.index()].release(id, here);
+        // What a handle remembers of the slot is a hint: any will do.
+        let freed = self.books[here.index()].release((id, SlotHint::any(choice)), here);
         self.free(here, freed);
     }
 
@@ -314,8 +315,8 @@ proptest! {
 #[test]
 fn a_part_that_all_places_have_is_freed_at_all() {
     let (mut home, mut settled) = (PartTable::default(), Settled::default());
-    let id = home.make(HOME, Rc::new(7), Some(Members::All(3)));
-    assert_eq!(home.release(id, HOME), Some(id));
+    let (id, slot) = home.make(HOME, Rc::new(7), Some(Members::All(3)));
+    assert_eq!(home.release((id, slot), HOME), Some(id));
     home.free_all(id, &mut settled);
     let told = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
     assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, told.to_vec(), 0));
@@ -367,7 +368,7 @@ fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
 #[test]
 fn more_than_was_lent_is_refused() {
     let mut book = PartTable::default();
-    let id = book.make(HOME, Rc::new(7), None);
+    let (id, _) = book.make(HOME, Rc::new(7), None);
     assert_eq!(book.given_back(id, (PlaceId(1), 1), HOME), Err(NotLent));
     assert!(book.value(id).is_some());
 }
@@ -377,7 +378,7 @@ fn what_is_owed_is_kept_for_a_while() {
     let mut book = PartTable::default();
     let (here, id) = (PlaceId(1), PartId { home: HOME, serial: 0 });
     book.count_received(id, Some(HOME), here);
-    book.release(id, here);
+    book.release((id, SlotHint::any(0)), here);
     let start = Duration::from_secs(1);
     assert!(!book.is_return_due(start) && !book.is_return_due(start + RETURN_WAIT / 2));
     assert_eq!(book.next_settling(), Some(start + RETURN_WAIT));

@@ -73,7 +73,7 @@ impl MainTask {
         };
         // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
-        unsafe { local.start(task, Scope::Detached, &INTERNAL, Priority::Normal) };
+        unsafe { local.start(task, Scope::DETACHED, &INTERNAL, Priority::Normal) };
         root
     }
 

@@ -333,7 +333,7 @@ fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let calls = local.calls.pending.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
     let services = local.services.explain(inquiry);
-    let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
+    let tasks = local.waiting_sites(|scope| scope != Scope::DETACHED).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
         1 => format!("1 waiting task started at {site}"),
         _ => format!("{count} waiting tasks started at {site}"),

@@ -3,7 +3,7 @@
 use super::message::{ObjectId, ObjectMessage};
 use super::state::ObjectState;
 use crate::error::{Error, ErrorKind, Result};
-use crate::finish::Scope;
+use crate::finish::ScopeKind;
 use crate::local::{Inquiry, Local, Service};
 use crate::message::Refused;
 use crate::wire::{DecodeError, Reader};
@@ -146,9 +146,9 @@ impl ObjectTable {
             },
             1,
         );
-        let finish = match local.scope() {
-            Scope::Counted(key) => Some(key),
-            Scope::Remote(_) | Scope::Detached => None,
+        let finish = match local.scope().kind() {
+            ScopeKind::Counted(key) => Some(key),
+            ScopeKind::Remote(_) | ScopeKind::Detached => None,
         };
         self.held.borrow_mut().push(Held { number, task, finish, object, mode, line });
         number
@@ -158,7 +158,9 @@ impl ObjectTable {
     #[inline]
     pub(super) fn let_go(&self, number: u64) {
         let mut held = self.held.borrow_mut();
-        if let Some(index) = held.iter().rposition(|held| held.number == number) {
+        if held.last().is_some_and(|last| last.number == number) {
+            held.pop();
+        } else if let Some(index) = held.iter().rposition(|held| held.number == number) {
             held.swap_remove(index);
         }
     }

@@ -146,7 +146,7 @@ impl Bare {
         let memory = (self.injector, &self.pool);
         // NEED: tasks are made of any lifetime.
         // SOUND: the futures of these models own all they have.
-        unsafe { TaskRef::new(future, Scope::Detached, &INTERNAL, Priority::Normal, memory) }
+        unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) }
     }
 
     /// Runs tasks until all are over, asleep while none is woken.

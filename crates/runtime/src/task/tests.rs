@@ -45,7 +45,7 @@ impl Bare {
         let memory = (self.injector, &self.pool);
         // NEED: tasks are made of any lifetime.
         // SOUND: the future owns all it has.
-        let task = unsafe { TaskRef::new(future, Scope::Detached, &INTERNAL, Priority::Normal, memory) };
+        let task = unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) };
         assert!(matches!(self.run(task), Some(Ended::Suspended)));
         let waker = left.lock().unwrap().clone().unwrap();
         (task, waker)

@@ -6,7 +6,7 @@
 //! Invariant: `blocks` is how many of all these messages lie in the memory of their sender.
 
 use super::header::Arrival;
-use crate::part::table::NumberHasherBuilder;
+use crate::part::slots::NumberHasherBuilder;
 use isles_protocol::PlaceId;
 use std::collections::{HashMap, VecDeque};
 

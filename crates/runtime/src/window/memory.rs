@@ -123,9 +123,9 @@ fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if len * WORD_BYTES >= STRING_BYTES_MIN {
         // NEED: a loop of atomic stores of words takes a third longer than this instruction.
-        // SOUND: both slices have `len` words and live; the words may be changed through a shared reference, are never
-        // lent to anybody as bytes, and so are apart from `source`. The instruction stores each byte once, as relaxed
-        // atomic stores of bytes would.
+        // SOUND: both slices have `len` words and live; the words may be changed through a shared reference, are lent
+        // to nobody as elements while they are seen as words (`own`), and so are apart from `source`. The instruction
+        // stores each byte once, as relaxed atomic stores of bytes would.
         unsafe {
             std::arch::asm!(
                 "rep movsb",
@@ -150,9 +150,9 @@ fn load_whole(words: &[AtomicU64], into: &mut [[u8; WORD_BYTES]]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if len * WORD_BYTES >= STRING_BYTES_MIN {
         // NEED: as for `store_whole`.
-        // SOUND: both slices have `len` words and live; the words are never lent to anybody as bytes, so they are apart
-        // from `into`. The instruction loads each byte once, as relaxed atomic loads of bytes would, and loads of this
-        // processor are not done before earlier ones.
+        // SOUND: both slices have `len` words and live; the words are lent to nobody as elements while they are seen as
+        // words (`own`), so they are apart from `into`. The instruction loads each byte once, as relaxed atomic loads
+        // of bytes would, and loads of this processor are not done before earlier ones.
         unsafe {
             std::arch::asm!(
                 "rep movsb",

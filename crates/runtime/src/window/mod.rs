@@ -1,16 +1,17 @@
 //! Windows: memory of each member of a team that every member reads and writes by itself.
 //!
 //! The handle, and how windows are made. The rest is cut by what changes for which reason: [`memory`] is words and
-//! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program,
-//! [`transfer`] what goes by message, [`header`] how, [`queue`] the form that keeps everything back, [`check`] the one
-//! that looks for conflicts, [`state`] one window at one place, [`table`] all of them. `docs/design/windows.md` says
-//! why it is right.
+//! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program, [`own`] a
+//! part that is a slice of its place in between, [`transfer`] what goes by message, [`header`] how, [`queue`] the form
+//! that keeps everything back, [`check`] the one that looks for conflicts, [`state`] one window at one place, [`table`]
+//! all of them. `docs/design/windows.md` says why it is right.
 
 mod access;
 mod check;
 mod header;
 mod memory;
 mod number;
+mod own;
 mod queue;
 mod state;
 mod sync;
@@ -18,6 +19,7 @@ mod table;
 mod transfer;
 
 pub use number::{Combine, NumberKind, WindowNumber};
+pub use own::{ClosedWindow, OpenWindow, OwnPart};
 pub(crate) use state::look_for;
 pub(crate) use table::{WindowTable, receive};
 
@@ -156,7 +158,9 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     #[track_caller]
     pub fn new(len: usize) -> impl Future<Output = Result<Window<T>>> {
         let members = Members::All(Local::with(Local::places));
-        Window::make(Location::caller(), Ok(members), Lens::Same(len as u64), WindowOptions::default())
+        let lens = Lens::Same(len as u64);
+        let made = Window::make(Location::caller(), Ok(members), lens, WindowOptions::default());
+        async move { Ok(made.await?.0) }
     }
 
     /// As [`Window::new`], at the members of `team`; one of them makes it.
@@ -165,7 +169,9 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// As [`Window::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of another run.
     #[track_caller]
     pub fn new_on(team: &Team, len: usize) -> impl Future<Output = Result<Window<T>>> {
-        Window::make(Location::caller(), team.members(), Lens::Same(len as u64), WindowOptions::default())
+        let lens = Lens::Same(len as u64);
+        let made = Window::make(Location::caller(), team.members(), lens, WindowOptions::default());
+        async move { Ok(made.await?.0) }
     }
 
     /// As [`Window::new_on`], with so many elements at each rank, which may be none, and with `options`.
@@ -178,6 +184,16 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
         lens: &[usize],
         options: WindowOptions,
     ) -> impl Future<Output = Result<Window<T>>> {
+        let made = Window::with_members(Location::caller(), team, lens, options);
+        async move { Ok(made.await?.0) }
+    }
+
+    fn with_members(
+        line: Line,
+        team: &Team,
+        lens: &[usize],
+        options: WindowOptions,
+    ) -> impl Future<Output = Result<(Window<T>, bool)>> + use<T> {
         let members = team.members().and_then(|members| match members.len() == lens.len() {
             true => Ok(members),
             false => {
@@ -186,15 +202,16 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
             }
         });
         let lens = Lens::Each(lens.iter().map(|len| *len as u64).collect());
-        Window::make(Location::caller(), members, lens, options)
+        Window::make(line, members, lens, options)
     }
 
+    /// Makes a window, and says whether each member can map each part of it.
     fn make(
         line: Line,
         members: Result<Members>,
         lens: Lens,
         options: WindowOptions,
-    ) -> impl Future<Output = Result<Window<T>>> {
+    ) -> impl Future<Output = Result<(Window<T>, bool)>> {
         call::called_at(line, async move {
             let members = members?;
             let element_bytes = size_of::<T>();
@@ -210,8 +227,12 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
             let there = move |seed: Seed| WindowPart::<T>::new(seed);
             let value = Rc::new(WindowPart::<T>::new(seed.clone()));
             let share = replicate(line, members, &seed, Rc::clone(&value), there).await?;
-            fold::<WindowPart<T>, (), _>(&share, |part| part.state.check_memory(), |(), ()| ()).await?;
-            Ok(Window { value, share })
+            let check = |part: &WindowPart<T>| {
+                part.state.check_memory()?;
+                Ok(Local::with(|local| part.state.is_near(local)))
+            };
+            let is_near = fold::<WindowPart<T>, bool, _>(&share, check, |one, other| one && other).await?;
+            Ok((Window { value, share }, is_near))
         })
     }
 }

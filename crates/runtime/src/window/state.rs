@@ -16,10 +16,12 @@ use crate::team::Team;
 use crate::wire::Writer;
 use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessEpoch, AccessLog, Exposure, LockQueue};
-use isles_transport::{Class, Inbound, Region};
+use isles_transport::{Class, Inbound, MappedMemory, Region};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Poll, Waker};
@@ -55,6 +57,13 @@ impl Memory {
         heap.resize_with(len, AtomicU64::default);
         Memory::Heap(heap.into())
     }
+}
+
+/// The words of a part that is lent. They stay where they are as long as the state of its window and `hold` live.
+pub(super) struct LentWords {
+    pub(super) words: NonNull<[AtomicU64]>,
+    /// What keeps them mapped, if that is not the state itself.
+    pub(super) hold: Option<Rc<dyn Any>>,
 }
 
 /// Where the part of another member lies, as far as this place knows.
@@ -96,6 +105,8 @@ pub(crate) struct WindowState {
     /// A team that only fences use.
     pub(super) team: Team,
     memory: Memory,
+    /// Whether the part here is lent as a slice, so that nobody may look at its words.
+    is_lent: Cell<bool>,
     pub(super) peers: Box<[Peer]>,
     /// Its lines are none as long as the window is new.
     pub(super) epoch: RefCell<AccessEpoch<Option<Line>>>,
@@ -127,6 +138,7 @@ impl WindowState {
             attachment: local.attachment(),
             rank: rank as u32,
             memory: Memory::new(local, words_of(bytes), is_shared),
+            is_lent: Cell::new(false),
             peers: (0..members.len()).map(peer).collect(),
             members,
             lens: seed.lens,
@@ -157,14 +169,38 @@ impl WindowState {
         }
     }
 
-    /// Returns the words of the part here.
+    /// Whether all places of the run can map the part here.
+    pub(super) fn is_near(&self, local: &Local) -> bool {
+        let is_mapped = self.region().is_some() || self.bytes_at(self.rank) == 0;
+        is_mapped && local.endpoint().other_hosts().is_none()
+    }
+
+    /// Returns the words of the part here; none while it is lent.
     #[inline]
     pub(super) fn own<'a>(&'a self, local: &'a Local) -> &'a [AtomicU64] {
         match &self.memory {
+            _ if self.is_lent.get() => &[],
             Memory::Region(region) => self.view(local, *region).unwrap_or_default(),
             Memory::Heap(words) => words,
             Memory::None => &[],
         }
+    }
+
+    /// Lends the words of the part here, of which [`WindowState::own`] shows nothing until [`WindowState::end_loan`];
+    /// none if they are lent already.
+    pub(super) fn lend(&self, local: &Local) -> Option<LentWords> {
+        let words = NonNull::from(self.own(local));
+        let is_mapped = self.region().is_some();
+        let hold = local.endpoint().shared_memory().filter(|_| is_mapped).map(MappedMemory::hold);
+        (!self.is_lent.replace(true)).then_some(LentWords { words, hold })
+    }
+
+    pub(super) fn end_loan(&self) {
+        self.is_lent.set(false);
+    }
+
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_lent.get()
     }
 
     /// Returns where the part here lies, for those that can map it.

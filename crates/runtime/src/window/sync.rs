@@ -13,7 +13,7 @@ use crate::local::Local;
 use isles_protocol::window::{EpochFault, LockMode};
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{self, Ordering};
 
 fn misused(what: &str, fault: EpochFault<Option<Line>>) -> Error {
     Error::new(ErrorKind::Misused, format!("{what}: {}", describe(fault)))
@@ -23,7 +23,7 @@ fn misused(what: &str, fault: EpochFault<Option<Line>>) -> Error {
 #[inline]
 fn order_memory() {
     // SeqCst: what this place reads after a flush is not older than what it wrote before it.
-    fence(Ordering::SeqCst); // PAIR window: publish, observe
+    atomic::fence(Ordering::SeqCst); // PAIR window: publish, observe
 }
 
 impl<T: 'static> Window<T> {
@@ -36,8 +36,12 @@ impl<T: 'static> Window<T> {
     /// any more.
     #[track_caller]
     pub fn fence(&self) -> impl Future<Output = Result<()>> {
-        let line = Location::caller();
-        async move { named(line, fence_at(self.state(), line).await) }
+        self.fence_at(Location::caller())
+    }
+
+    /// As [`Window::fence`], for the line of the program that asked for it.
+    pub(super) async fn fence_at(&self, line: Line) -> Result<()> {
+        named(line, fence(self.state(), line).await)
     }
 
     /// Ends when all accesses of this place to the part of `target` are done there.
@@ -169,7 +173,7 @@ impl WindowState {
     }
 }
 
-async fn fence_at(state: &Rc<WindowState>, line: Line) -> Result<()> {
+async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
     let begun = state.attachment.with(|_| state.epoch.borrow_mut().fence(Some(line)))?;
     begun.map_err(|fault| misused("a fence within another epoch", fault))?;
     let _span = Local::with(|local| local.span(span::FENCE, None, || None));

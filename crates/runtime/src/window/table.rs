@@ -11,7 +11,7 @@ use super::state::WindowState;
 use crate::error::{Error, Result};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
-use crate::part::table::NumberHasherBuilder;
+use crate::part::slots::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::window::LockMode;
@@ -269,8 +269,11 @@ pub(super) fn unlock(local: &Local, state: &WindowState, holder: PlaceId) -> Res
 }
 
 /// # Errors
-/// The bytes are not all within the part here.
+/// The bytes are not all within the part here, or nobody may access it now.
 fn check_range(state: &WindowState, layout: Pieces) -> Result<(), Refused> {
+    if state.is_lent() {
+        return Err(Refused::of_service("it accesses a part of a window that is not open"));
+    }
     let bytes = usize::try_from(state.bytes_at(state.rank)).unwrap_or(usize::MAX);
     match layout.is_within(bytes) {
         true => Ok(()),

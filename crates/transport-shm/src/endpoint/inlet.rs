@@ -17,6 +17,9 @@ use std::cell::{Cell, RefCell};
 /// How many messages of one ring are delivered before the next ring has its turn.
 pub(crate) const BATCH: usize = 64;
 
+/// After how many messages of one ring in one turn they count as a stream, whose next lines are asked for early.
+const STREAM: usize = 4;
+
 /// Words of one class of a bell.
 const BELL_WORDS: usize = parking::PLACES_MAX as usize / 64;
 
@@ -220,6 +223,9 @@ impl Inlets {
                 return (count, false);
             }
             let offset = consumer.offset();
+            if count >= STREAM {
+                consumer.look_ahead();
+            }
             let mut fault = None;
             let taken = consumer.take(|record| match self.show(inlet.place, class, record, deliver) {
                 Ok(bytes) => large += bytes,

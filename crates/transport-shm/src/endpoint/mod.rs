@@ -30,7 +30,9 @@ use lending::Loans;
 pub(crate) use lending::let_children_read;
 pub use lending::{let_siblings_read, reads_others};
 use outlet::Outlets;
+use std::any::Any;
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -300,6 +302,10 @@ impl MappedMemory for ShmEndpoint {
 
     fn view(&self, region: Region) -> Option<&[AtomicU64]> {
         regions::view(&self.segment, region)
+    }
+
+    fn hold(&self) -> Rc<dyn Any> {
+        Rc::new(self.segment.clone())
     }
 
     fn free(&self, region: Region) {

@@ -101,6 +101,20 @@ impl RingMemory for MappedRing {
         let _ = position;
     }
 
+    #[inline]
+    fn expect(&self, position: u64) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // NEED: nothing in the language asks for a line without a load.
+        // SOUND: a hint, which changes no memory, at an address in the ring.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                std::ptr::from_ref(self.word(position)).cast(),
+            );
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = position;
+    }
+
     fn reserve(&self, from: u64, to: u64) -> bool {
         self.segment.mapping().populate(self.offset + from, to - from)
     }

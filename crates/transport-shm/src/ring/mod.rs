@@ -48,6 +48,13 @@ const CLEAR_AHEAD: u64 = 256;
 /// waits at the producer's heels and 5 to 8 million a second pass, with 8 lines or more 9.5 to 12.
 const FETCH_AHEAD: u64 = 768;
 
+/// How many bytes ahead of its head the consumer of a stream asks for lines.
+///
+/// A line takes longer to cross than a small message takes to be received, and no processor guesses that records follow
+/// each other. Where the producer is less far ahead, this takes lines from it that it is about to write, so it is only
+/// for a consumer that has been behind for a while.
+const LOOK_AHEAD: u64 = 512;
+
 /// Highest byte of every header word; a word without it is garbage.
 const MARK: u64 = 0xA7;
 
@@ -74,6 +81,8 @@ pub(crate) trait RingMemory {
     fn read<R>(&self, position: u64, len: usize, look: impl FnOnce(&[u8]) -> R) -> R;
     /// Asks for the line of the header word at `position`, which will be written; a hint.
     fn fetch(&self, position: u64);
+    /// Asks for the line of the header word at `position`, which will be read; a hint.
+    fn expect(&self, position: u64);
     /// Makes sure that memory stands behind `[from, to)`, positions of the first lap; `false` if there is none.
     fn reserve(&self, from: u64, to: u64) -> bool;
 }
@@ -490,6 +499,12 @@ impl<T: RingMemory> Consumer<T> {
     fn header(&self) -> RecordHeader {
         // PAIR ring.record: observe
         RecordHeader(self.track.word(self.head.get()).load(Ordering::Acquire))
+    }
+
+    /// Asks for a line that will be read soon, if the producer is as far ahead.
+    #[inline]
+    pub fn look_ahead(&self) {
+        self.track.expect(self.head.get() + LOOK_AHEAD);
     }
 
     /// Size of the ring in bytes.

@@ -279,6 +279,10 @@ impl RingMemory for Spied {
     fn fetch(&self, position: u64) {
         self.fetched.set(position + GRAIN);
     }
+
+    fn expect(&self, position: u64) {
+        self.lane.expect(position);
+    }
     fn reserve(&self, from: u64, to: u64) -> bool {
         self.lane.reserve(from, to)
     }

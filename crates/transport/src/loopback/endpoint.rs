@@ -11,6 +11,7 @@ use crate::{
     MappedMemory, Message, Multicast, Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError,
     Unpark,
 };
+use std::any::Any;
 use std::cell::RefMut;
 use std::ops::Range;
 use std::rc::Rc;
@@ -315,6 +316,10 @@ impl MappedMemory for LoopbackEndpoint {
     fn view(&self, region: Region) -> Option<&[AtomicU64]> {
         let memory = self.shared.regions.get(region.place.index())?;
         if self.is_far(region.place) { None } else { memory.of(region) }
+    }
+
+    fn hold(&self) -> Rc<dyn Any> {
+        Rc::clone(&self.shared) as Rc<dyn Any>
     }
 
     fn free(&self, region: Region) {

@@ -10,7 +10,7 @@ use crate::suite::{MPICH, ONE_PLACE, OPEN_MPI, PAIR, TWO_PLACES};
 use crate::suite::{app, figure, mpich, open_mpi};
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[RANDOM_ACCESS, HISTOGRAM, INDEX_GATHER];
+pub const GROUPS: &[Group] = &[RANDOM_ACCESS, HPCC, SPAWNED, HISTOGRAM, INDEX_GATHER];
 
 const ONE_PROCESS: &str = "C, 1 process";
 const MESSAGE_EACH: &str = "isles, 2 places, a message each";
@@ -58,6 +58,73 @@ const RANDOM_ACCESS: Group = Group {
             Target::BestOf { limit: 1.6, of: &[ONE_PROCESS], words: "a process's alone" },
             Target::BestOf { limit: 5.0, of: &[OPEN_MPI, MPICH], words: "the better MPI's" },
         ],
+        quoted_with: None,
+    }],
+};
+
+const OF_HPCC: &str = "hpcc";
+const GUPS_OF_HPCC: AppTask = AppTask { words: "--bits 24 --updates 67108864", ..GUPS };
+
+/// What both rows beside HPCC have in common.
+const BESIDE_HPCC: Row = Row {
+    name: "",
+    question: "",
+    unit: "M/s",
+    better: Better::More,
+    ours: figure(TWO_PLACES, RATE),
+    peers: &[],
+    beside: &[],
+    targets: &[],
+    quoted_with: None,
+};
+
+const HPCC: Group = Group {
+    name: "random-access-hpcc",
+    setting: "RandomAccess on 128 MiB, the program of its authors; 2 places or ranks on 2 cores, machine processes",
+    slow: true,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: app(GUPS_OF_HPCC, 2) },
+        Contender { label: OF_HPCC, program: Program::Hpcc },
+    ],
+    rows: &[
+        Row {
+            name: "gups-hpcc",
+            question: "updates of RandomAccess; MPIRandomAccess of HPCC with 2 ranks",
+            peers: &[figure(OF_HPCC, "updates_million")],
+            targets: &[Target::BestPeer(5.0)],
+            ..BESIDE_HPCC
+        },
+        Row {
+            name: "gups-hpcc-alone",
+            question: "updates of RandomAccess; that of HPCC in one process, whose table is half of it",
+            peers: &[figure(OF_HPCC, "process_updates_million")],
+            targets: &[Target::BestPeer(1.6)],
+            ..BESIDE_HPCC
+        },
+    ],
+};
+
+const SPAWNED_EACH: &str = "isles, 2 places, a spawn_at! each";
+const SPAWNED_GUPS: AppTask = AppTask { words: "--bits 20 --updates 8388608", ..GUPS };
+const SPAWNED_MESSAGES: AppTask = AppTask { words: "--bits 20 --updates 8388608 --mode messages", ..GUPS };
+
+const SPAWNED: Group = Group {
+    name: "small-updates",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: app(SPAWNED_GUPS, 2) },
+        Contender { label: SPAWNED_EACH, program: app(SPAWNED_MESSAGES, 2) },
+    ],
+    rows: &[Row {
+        name: "spawned",
+        question: "updates of RandomAccess on 8 MiB, aggregated; beside: a spawn_at! of a tiny body for each",
+        unit: "M/s",
+        better: Better::More,
+        ours: figure(TWO_PLACES, RATE),
+        peers: &[],
+        beside: &[figure(SPAWNED_EACH, RATE)],
+        targets: &[],
         quoted_with: None,
     }],
 };

@@ -9,7 +9,7 @@ use super::super::payload::Payload;
 use super::header::{HEAD_BYTES, LongMessage, MessageHead, MessageKind};
 use crate::local::{Inquiry, Local, Service};
 use crate::message::{Handler, Refused};
-use crate::part::table::NumberHasherBuilder;
+use crate::part::slots::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{

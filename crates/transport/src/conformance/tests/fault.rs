@@ -8,9 +8,11 @@ use crate::{
     Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, Multicast,
     Next, Observer, PlaceId, Region, SendError,
 };
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -344,6 +346,10 @@ impl MappedMemory for Broken {
             Fault::PrivateRegions => self.memory().view(Region { place: self.here(), ..region }),
             _ => self.memory().view(region),
         }
+    }
+
+    fn hold(&self) -> Rc<dyn Any> {
+        self.memory().hold()
     }
 
     fn free(&self, region: Region) {

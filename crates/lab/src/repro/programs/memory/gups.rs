@@ -9,6 +9,7 @@
 //! its messages, but in rows that are called calibrated and those that follow from them. Buckets on their way are not
 //! counted, as in the paper: a place may have 32 of each lane.
 
+use super::gups_table;
 use crate::repro::programs::document;
 use crate::repro::quantity::{Quantity, Title};
 use crate::repro::row::{Band, Basis, Family, Row};
@@ -100,6 +101,7 @@ fn bucket(shape: [u32; 3]) -> f64 {
 fn rows() -> Result<Vec<Row>, Failure> {
     let mut rows = formulas();
     rows.extend(crossovers());
+    rows.extend(gups_table::rows()?);
     rows.extend(tables()?);
     Ok(rows)
 }

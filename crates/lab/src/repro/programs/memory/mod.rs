@@ -2,4 +2,5 @@
 
 pub mod automaton;
 pub mod gups;
+mod gups_table;
 pub mod modularity;

@@ -5,11 +5,14 @@
 //! 2009): aggregation, routing along a torus, roles for cores. Invariant: what is timed is what the rules time, the
 //! updates alone; verifying applies them once more.
 
-use crate::{check_room, generator};
+mod generator;
+mod shared;
+
+use crate::check_room;
 use clap::{Args, ValueEnum, value_parser};
 use isles::array::Blocks;
 use isles::prelude::*;
-use isles::{AggregatorOptions, Combine, ItemRoute, Torus, WindowOptions, memory};
+use isles::{AggregatorOptions, ItemRoute, Torus, memory};
 use isles_app::Failure;
 use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
 use serde::{Deserialize, Serialize};
@@ -22,6 +25,9 @@ const UPDATES_PER_ENTRY: u64 = 4;
 /// Where the stream begins if another number of updates is asked for than by the rules. Its first million numbers have
 /// few bits set, so they go to few places; a table of the rules' size makes more of them.
 const MIXED: u64 = 1 << 40;
+
+/// Locks of a table if no other number is asked for: the most that the paper has.
+const LOCKS: u32 = 32;
 
 /// The largest table: half of the memory of the largest machine that there was.
 const BITS_MAX: i64 = 48;
@@ -43,7 +49,7 @@ pub enum Mode {
     Atomic,
     /// The same in two steps, a read and a write, so that updates may be lost
     Unlocked,
-    /// The same with a lock for the part of each place
+    /// The same under one of `--locks` locks
     Locks,
 }
 
@@ -68,6 +74,10 @@ pub struct Gups {
     /// The torus, such as 4x4x2 [default: three dimensions as even as they can be]
     #[arg(long, value_name = "SHAPE")]
     shape: Option<Torus>,
+
+    /// Locks of the table with --mode locks, 1 to 1024 [default: 32]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
+    locks: Option<u32>,
 
     /// Updates that a place may hold that are not applied, 1 to 1048576; the rules allow 1024
     #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u64).range(1..=1 << 20))]
@@ -120,6 +130,7 @@ const CHARGED: u64 = 8;
 pub struct GupsInput {
     bits: u32,
     mode: Mode,
+    locks: Option<u32>,
     shape: Option<String>,
     lookahead: u64,
     bucket: Option<u64>,
@@ -212,6 +223,9 @@ impl Application for Gups {
             let text = format!("--shape is {shape}; allowed with --mode routed and roles only");
             return Err(Failure::Usage(text));
         }
+        if let (Some(locks), true) = (self.locks, self.mode != Mode::Locks) {
+            return Err(Failure::Usage(format!("--locks is {locks}; allowed with --mode locks only")));
+        }
         let shape = match &route {
             ItemRoute::Torus(shape) | ItemRoute::Roles(shape)
                 if u64::from(shape.nodes()) != u64::from(owners) =>
@@ -238,10 +252,11 @@ impl Application for Gups {
             division: self.division,
             costs: self.costs,
         };
-        let &Gups { bits, mode, lookahead, bucket, in_flight, division, costs, .. } = self;
+        let &Gups { bits, mode, locks, lookahead, bucket, in_flight, division, costs, .. } = self;
         Ok(GupsInput {
             bits,
             mode,
+            locks,
             shape,
             lookahead,
             bucket,
@@ -257,22 +272,22 @@ impl Application for Gups {
     fn heading(&self, input: &GupsInput) -> String {
         let shape = input.shape.as_ref().map(|shape| format!(" over {shape}")).unwrap_or_default();
         let mode = match input.mode {
-            Mode::Direct => "direct",
-            Mode::Routed => "routed",
-            Mode::Roles => "roles",
-            Mode::Messages => "messages",
-            Mode::Atomic => "atomic",
-            Mode::Unlocked => "unlocked",
-            Mode::Locks => "locks",
+            Mode::Direct => "direct".to_owned(),
+            Mode::Routed => "routed".to_owned(),
+            Mode::Roles => "roles".to_owned(),
+            Mode::Messages => "messages".to_owned(),
+            Mode::Atomic => "atomic".to_owned(),
+            Mode::Unlocked => "unlocked".to_owned(),
+            Mode::Locks => format!("{} locks", input.locks.unwrap_or(LOCKS)),
         };
         format!("2^{} entries, {} updates, {mode}{shape}", input.bits, input.updates)
     }
 
     async fn compute(input: GupsInput, dealer: Dealer) -> isles::Result<(GupsFound, WorkDone)> {
         let _steps = dealer.open_steps();
-        let GupsInput { plan, mode, options, .. } = input;
+        let GupsInput { plan, mode, options, locks, .. } = input;
         if mode.is_shared() {
-            return plan.share_table(mode).await;
+            return shared::compute(plan, mode, locks.unwrap_or(LOCKS)).await;
         }
         let table = PlaceLocal::with(plan, |plan: GupsPlan| TablePart::new(plan.part(here()))).await?;
         let updates =
@@ -376,72 +391,6 @@ impl GupsPlan {
             }
         })
         .await
-    }
-
-    /// Makes all updates in a window that each place changes by itself.
-    async fn share_table(self, mode: Mode) -> isles::Result<(GupsFound, WorkDone)> {
-        let lens: Vec<usize> =
-            (0..place_count() as u64).map(|owner| self.blocks.range(owner).count()).collect();
-        let table = Window::with_lens(&Team::world(), &lens, WindowOptions::default()).await?;
-        let plan = self;
-        everywhere!([plan, table] {
-            let own: Vec<u64> = plan.blocks.range(here().index() as u64).collect();
-            table.write(0, &own)
-        })
-        .await?;
-        let begun = now();
-        everywhere!([plan, table, mode] plan.change_own(&table, mode).await?).await?;
-        let seconds = (now() - begun).as_secs_f64();
-        let wrong = everywhere!([plan, table] {
-            plan.change_own(&table, Mode::Atomic).await?;
-            let range = plan.blocks.range(here().index() as u64);
-            let mut own = vec![0; range.clone().count()];
-            table.read(0, &mut own)?;
-            own.into_iter().zip(range).filter(|(entry, index)| entry != index).count() as u64
-        })
-        .await?;
-        let gups = self.updates as f64 / seconds / 1e9;
-        let found = GupsFound {
-            updates: self.updates,
-            errors: wrong.iter().sum(),
-            gups,
-            steady_gups: gups,
-            bucket: 1,
-            hops: 0,
-            buckets: 0,
-            entries: self.blocks.size(),
-        };
-        Ok((found, WorkDone { seconds, ..WorkDone::default() }))
-    }
-
-    /// Makes the updates of this place in the window, and waits until all places have.
-    async fn change_own(&self, table: &Window<u64>, mode: Mode) -> isles::Result<()> {
-        let own = self.own_updates(here().index() as u64);
-        let mask = self.blocks.size() - 1;
-        let mut number = generator::start((self.begin + own.start) as i64);
-        for index in own {
-            number = generator::next(number);
-            let owner = self.blocks.owner(number & mask);
-            let (target, at) = (owner as usize, ((number & mask) - self.blocks.first(owner)) as usize);
-            if mode == Mode::Atomic {
-                table.accumulate(target, at, &[number], Combine::Xor).await?;
-            } else {
-                if mode == Mode::Locks {
-                    table.lock(target).await?;
-                }
-                let mut entry = [0];
-                table.get(target, at, &mut entry).await?;
-                table.put(target, at, &[entry[0] ^ number]).await?;
-                if mode == Mode::Locks {
-                    table.unlock(target).await?;
-                }
-            }
-            if index % 4096 == 4095 {
-                add_done(4096);
-            }
-        }
-        Team::world().barrier().await?;
-        table.fence().await
     }
 
     /// Makes the updates of this place.

@@ -1,0 +1,130 @@
+//! The table in a window that every place changes by itself: as one step, in two without a lock, or in two under one.
+//!
+//! It is table 2 of the paper (`isles repro gups`): what locks cost that keep updates from being lost.
+//! A lock is a word of a second window, as a mutex of threads is a word of memory: whoever sets it from 0 has it.
+//! Invariant: between two holders of a lock the changes of the first are done.
+
+use super::{GupsFound, GupsPlan, Mode, generator};
+use isles::prelude::*;
+use isles::{Combine, WindowOptions};
+use isles_app::frame::{WorkDone, add_done};
+
+/// Words from one lock to the next at a place: each has a cache line of its own.
+const LOCK_WORDS: usize = 8;
+
+/// Makes all updates in a window, and counts the entries that are wrong then.
+pub(super) async fn compute(plan: GupsPlan, mode: Mode, locks: u32) -> isles::Result<(GupsFound, WorkDone)> {
+    let lens: Vec<usize> = (0..place_count() as u64).map(|owner| plan.blocks.range(owner).count()).collect();
+    let table = Window::with_lens(&Team::world(), &lens, WindowOptions::default()).await?;
+    let locks = TableLocks::new(if mode == Mode::Locks { locks } else { 0 }).await?;
+    everywhere!([plan, table] {
+        let own: Vec<u64> = plan.blocks.range(here().index() as u64).collect();
+        table.write(0, &own)
+    })
+    .await?;
+    let begun = now();
+    everywhere!([plan, table, mode, locks] change_own(plan, &table, mode, &locks).await?).await?;
+    let seconds = (now() - begun).as_secs_f64();
+    let wrong = everywhere!([plan, table, locks] {
+        change_own(plan, &table, Mode::Atomic, &locks).await?;
+        let range = plan.blocks.range(here().index() as u64);
+        let mut own = vec![0; range.clone().count()];
+        table.read(0, &mut own)?;
+        own.into_iter().zip(range).filter(|(entry, index)| entry != index).count() as u64
+    })
+    .await?;
+    let gups = plan.updates as f64 / seconds / 1e9;
+    let found = GupsFound {
+        updates: plan.updates,
+        errors: wrong.iter().sum(),
+        gups,
+        steady_gups: gups,
+        bucket: 1,
+        hops: 0,
+        buckets: 0,
+        entries: plan.blocks.size(),
+    };
+    Ok((found, WorkDone { seconds, ..WorkDone::default() }))
+}
+
+/// Makes the updates of this place in the window, and waits until all places have.
+async fn change_own(
+    plan: GupsPlan,
+    table: &Window<u64>,
+    mode: Mode,
+    locks: &TableLocks,
+) -> isles::Result<()> {
+    let own = plan.own_updates(here().index() as u64);
+    let mask = plan.blocks.size() - 1;
+    let mut number = generator::start((plan.begin + own.start) as i64);
+    for index in own {
+        number = generator::next(number);
+        let owner = plan.blocks.owner(number & mask);
+        let (target, at) = (owner as usize, ((number & mask) - plan.blocks.first(owner)) as usize);
+        match mode {
+            Mode::Atomic => table.accumulate(target, at, &[number], Combine::Xor).await?,
+            Mode::Locks => {
+                let lock = locks.take(number & mask).await?;
+                change(table, target, at, number).await?;
+                // The change is done before the next one has the lock.
+                table.flush(target).await?;
+                locks.give_back(lock).await?;
+            }
+            _ => change(table, target, at, number).await?,
+        }
+        if index % 4096 == 4095 {
+            add_done(4096);
+        }
+    }
+    Team::world().barrier().await?;
+    table.fence().await
+}
+
+/// Changes an entry in two steps.
+async fn change(table: &Window<u64>, target: usize, at: usize, number: u64) -> isles::Result<()> {
+    let mut entry = [0];
+    table.get(target, at, &mut entry).await?;
+    table.put(target, at, &[entry[0] ^ number]).await
+}
+
+/// Locks of the table; an entry has that of its index, counted round.
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+struct TableLocks {
+    /// 0 where nobody has the lock, else one more than the rank of the place that has it.
+    words: Window<u64>,
+    count: u64,
+}
+
+/// A lock that this place has: where its word lies.
+struct Taken {
+    target: usize,
+    at: usize,
+}
+
+impl TableLocks {
+    async fn new(count: u32) -> isles::Result<TableLocks> {
+        let of_place = (count as usize).div_ceil(place_count());
+        let words = Window::new(of_place * LOCK_WORDS).await?;
+        Ok(TableLocks { words, count: u64::from(count) })
+    }
+
+    /// Takes the lock of entry `index`; ends when this place has it.
+    async fn take(&self, index: u64) -> isles::Result<Taken> {
+        let (number, size) = ((index % self.count) as usize, self.words.size());
+        let taken = Taken { target: number % size, at: number / size * LOCK_WORDS };
+        let own = self.words.rank() as u64 + 1;
+        loop {
+            match self.words.compare_exchange(taken.target, taken.at, 0, own).await? {
+                0 => return Ok(taken),
+                // One that has died does not give it back.
+                holder => self.words.flush(holder as usize - 1).await?,
+            }
+            yield_now().await;
+        }
+    }
+
+    async fn give_back(&self, lock: Taken) -> isles::Result<()> {
+        let own = self.words.rank() as u64 + 1;
+        self.words.compare_exchange(lock.target, lock.at, own, 0).await.map(drop)
+    }
+}

@@ -1,0 +1,218 @@
+//! An array that is open: every member puts into each part, gets from it and adds to it, without its owner's help.
+//!
+//! The parts lie in a window. Opening it takes the slice of each member, closing it gives them back, so a part is
+//! either a slice of its place or open to all. Here is only where an element lies. Invariant: each range of indices is
+//! cut into pieces that lie side by side at one owner, in their order.
+
+use super::moves::Tile;
+use super::part::PartShape;
+use super::{ArrayError, DistArray, Element, Halo, misused, three};
+use crate::{Combine, Error, ErrorKind, Result, WindowNumber};
+use isles_runtime::{OpenWindow, of_library};
+use std::ops::Range;
+use std::panic::Location;
+
+/// The lines of this library.
+const LINES: &str = file!().split_at(file!().len() - "open.rs".len()).0;
+
+/// An array while each of its members can access every part directly: from [`DistArray::open`] to [`OpenArray::close`].
+///
+/// Where members share memory, an access is a copy; elsewhere it is a message that the owner takes in by itself. What
+/// one member does to one part is done in its order. Who reads what another writes before the next
+/// [`fence`](OpenArray::fence) sees some mixture of old and new. Halos are not accessed. Dropped without a `close`, the
+/// part of this place stays open.
+///
+/// # Errors
+/// Of every access: [`DeadPlace`](ErrorKind::DeadPlace), the owner died; [`Misused`](ErrorKind::Misused) with the text
+/// of an [`ArrayError`], before anything is accessed.
+pub struct OpenArray<'a, T: 'static, const N: usize> {
+    array: &'a DistArray<T, N>,
+    window: OpenWindow<T>,
+    /// That of each rank.
+    shapes: Vec<PartShape>,
+}
+
+/// Elements that lie side by side in the array and at their owner.
+struct Piece {
+    rank: usize,
+    /// Where in the part of `rank`.
+    at: usize,
+    /// Which of the elements that are asked for.
+    elements: Range<usize>,
+}
+
+impl<T: Element, const N: usize> DistArray<T, N> {
+    /// Opens an array that was made [in a window](DistArray::in_window) to all members; called by each member, and ends
+    /// when all have called it. Until it is closed, no member gets at its part otherwise.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): the array is in no window, or open. [`DeadPlace`](ErrorKind::DeadPlace): a
+    /// member died; then the array can only be dropped.
+    #[track_caller]
+    pub fn open(&self) -> impl Future<Output = Result<OpenArray<'_, T, N>>> {
+        let caller = Location::caller();
+        async move {
+            let (values, halo) = {
+                let mut part = self.parts.lock();
+                if let Some(line) = part.opened {
+                    return Err(refused(
+                        format!("an array that is open since {line} is to be opened"),
+                        caller,
+                    ));
+                }
+                if !part.is_in_window() {
+                    let text = "an array that was not made by `in_window` is to be opened";
+                    return Err(refused(text.to_owned(), caller));
+                }
+                part.opened = Some(caller);
+                (part.take_values(), Halo::new(part.pad()[2]))
+            };
+            let window = values.open().await.map_err(|error| of_library(error, LINES, caller))?;
+            let shape = |rank| PartShape::new::<N>(&self.layout, rank, halo);
+            let shapes = (0..self.team.size()).map(shape).collect();
+            Ok(OpenArray { array: self, window, shapes })
+        }
+    }
+}
+
+/// The error of a call at `caller`.
+fn refused(text: String, caller: &Location<'_>) -> Error {
+    of_library(Error::new(ErrorKind::Misused, text), LINES, caller)
+}
+
+impl<T: Element, const N: usize> OpenArray<'_, T, N> {
+    /// Writes `values` to the elements from `index` on along the last axis, whoever has them. They are there, for
+    /// others, after the next `fence` or `close`.
+    ///
+    /// # Errors
+    /// As [`OpenArray`] says.
+    #[track_caller]
+    pub fn put(&self, index: [usize; N], values: &[T]) -> impl Future<Output = Result<()>> {
+        let caller = Location::caller();
+        async move {
+            for piece in self.pieces(index, values.len(), caller)? {
+                let put = self.window.put(piece.rank, piece.at, &values[piece.elements]);
+                put.await.map_err(|error| of_library(error, LINES, caller))?;
+            }
+            Ok(())
+        }
+    }
+
+    /// Reads the elements from `index` on along the last axis into `into`, whoever has them.
+    ///
+    /// # Errors
+    /// As [`OpenArray`] says.
+    #[track_caller]
+    pub fn get(&self, index: [usize; N], into: &mut [T]) -> impl Future<Output = Result<()>> {
+        let caller = Location::caller();
+        async move {
+            for piece in self.pieces(index, into.len(), caller)? {
+                let got = self.window.get(piece.rank, piece.at, &mut into[piece.elements]);
+                got.await.map_err(|error| of_library(error, LINES, caller))?;
+            }
+            Ok(())
+        }
+    }
+
+    /// Ends when what any member did before is done; called by each member.
+    ///
+    /// # Errors
+    /// [`DeadPlace`](ErrorKind::DeadPlace): a member died.
+    #[track_caller]
+    pub fn fence(&self) -> impl Future<Output = Result<()>> {
+        self.window.fence()
+    }
+
+    /// Closes the array; called by each member, and ends when all accesses are done. Then each has its part as a slice
+    /// again.
+    ///
+    /// # Errors
+    /// [`DeadPlace`](ErrorKind::DeadPlace): a member died; then the array can only be dropped.
+    #[track_caller]
+    pub fn close(self) -> impl Future<Output = Result<()>> {
+        let caller = Location::caller();
+        async move {
+            let values = self.window.close().await.map_err(|error| of_library(error, LINES, caller))?;
+            self.array.parts.lock().put_back(values);
+            Ok(())
+        }
+    }
+
+    /// The shape of the part of a member.
+    pub(super) fn shape(&self, rank: usize) -> &PartShape {
+        &self.shapes[rank]
+    }
+
+    /// Reads a tile of the part of a member.
+    pub(super) async fn get_tile(&self, rank: usize, tile: &Tile, into: &mut [T]) -> Result<()> {
+        self.window.get_strided(rank, tile.at, (tile.line, tile.stride.max(tile.line)), into).await
+    }
+
+    /// Returns where `len` elements from `index` on along the last axis lie.
+    fn pieces(
+        &self,
+        index: [usize; N],
+        len: usize,
+        caller: &Location<'_>,
+    ) -> Result<impl Iterator<Item = Piece>> {
+        let (extents, layout) = (self.array.extents(), &self.array.layout);
+        let is_inside = (0..N - 1).all(|axis| index[axis] < extents[axis])
+            && index[N - 1].checked_add(len).is_some_and(|end| end <= extents[N - 1]);
+        if !is_inside {
+            let mut index = index.to_vec();
+            index[N - 1] = index[N - 1].saturating_add(len.max(1) - 1);
+            let error = misused(ArrayError::OutOfBounds { index, extents: extents.to_vec() });
+            return Err(of_library(error, LINES, caller));
+        }
+        let (first, mut done) = (three(index, 0), 0);
+        Ok(std::iter::from_fn(move || {
+            if done == len {
+                return None;
+            }
+            let next = [first[0], first[1], first[2] + done];
+            let (rank, local) = layout.locate(next);
+            let shape = &self.shapes[rank];
+            let end = len.min(done + layout.axes[2].run_from(next[2]));
+            let piece = Piece { rank, at: shape.start(&local, &shape.steps()), elements: done..end };
+            done = end;
+            Some(piece)
+        }))
+    }
+}
+
+impl<T: WindowNumber, const N: usize> OpenArray<'_, T, N> {
+    /// Combines the elements from `index` on along the last axis with `operands`, each as one step, whoever has them.
+    ///
+    /// # Errors
+    /// As [`OpenArray`] says.
+    #[track_caller]
+    pub fn accumulate(
+        &self,
+        index: [usize; N],
+        operands: &[T],
+        how: Combine,
+    ) -> impl Future<Output = Result<()>> {
+        let caller = Location::caller();
+        async move {
+            for piece in self.pieces(index, operands.len(), caller)? {
+                let combined = self.window.accumulate(piece.rank, piece.at, &operands[piece.elements], how);
+                combined.await.map_err(|error| of_library(error, LINES, caller))?;
+            }
+            Ok(())
+        }
+    }
+
+    /// Adds `value` to the element at `index`, as one step; returns what it was.
+    ///
+    /// # Errors
+    /// As [`OpenArray`] says.
+    #[track_caller]
+    pub fn fetch_add(&self, index: [usize; N], value: T) -> impl Future<Output = Result<T>> {
+        let caller = Location::caller();
+        async move {
+            let piece = self.pieces(index, 1, caller)?.next().expect("one element is one piece");
+            let added = self.window.fetch_add(piece.rank, piece.at, value);
+            added.await.map_err(|error| of_library(error, LINES, caller))
+        }
+    }
+}

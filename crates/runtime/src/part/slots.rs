@@ -1,0 +1,145 @@
+//! The entries of the parts that a place knows, in slots.
+//!
+//! A handle remembers the slot of its part, so that what is done with it needs no search by name; a name that arrives
+//! is looked up once. Names are never used again, so the name that stands in a slot is its generation: a slot that has
+//! become another part's is found out, and its old part is looked up by name. Invariant: `names` has each part that
+//! stands in a slot, and no other.
+
+use super::PartId;
+use slab::Slab;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Where the entry of a part most likely is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlotHint(u32);
+
+#[cfg(test)]
+impl SlotHint {
+    pub(super) fn any(number: usize) -> SlotHint {
+        SlotHint(number as u32)
+    }
+}
+
+/// One entry for each part.
+pub(super) struct PartSlots<E> {
+    slots: Slab<(PartId, E)>,
+    names: HashMap<PartId, u32, NumberHasherBuilder>,
+    /// The slot that was looked up last: streams of messages bring handles to one part.
+    last: Cell<u32>,
+}
+
+impl<E> Default for PartSlots<E> {
+    fn default() -> Self {
+        PartSlots { slots: Slab::new(), names: HashMap::default(), last: Cell::new(0) }
+    }
+}
+
+impl<E> PartSlots<E> {
+    /// The slot of `id`, if it has one.
+    #[inline]
+    fn find(&self, id: PartId) -> Option<usize> {
+        let last = self.last.get() as usize;
+        if self.slots.get(last).is_some_and(|(name, _)| *name == id) {
+            return Some(last);
+        }
+        let slot = *self.names.get(&id)?;
+        self.last.set(slot);
+        Some(slot as usize)
+    }
+
+    /// The entry of `id`, if there is one.
+    #[inline]
+    pub(super) fn get(&self, id: PartId) -> Option<&E> {
+        self.find(id).map(|slot| &self.slots[slot].1)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: PartId) -> Option<&mut E> {
+        self.find(id).map(|slot| &mut self.slots[slot].1)
+    }
+
+    /// The entry of `id`, which is most likely at `hint`.
+    #[inline]
+    pub(super) fn get_at(&mut self, hint: SlotHint, id: PartId) -> Option<&mut E> {
+        let slot = hint.0 as usize;
+        let is_there = self.slots.get(slot).is_some_and(|(name, _)| *name == id);
+        if is_there { self.slots.get_mut(slot).map(|(_, entry)| entry) } else { self.get_mut(id) }
+    }
+
+    /// The entry of `id`, a new one if it has none, and where it is.
+    #[inline]
+    pub(super) fn entry(&mut self, id: PartId) -> (SlotHint, &mut E)
+    where
+        E: Default,
+    {
+        let slot = match self.find(id) {
+            Some(slot) => slot,
+            None => self.insert(id, E::default()).0 as usize,
+        };
+        (SlotHint(slot as u32), &mut self.slots[slot].1)
+    }
+
+    /// Adds a part that has no entry.
+    pub(super) fn insert(&mut self, id: PartId, entry: E) -> SlotHint {
+        let slot =
+            u32::try_from(self.slots.insert((id, entry))).expect("a place knows fewer than 2^32 parts");
+        let before = self.names.insert(id, slot);
+        debug_assert!(before.is_none(), "a part has one entry");
+        SlotHint(slot)
+    }
+
+    pub(super) fn remove(&mut self, id: PartId) -> Option<E> {
+        let slot = self.names.remove(&id)?;
+        Some(self.slots.remove(slot as usize).1)
+    }
+
+    /// Removes all of them.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = E> {
+        self.names.clear();
+        std::mem::take(&mut self.slots).into_iter().map(|(_, (_, entry))| entry)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PartId, &E)> {
+        self.slots.iter().map(|(_, (id, entry))| (*id, entry))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (PartId, &mut E)> {
+        self.slots.iter_mut().map(|(_, (id, entry))| (*id, entry))
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// Builds the hasher of a table whose keys are a few numbers.
+pub(crate) type NumberHasherBuilder = BuildHasherDefault<NumberHasher>;
+
+/// Hashes numbers of 32 and 64 bits.
+#[derive(Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    /// Multiplies by 2^64 over the golden ratio, whose high bits come to where the table looks (Knuth, volume 3, 6.4).
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
