@@ -12,7 +12,7 @@ use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, Machine};
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
 use isles_app::input;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -255,7 +255,7 @@ async fn run_place(
     generations: u64,
     drawn: &[u64],
     links: &Links,
-    units: &isles_app::frame::WorkUnits,
+    meter: &isles_app::frame::RunMeter,
 ) -> isles::Result<StripRecord> {
     let strip = Strip::new(field, rows_of(field.rows, here().index(), place_count()));
     let inner = strip.rows().saturating_sub(2);
@@ -269,7 +269,7 @@ async fn run_place(
             })
             .await?;
         work(edges);
-        units.add_done(started);
+        meter.add_done(started);
         Ok(())
     })
     .await
@@ -337,20 +337,20 @@ impl Application for Automaton {
 
     async fn compute(input: AutomatonInput, dealer: Dealer) -> isles::Result<(AutomatonFound, WorkDone)> {
         let AutomatonInput { generations, exchange, field, drawn, .. } = input;
-        let units = dealer.units(generations * place_count() as u64, Balance::Static).await?;
+        let meter = dealer.meter(Some(generations * place_count() as u64)).await?;
         let records = PlaceLocal::new(StripRecord::default).await?;
         let links = Links::new(&Team::world(), exchange, field.columns).await?;
         let started = now();
         finish(async {
             for place in places() {
                 spawn_at!(place, {
-                    let record = run_place(&field, generations, &drawn, &links, &units).await?;
+                    let record = run_place(&field, generations, &drawn, &links, &meter).await?;
                     *records.lock() = record;
                 });
             }
         })
         .await?;
-        let done = units.done(started).await?;
+        let done = meter.done(started).await?;
         let record = records.reduce(StripRecord::merge).await?;
         Ok((AutomatonFound::new(record, field), done))
     }

@@ -10,7 +10,7 @@ use crate::objects::{ObjectChoices, SharedClusters};
 use crate::search::{Clustered, SearchEffort, Searcher};
 use crate::state::{Change, Clustering, Move};
 use isles::prelude::*;
-use isles_app::frame::WorkUnits;
+use isles_app::frame::RunMeter;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -49,11 +49,11 @@ impl Follower {
     ///
     /// # Errors
     /// A place is dead.
-    pub async fn run(&mut self, units: &WorkUnits) -> isles::Result<()> {
+    pub async fn run(&mut self, meter: &RunMeter) -> isles::Result<()> {
         loop {
             match self.team.broadcast(0, None).await? {
                 Instruction::Use(objects) => self.objects = Some(objects),
-                Instruction::Search(vertices) => drop(self.search(&vertices, None, units).await?),
+                Instruction::Search(vertices) => drop(self.search(&vertices, None, meter).await?),
                 Instruction::End => return Ok(()),
             }
         }
@@ -71,11 +71,11 @@ impl Follower {
         &mut self,
         vertices: Vec<u32>,
         levels: &Multilevel<'_>,
-        units: &WorkUnits,
+        meter: &RunMeter,
     ) -> isles::Result<Vec<Vec<Move>>> {
         match self.team.broadcast(0, Some(Instruction::Search(vertices))).await? {
             Instruction::Search(vertices) => {
-                Ok(self.search(&vertices, Some(levels), units).await?.unwrap_or_default())
+                Ok(self.search(&vertices, Some(levels), meter).await?.unwrap_or_default())
             }
             Instruction::Use(_) | Instruction::End => unreachable!("it is what was told"),
         }
@@ -87,7 +87,7 @@ impl Follower {
         &mut self,
         vertices: &[u32],
         own: Option<&Multilevel<'_>>,
-        units: &WorkUnits,
+        meter: &RunMeter,
     ) -> isles::Result<Option<Vec<Vec<Move>>>> {
         let objects = self.objects.as_ref().expect("objects come before what is searched in them");
         let started = Instant::now();
@@ -103,7 +103,7 @@ impl Follower {
                 propose_in_turns(&mut self.searcher, &objects.read().await?, share, turn).await
             }
         };
-        units.add_done(started);
+        meter.add_done(started);
         self.team.gather(0, found).await
     }
 }
@@ -167,7 +167,7 @@ pub async fn lead(
     graph: &WeightedGraph,
     objects: SharedClusters,
     choices: ObjectChoices,
-    units: &WorkUnits,
+    meter: &RunMeter,
 ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
     let mut levels = Multilevel::new(graph);
     let mut first = Follower::new(graph.vertices(), graph.total);
@@ -182,13 +182,13 @@ pub async fn lead(
             let started = Instant::now();
             let data = (levels.graph(), levels.state());
             let found = propose_in_turns(&mut first.searcher, &data, &batch, TURN_ON_HOST).await;
-            units.add_done(started);
+            meter.add_done(started);
             vec![found]
         } else {
             if let Some(objects) = shared.update(&levels).await? {
                 first.lead_into(objects).await?;
             }
-            first.lead_search(batch, &levels, units).await?
+            first.lead_search(batch, &levels, meter).await?
         };
         let mut effort = SearchEffort::default();
         let has_objects = shared.stage == Some(levels.stage());

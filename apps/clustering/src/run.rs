@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, WorkUnits, bar, count};
+use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, bar, count};
 use isles_app::input;
 use isles_graph::{self as graphs, ReadOptions, Weights};
 use serde::{Deserialize, Serialize};
@@ -275,15 +275,15 @@ impl RunPlan {
     async fn run(
         &self,
         graph: &WeightedGraph,
-        units: &WorkUnits,
+        meter: &RunMeter,
     ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
         let mut own = None;
         finish(async {
             for place in places().skip(1) {
                 let plan = self;
-                spawn_at!(place, plan.follow(units).await?);
+                spawn_at!(place, plan.follow(meter).await?);
             }
-            own = Some(self.lead(graph, units).await?);
+            own = Some(self.lead(graph, meter).await?);
             Ok::<_, isles::Error>(())
         })
         .await?;
@@ -294,19 +294,19 @@ impl RunPlan {
     async fn lead(
         &self,
         graph: &WeightedGraph,
-        units: &WorkUnits,
+        meter: &RunMeter,
     ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
         match self.search {
-            Some(search) => run_place(graph, self, search, units).await,
-            None => levels::lead(graph, self.objects.clone(), self.choices, units).await,
+            Some(search) => run_place(graph, self, search, meter).await,
+            None => levels::lead(graph, self.objects.clone(), self.choices, meter).await,
         }
     }
 
     /// The share of any other place.
-    async fn follow(&self, units: &WorkUnits) -> isles::Result<()> {
+    async fn follow(&self, meter: &RunMeter) -> isles::Result<()> {
         match self.search {
-            Some(search) => run_place(&WeightedGraph::default(), self, search, units).await.map(drop),
-            None => levels::Follower::new(self.vertices, self.total).run(units).await,
+            Some(search) => run_place(&WeightedGraph::default(), self, search, meter).await.map(drop),
+            None => levels::Follower::new(self.vertices, self.total).run(meter).await,
         }
     }
 }
@@ -363,7 +363,7 @@ async fn run_place(
     graph: &WeightedGraph,
     plan: &RunPlan,
     search: SearchChoice,
-    units: &WorkUnits,
+    meter: &RunMeter,
 ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
     let (team, objects) = (Team::world(), &plan.objects);
     let mut search = StepSearch::new(plan, search, plan.cuts[team.rank()]..plan.cuts[team.rank() + 1]);
@@ -376,7 +376,7 @@ async fn run_place(
         let reading = objects.read().await?;
         let own = search.best(&mut searcher, &reading).await;
         drop(reading);
-        units.add_done(started);
+        meter.add_done(started);
         let best = team.reduce(0, own, Move::better).await?;
         let mut change = None;
         if let Some(best) = best.filter(|best| best.gain > 0.0) {
@@ -396,7 +396,7 @@ async fn run_place(
 async fn measured(
     graph: &WeightedGraph,
     choices: ObjectChoices,
-    units: &WorkUnits,
+    meter: &RunMeter,
 ) -> isles::Result<MemoryChoice> {
     let mut fastest = None;
     for memory in [MemoryChoice::Mixed, MemoryChoice::Through, MemoryChoice::Cached, MemoryChoice::Uncached] {
@@ -408,7 +408,7 @@ async fn measured(
                 return Ok(MemoryChoice::default());
             }
             let started = now();
-            plan.run(graph, units).await?;
+            plan.run(graph, meter).await?;
             *time = now() - started;
         }
         let time = times[1].saturating_sub(times[0]);
@@ -483,15 +483,15 @@ impl Application for Modularity {
 
     async fn compute(input: ModularityInput, dealer: Dealer) -> isles::Result<(ModularityFound, WorkDone)> {
         let ModularityInput { weighted: graph, steps_max, memory, controller, method, search, .. } = input;
-        let units = dealer.units(0, Balance::Static).await?;
+        let meter = dealer.meter(None).await?;
         let mut choices = ObjectChoices { memory, controller };
         if memory == MemoryChoice::Measured {
-            choices.memory = measured(&graph, choices, &units).await?;
+            choices.memory = measured(&graph, choices, &meter).await?;
         }
         let plan = RunPlan::new(&graph, choices, search, steps_max).await?;
         let started = now();
-        let (state, made, steps) = plan.run(&graph, &units).await?;
-        let done = units.done(started).await?;
+        let (state, made, steps) = plan.run(&graph, &meter).await?;
+        let done = meter.done(started).await?;
         let sizes = state.sizes();
         let found = ModularityFound {
             modularity: modularity(&graph, &state.clusters),

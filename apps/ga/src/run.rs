@@ -12,7 +12,7 @@ use super::sequential;
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, WorkUnits, count};
+use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -109,7 +109,7 @@ impl Application for GeneticAlgorithm {
 
     async fn compute(evolution: Evolution, dealer: Dealer) -> isles::Result<(GaFound, WorkDone)> {
         let all_generations = u64::from(evolution.islands) * u64::from(evolution.generations_max);
-        let units = dealer.units(all_generations, Balance::Static).await?;
+        let meter = dealer.meter(Some(all_generations)).await?;
         let records = PlaceLocal::new(|| None::<IslandRecord>).await?;
         let started = now();
         let homes = homes(evolution.islands);
@@ -117,13 +117,13 @@ impl Application for GeneticAlgorithm {
         finish(async {
             for ((number, home), links) in (0..evolution.islands).zip(homes).zip(links) {
                 spawn_at!(home, {
-                    let record = evolve(Island::new(&evolution, number), &evolution, &links, &units).await?;
+                    let record = evolve(Island::new(&evolution, number), &evolution, &links, &meter).await?;
                     merge(&mut records.lock(), record);
                 });
             }
         })
         .await?;
-        let done = units.done(started).await?;
+        let done = meter.done(started).await?;
         let record = records.reduce(|mut one, other| {
             other.into_iter().for_each(|other| merge(&mut one, other));
             one
@@ -189,14 +189,14 @@ async fn evolve(
     mut island: Island,
     evolution: &Evolution,
     links: &Links,
-    units: &WorkUnits,
+    meter: &RunMeter,
 ) -> isles::Result<IslandRecord> {
     loop {
         let meeting = evolution.next_meeting(island.generation());
         while island.generation() < meeting && !island.has_found() {
             let started = Instant::now();
             island.advance();
-            units.add_done(started);
+            meter.add_done(started);
             work(island.work_of_generation());
             isles::yield_now().await; // the other islands of this place, and the news of a death, have waited
         }

@@ -11,7 +11,7 @@ use super::input::{Input, InputFacts};
 use super::kernel::Kernel;
 use super::ship::{ReachableClosure, Ship};
 use isles::prelude::*;
-use isles_app::frame::{WorkDone, WorkUnits};
+use isles_app::frame::{RunMeter, WorkDone};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -59,7 +59,7 @@ impl<K: Kernel> Turn<'_, K> {
 pub struct PlaceTask<K: Kernel> {
     shared: Rc<PlaceNodes<K>>,
     phaser: Phaser,
-    units: WorkUnits,
+    meter: RunMeter,
     /// Whether the messages of this round go to odd rounds.
     is_odd: bool,
     counts: CallCounts,
@@ -109,7 +109,7 @@ impl<K: Kernel> PlaceTask<K> {
             }
         }
         cycles += MESSAGE * outgoing.len() as u64;
-        self.units.add_done(started);
+        self.meter.add_done(started);
         work(Cycles(cycles));
         self.is_odd = !self.is_odd;
         self.deliver(outgoing).await?;
@@ -218,19 +218,19 @@ pub struct KernelOutcome {
 ///
 /// # Errors
 /// A place has died.
-pub async fn run<K: Kernel>(input: &Input, ship: Ship, units: &WorkUnits) -> isles::Result<KernelOutcome> {
+pub async fn run<K: Kernel>(input: &Input, ship: Ship, meter: &RunMeter) -> isles::Result<KernelOutcome> {
     let (facts, closure) = (input.facts(), ReachableClosure::of(ship, input, place_count()));
     let nodes = PlaceLocal::with(input.clone(), NodeBlock::<K>::new).await?;
     let phaser = Phaser::new();
     let started = now();
     finish(async {
         for place in places() {
-            spawn_at!(place, [nodes, closure, phaser, units, facts] {
+            spawn_at!(place, [nodes, closure, phaser, meter, facts] {
                 let shared = Rc::new(PlaceNodes { nodes, closure, facts });
                 let mut task = PlaceTask::<K> {
                     shared: Rc::clone(&shared),
                     phaser,
-                    units: units.clone(),
+                    meter: meter.clone(),
                     is_odd: false,
                     counts: CallCounts::default(),
                 };
@@ -241,7 +241,7 @@ pub async fn run<K: Kernel>(input: &Input, ship: Ship, units: &WorkUnits) -> isl
         drop(phaser);
     })
     .await?;
-    let done = units.done(started).await?;
+    let done = meter.done(started).await?;
     let (mut answers, mut counts) = (Vec::with_capacity(facts.size), CallCounts::default());
     for place in places() {
         let (more, counted) = at!(place, nodes.lock().found()).await?;

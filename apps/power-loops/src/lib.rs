@@ -13,11 +13,11 @@ mod program;
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
 use program::{LoopProgram, pass_sum, pass_work};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Dividers of the SCC's clock of 1,600 MHz.
 const DIVIDERS: std::ops::RangeInclusive<i64> = 2..=16;
@@ -93,14 +93,13 @@ impl Application for PowerLoops {
 
     async fn compute(input: PowerLoops, dealer: Dealer) -> isles::Result<(LoopsFound, WorkDone)> {
         let PowerLoops { high_domains, high_divider, low_divider, program, milliseconds } = input;
-        let loops = dealer.units(place_count() as u64, Balance::Static).await?;
+        let meter = dealer.meter(Some(place_count() as u64)).await?;
         let done = PlaceLocal::new(|| None::<PlaceLoops>).await?;
         let started = now();
         finish(async {
             for place in places() {
                 spawn_at!(place, {
-                    let mut own = loops.here();
-                    own.take().await?;
+                    let begun = Instant::now();
                     let master = set_clocks(high_domains, [high_divider, low_divider]).await?;
                     let (sum, end) =
                         (pass_sum(program, here().index()), now() + Duration::from_millis(milliseconds));
@@ -111,12 +110,13 @@ impl Application for PowerLoops {
                         isles::yield_now().await;
                     }
                     let divider = isles::clocks::divider();
+                    meter.add_done(begun);
                     *done.lock() = Some(PlaceLoops { master, divider, passes, sum });
                 });
             }
         })
         .await?;
-        let work_done = loops.done(started).await?;
+        let work_done = meter.done(started).await?;
         let mut found = Vec::new();
         for place in places() {
             found.extend(at!(place, done.lock().clone()).await?);

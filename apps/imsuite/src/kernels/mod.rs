@@ -12,7 +12,7 @@ use super::input::Input;
 use super::kernel::{Kernel, KernelName};
 use super::place_task::{self, KernelOutcome};
 use super::ship::Ship;
-use isles_app::frame::WorkUnits;
+use isles_app::frame::RunMeter;
 
 /// Does the same with the kernel of a name.
 macro_rules! with_kernel {
@@ -42,8 +42,8 @@ macro_rules! with_kernel {
 ///
 /// # Errors
 /// A place has died.
-pub async fn run(input: &Input, ship: Ship, units: &WorkUnits) -> isles::Result<KernelOutcome> {
-    with_kernel!(input.kernel, Chosen => place_task::run::<Chosen>(input, ship, units).await)
+pub async fn run(input: &Input, ship: Ship, meter: &RunMeter) -> isles::Result<KernelOutcome> {
+    with_kernel!(input.kernel, Chosen => place_task::run::<Chosen>(input, ship, meter).await)
 }
 
 /// Checks the answers of the kernel of `input`; returns what they come to, in a few words.

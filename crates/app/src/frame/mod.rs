@@ -6,6 +6,7 @@
 
 mod facts;
 mod outputs;
+mod run_meter;
 mod steps;
 mod task_balance;
 mod unit_bag;
@@ -13,6 +14,7 @@ mod work_units;
 
 pub use facts::{Verification, bar, count};
 pub use outputs::NO_FILES;
+pub use run_meter::RunMeter;
 pub use steps::{StepsGuard, add_done};
 pub use task_balance::BalanceArguments;
 pub use unit_bag::UnitKernel;
@@ -122,7 +124,7 @@ pub trait Application: Args + 'static {
     }
 }
 
-/// What deals out the work of a run.
+/// What deals out the work of a run, or notes what places do of work that nobody deals out.
 pub struct Dealer {
     /// What the units are, in the plural.
     what: &'static str,
@@ -140,7 +142,17 @@ impl Dealer {
     /// # Errors
     /// A place has died.
     pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
-        WorkUnits::new(count, self.what, balance, self.asks_shares).await
+        Ok(WorkUnits::new(count, self.what, balance, RunMeter::new(self.asks_shares).await?))
+    }
+
+    /// What notes the steps of a run whose kernel says itself which place takes which; `total` is their number, if
+    /// somebody knows it.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn meter(&self, total: Option<u64>) -> isles::Result<RunMeter> {
+        isles::progress::add_total(total.unwrap_or_default(), self.what);
+        RunMeter::new(self.asks_shares).await
     }
 
     /// Tells of a run of which nobody knows how many units it has, while it lives; each place says [`add_done`]. Called

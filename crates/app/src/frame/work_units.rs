@@ -2,11 +2,11 @@
 //!
 //! A kernel says how many units there are and takes them one after the other, or has them balanced by `isles::glb`;
 //! dealing them, telling how far all are, giving messages their turn between two units, and noting how long each place
-//! computed is done here. It knows neither
-//! what a unit is nor what comes of it. Invariants: each unit is dealt to one place, once; what each place did is no
-//! part of the answer.
+//! computed is done here. It knows neither what a unit is nor what comes of it. Invariants: each unit is dealt to one
+//! place, once; what each place did is no part of the answer.
 
 use super::facts::{bar, duration};
+use super::run_meter::RunMeter;
 use super::steps::{self, StepsGuard, StepsTeller};
 use super::unit_bag::{self, UnitKernel};
 use clap::ValueEnum;
@@ -45,25 +45,18 @@ pub struct WorkUnits {
     what: Cow<'static, str>,
     balance: Balance,
     next: Counter,
-    shares: PlaceLocal<PlaceWork>,
-    asks_shares: bool,
+    meter: RunMeter,
     /// Units of the times before, and whether there will be others.
     before: u64,
     is_repeated: bool,
 }
 
 impl WorkUnits {
-    /// `count` units, called `what`, from 0 up. If it `asks_shares`, [`WorkUnits::done`] says what each place did.
-    pub(super) async fn new(
-        count: u64,
-        what: &'static str,
-        balance: Balance,
-        asks_shares: bool,
-    ) -> isles::Result<WorkUnits> {
-        let shares = PlaceLocal::new(PlaceWork::default).await?;
+    /// `count` units, called `what`, from 0 up.
+    pub(super) fn new(count: u64, what: &'static str, balance: Balance, meter: RunMeter) -> WorkUnits {
         isles::progress::add_total(count, what);
         let (what, next, before, is_repeated) = (Cow::Borrowed(what), Counter::new(), 0, false);
-        Ok(WorkUnits { count, what, balance, next, shares, asks_shares, before, is_repeated })
+        WorkUnits { count, what, balance, next, meter, before, is_repeated }
     }
 
     /// The same units, which will be computed again and again, nobody knows how often.
@@ -96,13 +89,7 @@ impl WorkUnits {
     pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
         let teller = StepsTeller::new(self.known(), self.what.clone(), self.before);
         let _telling = StepsGuard::begin(teller, self.known(), self.is_repeated);
-        unit_bag::balance(self.count, self.shares.clone(), kernel).await
-    }
-
-    /// Counts a unit that this place has computed since `started` and not taken from a [`UnitQueue`]: one whose place
-    /// the kernel itself says.
-    pub fn add_done(&self, started: Instant) {
-        self.shares.lock().add_part(started, true);
+        unit_bag::balance(self.count, self.meter.shares().clone(), kernel).await
     }
 
     /// The units that this place takes, unless they are stolen.
@@ -124,12 +111,7 @@ impl WorkUnits {
     /// # Errors
     /// A place has died.
     pub async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
-        let seconds = (now() - started).as_secs_f64();
-        let mut shares = Vec::new();
-        for place in places().filter(|_| self.asks_shares) {
-            shares.push(at!(place, *self.shares.lock()).await?);
-        }
-        Ok(WorkDone { seconds, shares, balance: None })
+        self.meter.done(started).await
     }
 }
 
@@ -160,7 +142,7 @@ impl UnitQueue<'_> {
     /// The place of the shared counter has died.
     pub async fn take(&mut self) -> isles::Result<Option<u64>> {
         if let Some(started) = self.started.take() {
-            self.units.shares.lock().add_part(started, true);
+            self.units.meter.add_done(started);
             isles::yield_now().await; // a unit is long: messages, and the news of a death, have waited
         }
         if places().any(Place::is_dead) {
@@ -170,7 +152,7 @@ impl UnitQueue<'_> {
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
             // Units are dealt in order, so about as many are done; but on a chip, where cores run ahead of each other
             // and nobody asks for shares, one process has done all.
-            let dealt = self.units.asks_shares.then_some(self.units.before + unit);
+            let dealt = self.units.meter.asks_shares().then_some(self.units.before + unit);
             progress.tell(dealt, (self.units.known(), self.units.is_repeated));
         }
         self.started = Some(Instant::now());

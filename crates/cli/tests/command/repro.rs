@@ -7,6 +7,7 @@ use crate::scene::{Ended, Scene, words};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The variable with which the tests write the pages anew instead of comparing them.
 const WRITE: &str = "ISLES_TEST_WRITE_REPRODUCTION";
@@ -54,6 +55,12 @@ fn repro(arguments: &[&str]) -> Ended {
     ended
 }
 
+/// The tables of all experiments that the command makes without being asked for one by name; made once.
+fn generated() -> &'static Ended {
+    static GENERATED: OnceLock<Ended> = OnceLock::new();
+    GENERATED.get_or_init(|| repro(&["--markdown", "-"]))
+}
+
 fn refused(arguments: &[&str]) -> String {
     repro(arguments).refusal().to_owned()
 }
@@ -75,7 +82,7 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn the_pages_hold_what_the_command_prints() {
-    let ended = repro(&["--markdown", "-"]);
+    let ended = generated();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
         "Left out (they run Isles itself, betweenness, hf, modularity and at-opt for minutes): isles repro echo teams \
@@ -181,7 +188,7 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
             "at-opt"
         ]
     );
-    let generated = repro(&["--markdown", "-"]).stdout;
+    let generated = &generated().stdout;
     assert!(names.iter().all(|name| !generated.contains(&format!("### {name}\n"))));
 }
 

@@ -365,7 +365,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "stall limit",
         variable: "ISLES_STALL_LIMIT",
         flag: None,
-        about: "Seconds of silence before a run is given up with that report as its error; 0 for never",
+        about: "Seconds of silence before a run is given up with that report as its error, and seconds that what a failed \
+                `main` has started may go on; 0 for never",
         default: SettingDefault::Words("0; in tests 60"),
         machines: ALL,
         stored: Stored::Nowhere,

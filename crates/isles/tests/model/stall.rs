@@ -39,6 +39,32 @@ async fn computes_beside_a_value() -> Result<()> {
     .await
 }
 
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "never ends on purpose"]
+async fn fails_beside_a_place_that_asks() -> Result<()> {
+    let home = here();
+    spawn_at!(
+        here().next(),
+        loop {
+            at!(home, ()).await?;
+        }
+    );
+    Err(isles::Error::message("the body fails"))
+}
+
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "never ends on purpose"]
+async fn panics_beside_a_place_that_asks() -> Result<()> {
+    let home = here();
+    spawn_at!(
+        here().next(),
+        loop {
+            at!(home, ()).await?;
+        }
+    );
+    panic!("the body panics")
+}
+
 #[isles::test(places = 3, machines = [threads, processes])]
 #[ignore = "stands still on purpose"]
 async fn meets_nobody() -> Result<()> {
@@ -125,6 +151,22 @@ fn a_test_of_which_one_place_computes_for_ever_fails_too() {
         let name = format!("computes_for_ever::{machine}");
         let said = ["nothing has happened for ", "1 at place 1", "place 1: does not answer: it computes"];
         assert_fails_saying(&name, &said);
+    }
+}
+
+/// A place that asks for ever is never silent, so the silence of the first place cannot end it.
+#[test]
+fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
+    for machine in ["threads", "processes"] {
+        let how = [("fails", "`main` has failed (the body fails), "), ("panics", "`main` has panicked, ")];
+        for (name, said) in how {
+            let said = [said, "what it started goes on 0.2 s later", "1 at place 1"];
+            let name = format!("{name}_beside_a_place_that_asks::{machine}");
+            let output = run_impatiently(&name);
+            let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
+            assert!(said.iter().all(|line| text.contains(line)), "{name}: {text}");
+        }
     }
 }
 

@@ -1,16 +1,12 @@
 //! `windows [ROUNDS]`: random programs over windows, on the machine that `ISLES_MACHINE` names.
 
 mod round;
-
-use round::round;
+#[path = "../rounds/mod.rs"]
+mod rounds;
 
 #[isles::main]
 async fn main() -> isles::Result<()> {
-    let rounds = std::env::args().nth(1).map_or(Ok(100), |rounds| rounds.parse::<u64>());
-    let rounds = rounds.map_err(|error| isles::Error::message(format!("ROUNDS is no number: {error}")))?;
-    for seed in 0..rounds {
-        round(seed).await?;
-    }
+    let rounds = rounds::run(round::round).await?;
     println!("{rounds} programs over windows: each part as in the sequential model");
     Ok(())
 }

@@ -30,6 +30,21 @@ struct MainResult {
     /// Whether it has; looked at in every turn of the worker.
     over: Cell<bool>,
     result: Cell<Option<Result<()>>>,
+    /// Whether its body has failed, which what the body has started outlives; and what the error says, if it is one.
+    failed: Cell<bool>,
+    fault: Cell<Option<String>>,
+}
+
+/// Says that the body of the main task has failed, unless it has ended well before.
+struct BodyGuard {
+    ending: Rc<MainResult>,
+    is_good: bool,
+}
+
+impl Drop for BodyGuard {
+    fn drop(&mut self) {
+        self.ending.failed.set(!self.is_good);
+    }
 }
 
 impl MainTask {
@@ -45,7 +60,13 @@ impl MainTask {
         let ending = Rc::new(MainResult::default());
         let root = MainTask(Rc::clone(&ending));
         let task = async move {
-            let body = async move { watched(main).await.into_result() };
+            let mut guard = BodyGuard { ending: Rc::clone(&ending), is_good: false };
+            let body = async move {
+                let result = watched(main).await.into_result();
+                guard.is_good = result.is_ok();
+                guard.ending.fault.set(result.as_ref().err().map(ToString::to_string));
+                result
+            };
             ending.result.set(Some(finish_at(None, body).await));
             ending.over.set(true);
             Ok(())
@@ -59,6 +80,11 @@ impl MainTask {
     /// Whether the main task has ended.
     pub fn is_over(&self) -> bool {
         self.0.over.get()
+    }
+
+    /// Whether its body has failed, while what it has started may go on.
+    fn has_failed(&self) -> bool {
+        self.0.failed.get()
     }
 
     /// The result, once there is one.
@@ -83,7 +109,8 @@ async fn watched<F: Future>(main: F) -> F::Output {
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
 ///
 /// What is done when nothing happens for a while, `stall` says; a run that is given up ends with an error of kind
-/// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for.
+/// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for. One whose `main` has failed is also
+/// given up if it goes on for so long: a place that asks again and again for what will never be is not silent.
 pub fn run_first_place<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
 where
     F: Future + 'static,
@@ -91,7 +118,19 @@ where
 {
     local.enter(|| {
         let root = MainTask::start(local, main);
-        let driven = drive(local, Local::step, stall, || root.is_over());
+        let mut failed_since = None;
+        let mut is_given_up = || {
+            let limit = stall.limit.filter(|_| root.has_failed());
+            limit.is_some_and(|limit| {
+                let now = local.clock().now();
+                now.saturating_sub(*failed_since.get_or_insert(now)) >= limit
+            })
+        };
+        let driven = drive(local, Local::step, stall, || root.is_over() || is_given_up());
+        let driven = driven.and_then(|()| match stall.limit {
+            Some(limit) if !root.is_over() => Err(report::outlived(local, limit, root.0.fault.take())),
+            _ => Ok(()),
+        });
         let report = shut_down(local);
         let unheard = local.unheard();
         leave(local);

@@ -423,6 +423,18 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     Error::new(ErrorKind::Misused, text)
 }
 
+/// The error of a run that goes on for `after` since its `main` has failed with `fault`, or has panicked.
+pub(crate) fn outlived(local: &Local, after: Duration, fault: Option<String>) -> Error {
+    let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
+    let (how, seconds) =
+        (fault.map_or("panicked".to_owned(), |fault| format!("failed ({fault})")), after.as_secs_f64());
+    let text = format!(
+        "`main` has {how}, and what it started goes on {seconds:.1} s later:\n  {}",
+        own.join("\n  ")
+    );
+    Error::new(ErrorKind::Misused, text)
+}
+
 /// Prints what every place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
     let here = local.here();

@@ -1,0 +1,51 @@
+//! What each place does of a run, noted where it is done.
+//!
+//! It knows nothing of who decides which place does what: a kernel may say so itself, or have its units dealt out as
+//! `work_units` does. Invariant: what each place did is no part of the answer.
+
+use super::work_units::{PlaceWork, WorkDone};
+use isles::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// What counts the steps of each place and the time that they take. Bodies that travel capture it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct RunMeter {
+    shares: PlaceLocal<PlaceWork>,
+    asks_shares: bool,
+}
+
+impl RunMeter {
+    /// If it `asks_shares`, [`RunMeter::done`] says what each place did.
+    pub(super) async fn new(asks_shares: bool) -> isles::Result<RunMeter> {
+        Ok(RunMeter { shares: PlaceLocal::new(PlaceWork::default).await?, asks_shares })
+    }
+
+    /// What each place has done so far.
+    pub(super) fn shares(&self) -> &PlaceLocal<PlaceWork> {
+        &self.shares
+    }
+
+    /// Whether a run tells what each place did.
+    pub(super) fn asks_shares(&self) -> bool {
+        self.asks_shares
+    }
+
+    /// Counts a step that this place has taken from `started` until now.
+    pub fn add_done(&self, started: Instant) {
+        self.shares.lock().add_part(started, true);
+    }
+
+    /// What the places did since `started`, a time of [`now`].
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
+        let seconds = (now() - started).as_secs_f64();
+        let mut shares = Vec::new();
+        for place in places().filter(|_| self.asks_shares) {
+            shares.push(at!(place, *self.shares.lock()).await?);
+        }
+        Ok(WorkDone { seconds, shares, balance: None })
+    }
+}
