@@ -12,8 +12,8 @@ use isles_app::console;
 /// Entries of the table: 16 Mi, as the paper has.
 const BITS: u32 = 24;
 
-/// Updates of the runs whose time counts: as many as of the paper's table of errors, in its first line.
-const UPDATES: u64 = 32 << 20;
+/// Updates of the runs whose time counts: enough that a place that waits for a lock does so many times.
+const UPDATES: u64 = 4 << 20;
 
 /// How often each mode is run.
 const REPEATS: usize = 3;
@@ -26,8 +26,8 @@ const MODES: [(&str, &str, f64); 4] = [
     ("32 locks", "locks --locks 32", 1.87),
 ];
 
-/// Part a: updates in Mi, and wrong entries of a million.
-const ERRORS: [(u64, f64); 5] = [(32, 2.92), (64, 3.46), (128, 6.14), (256, 8.52), (512, 19.13)];
+/// Part a, as far as it takes seconds: updates in Mi, and wrong entries of a million.
+const ERRORS: [(u64, f64); 3] = [(32, 2.92), (64, 3.46), (128, 6.14)];
 
 const FAMILY: Family =
     Family { deck: "", unit: "", band: Band::Within(20.0), basis: Basis::Measured, source: "003:126" };
