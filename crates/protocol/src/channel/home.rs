@@ -361,31 +361,6 @@ impl<V> ChannelHome<V> {
         Ok(None)
     }
 
-    /// Whether a value for which a place had a slot would go through the buffer to a task of this place that wants one,
-    /// with nothing to do but to count its slot: nothing came before it, and nobody waits.
-    #[inline]
-    pub fn may_hand_over(&self) -> bool {
-        let is_idle = self.buffer.is_empty() && self.granted.is_empty() && self.sending.is_empty();
-        is_idle && self.receiving.is_empty() && !self.is_closed && !self.is_rendezvous()
-    }
-
-    /// As [`ChannelHome::item`] and then [`ChannelHome::want`] of a task of this place, which has the value of `place`
-    /// already; where [`ChannelHome::may_hand_over`] says so.
-    ///
-    /// # Errors
-    /// As [`ChannelHome::item`].
-    #[inline]
-    pub fn hand_over(
-        &mut self,
-        place: PlaceId,
-        steps: &mut Vec<ChannelStep<V>>,
-    ) -> Result<(), SlotViolation> {
-        debug_assert!(self.may_hand_over(), "a value overtakes another, or one who waits");
-        self.windows.use_slot(place)?;
-        self.keep(place, steps);
-        Ok(())
-    }
-
     /// Someone wants a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
     pub fn want(
         &mut self,

@@ -236,38 +236,12 @@ impl World {
         {
             return Wanted::Value(value);
         }
-        if let Some(value) = self.hand_over(id, choice, waits, steps) {
-            return Wanted::Value(value);
-        }
         let wanted = self.home.want(id, choice, waits, steps);
         if let Some(value) = short {
             assert_eq!((&wanted, steps.len()), (&Wanted::Value(value), 0));
             assert_eq!(format!("{other:?}"), format!("{:?}", self.home));
         }
         wanted
-    }
-
-    /// A task of the home takes the next value out of the message that brings it, if it may: of every other value.
-    fn hand_over(
-        &mut self,
-        id: OperationId,
-        choice: Choice,
-        waits: bool,
-        steps: &mut Vec<ChannelStep<Value>>,
-    ) -> Option<Value> {
-        let next = self.to_home.iter().find_map(|(from, messages)| match messages.front() {
-            Some(Message::Item(value)) if *from != HOSTILE || !self.has_hostile => Some((*from, *value)),
-            _ => None,
-        });
-        let is_concerned = id.place == HOME && self.home.may_hand_over();
-        let (from, value) = next.filter(|(_, value)| is_concerned && value % 2 == 0)?;
-        let (mut other, mut others_steps) = (self.home.clone(), Vec::new());
-        assert_eq!(other.item(from, value, &mut others_steps), Ok(None));
-        assert_eq!(other.want(id, choice, waits, &mut others_steps), Wanted::Value(value));
-        self.home.hand_over(from, steps).unwrap();
-        assert_eq!((&*steps, format!("{:?}", self.home)), (&others_steps, format!("{other:?}")));
-        self.to_home.get_mut(&from).unwrap().pop_front();
-        Some(value)
     }
 
     /// The home takes in a message of `from`, which may be itself.

@@ -7,12 +7,12 @@ use super::end::End;
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
 use crate::error::panic::drop_caught;
-use crate::local::{Clock, Local};
+use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId, Wanted};
-use isles_transport::{Class, Next, notice};
+use isles_transport::{Class, notice};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -47,9 +47,6 @@ impl<T: CanSend> End<T> {
             },
             Head::Item => {
                 self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
-                if self.control.access.is_none() && matches!(local.clock(), Clock::Host(_)) {
-                    self.control.streaming.set(Some(source));
-                }
                 None
             }
             Head::Ask(number, waits) => ask(home, id(number), None, waits, &mut steps),
@@ -171,39 +168,6 @@ impl<T: CanSend> End<T> {
     fn tell_lost(&self, source: PlaceId, fault: &DecodeError) {
         let here = self.control.here;
         notice(format_args!("isles: {here}: a value of {source} for a channel is lost: {fault}"));
-    }
-
-    /// Takes the next value out of the message that brings it, where that is the next message of the place whose value
-    /// came last, and nothing is before it: it need not go through the buffer.
-    #[inline]
-    pub(super) fn take_out_of_message(
-        self: &Rc<Self>,
-        local: &Local,
-        home: &RefCell<ChannelHome<T>>,
-    ) -> Option<T> {
-        let source = self.control.streaming.get().filter(|_| home.borrow().may_hand_over())?;
-        let (mut value, mut steps) = (None, Vec::new());
-        // What is anything else, or cannot be read, is left to the way of all messages.
-        let next = local.take_next(source, Class::Data, Handler::Channel, |message| {
-            let head = self.control.item_head.bytes();
-            let mut reader = Reader::new(message);
-            reader.take_bytes(head.len()).ok().filter(|begin| *begin == head)?;
-            let item = reader.take_value::<T>().ok()?;
-            let mut home = home.borrow_mut();
-            // To read it may have been code of the program.
-            let handed_over = home.may_hand_over() && home.hand_over(source, &mut steps).is_ok();
-            drop(home);
-            match handed_over {
-                true => value = Some(item),
-                false => drop_caught(item),
-            }
-            handed_over.then_some(())
-        });
-        if next == Next::Left {
-            self.control.streaming.set(None);
-        }
-        self.carry_out(local, steps);
-        value
     }
 
     /// A value for which `source` had a slot, as far as it can be read.

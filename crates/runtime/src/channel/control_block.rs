@@ -221,8 +221,6 @@ pub(super) struct ControlBlock {
     next: Cell<u64>,
     /// What an item begins with.
     pub(super) item_head: ItemHead,
-    /// At the home, where a task may take items out of their messages: the place that sent the last one.
-    pub(super) streaming: Cell<Option<PlaceId>>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
     handles: Cell<u32>,
 }
@@ -245,7 +243,6 @@ impl ControlBlock {
             is_settling: Cell::new(false),
             next: Cell::new(0),
             item_head: ItemHead::new(id),
-            streaming: Cell::new(None),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
     }

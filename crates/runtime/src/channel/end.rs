@@ -264,10 +264,6 @@ impl<T: CanSend> End<T> {
                 *value = Some(self.exchange(next));
                 return Ok(Answer::Ready);
             }
-            if let Some(next) = self.take_out_of_message(local, home) {
-                *value = Some(self.exchange(next));
-                return Ok(Answer::Ready);
-            }
             let mut steps = Vec::new();
             // What lies here for others would come first.
             if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {

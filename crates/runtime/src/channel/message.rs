@@ -81,7 +81,7 @@ pub(super) enum Head {
 /// head it is.
 const ITEM_HEAD_BYTES_MAX: usize = 2 * 5 + 1;
 
-/// What each item of one channel begins with, as bytes: it is written and compared in one piece.
+/// What each item of one channel begins with, as bytes: it is written in one piece.
 pub(super) struct ItemHead {
     bytes: [u8; ITEM_HEAD_BYTES_MAX],
     len: usize,
