@@ -29,9 +29,6 @@ pub(crate) const TURN_PART: u32 = 16;
 /// And for no longer than this: several times what a message takes, and what the system takes to wake who waits for it.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
-/// A turn of so many operations, which took about as long as a turn may take, is no program that computes between them.
-pub(crate) const STREAM_OPERATIONS: u32 = 64;
-
 /// After so much effort an operation looks whether messages wait, where turns are not measured: with that the shortest
 /// ones, of 13 ns, take 1 ns more.
 pub(crate) const LOOK_EFFORT: u32 = 4;

@@ -47,7 +47,7 @@ const WORK: &SettingRow = setting("work");
 /// What summaries say of a run, which is the same for all seeds, beside the settings that they keep by name.
 const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 
-/// Runs an application, whose own arguments are those of `app`, with so many seeds and prints what that comes to.
+/// Runs the application `app` once for each of `number` seeds, and prints how the runs differ.
 /// `launch` is that of one of the runs.
 pub(crate) fn compare(
     number: &str,

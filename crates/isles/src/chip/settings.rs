@@ -140,8 +140,8 @@ impl ChipSettings {
         }
     }
 
-    /// The name and the value of each setting of a run of so many places on `chip` that `stored` tells of, in the order
-    /// of the table.
+    /// The name and the value of each setting that `stored` selects, in the order of the table, for a run of `places`
+    /// places on `chip`.
     pub(crate) fn told(
         &self,
         chip: ModelledChip,
@@ -152,8 +152,7 @@ impl ChipSettings {
         SETTINGS.iter().filter_map(told).collect()
     }
 
-    /// The settings of a run of so many places on `chip` whose values are others than without a word, each with its
-    /// name.
+    /// The settings whose values are not the defaults, each with its name, for a run of `places` places on `chip`.
     pub(crate) fn unusual(&self, chip: ModelledChip, places: u32) -> impl Iterator<Item = String> {
         let told = move |row: &SettingRow| {
             let SettingDefault::Value(default) = row.default else { return None };

@@ -235,7 +235,7 @@ impl Environment {
     /// The places that are asked for, if somebody says so.
     ///
     /// # Errors
-    /// `machine` has not room for so many.
+    /// `machine` has fewer places.
     pub(crate) fn places_on(&self, machine: Machine) -> Result<Option<u32>, ConfigError> {
         let places = self.places.as_ref();
         places.map(|said| readers::check_places(&said.source, &said.value.to_string(), machine)).transpose()

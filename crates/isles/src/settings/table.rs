@@ -130,7 +130,7 @@ impl Machines {
 /// Reads the value that `source` says, the second argument, and keeps it in the environment.
 pub(crate) type Reader = fn(&mut Environment, &str, &str) -> Result<(), ConfigError>;
 
-/// Returns the value of a setting in a run of so many places on a modelled chip, as one would say it.
+/// Returns the value of a setting in words, for a run of a number of places on a modelled chip.
 pub(crate) type Told = fn(&ChipSettings, ModelledChip, u32) -> String;
 
 /// What tapes and summaries of modelled chips keep of a setting. A tape is played only if all that it keeps is the

@@ -8,16 +8,11 @@
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn.
 //!
-//! A turn of many operations is one of a program that does little else, such as a stream of values: it ends, too, but
-//! nothing is held, since whoever it serves need not wait for work.
-//!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before.
 
 use super::{Clock, Local};
-use crate::limits::{
-    LONG_TURN_LOOKS, LOOK_EFFORT, STREAM_OPERATIONS, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX,
-};
+use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
 use crate::task::TaskRef;
 use std::cell::Cell;
 use std::time::Duration;
@@ -31,9 +26,7 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
-    /// Operations of this turn.
-    operations: Cell<u32>,
-    /// Whether an operation of this turn has found it long, and the program computes between operations.
+    /// Whether an operation of this turn has found it long.
     is_long: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
@@ -63,11 +56,8 @@ impl Local {
             }
             _ => self.is_measured_turn_long(),
         };
-        turn.operations.set(turn.operations.get() + 1);
         if is_long {
-            let is_stream =
-                matches!(self.clock, Clock::Host(_)) && turn.operations.get() >= STREAM_OPERATIONS;
-            turn.is_long.set(!is_stream);
+            turn.is_long.set(true);
             turn.ended_early.set(true);
         }
         is_long
@@ -104,7 +94,6 @@ impl Local {
     pub(super) fn begin_turn(&self, arrived: usize) {
         let turn = &self.turn;
         turn.sightings.set(0);
-        turn.operations.set(0);
         turn.is_long.set(false);
         let is_held = turn.held.get().is_some();
         if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {

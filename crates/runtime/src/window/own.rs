@@ -36,7 +36,7 @@ impl<T> Clone for ClosedWindow<T> {
 }
 
 impl<T: NoUninit + AnyBitPattern> ClosedWindow<T> {
-    /// Makes one with so many elements, all zero, at each rank of `team`; one member makes it.
+    /// Makes a window with `lens[rank]` elements, all zero, at each rank of `team`; one member makes it.
     ///
     /// Elements lie in words of 8 bytes: a type that needs a coarser alignment, or has no bytes, does not compile.
     ///
