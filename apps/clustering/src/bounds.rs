@@ -30,8 +30,8 @@ pub struct Bounds {
     /// When each cluster changed last.
     changed: Vec<u64>,
     time: u64,
-    /// The vertices whose bounds the present move has raised.
-    raised: Vec<u64>,
+    /// The time of the last move that shrank a cluster to which each vertex leads.
+    shrank: Vec<u64>,
     row: (Vec<u32>, Vec<f64>),
 }
 
@@ -49,7 +49,7 @@ impl Bounds {
             positions: vec![0; vertices],
             changed: vec![0; vertices],
             time: 1,
-            raised: vec![0; own.len()],
+            shrank: vec![0; own.len()],
             row: (Vec::new(), Vec::new()),
             own,
         };
@@ -132,16 +132,20 @@ impl Bounds {
         let left = std::mem::take(&mut self.members[from as usize]);
         for member in &left {
             let (targets, _) = self.read(data, *member);
-            targets.iter().for_each(|target| self.raise(*target, share, slack, effort));
+            for target in &targets {
+                let Some(index) = self.index(*target) else { continue };
+                // Once, however many edges lead there; what is in the cluster that grew is raised a second time.
+                if std::mem::replace(&mut self.shrank[index], self.time) != self.time {
+                    self.raise(*target, share, slack, effort);
+                }
+            }
             self.row.0 = targets;
         }
         self.members[from as usize] = left;
         let (targets, weights) = self.read(data, vertex);
+        // What leads to the vertex that moved has an edge less in the one cluster and an edge more in the other.
         for (target, weight) in targets.iter().zip(&weights) {
-            if let Some(index) = self.index(*target) {
-                self.raised[index] = 0;
-                self.raise(*target, 2.0 * share, 2.0 * weight + slack, effort);
-            }
+            self.raise(*target, 0.0, 2.0 * weight + slack, effort);
         }
         self.row = (targets, weights);
         if let Some(index) = self.index(vertex) {
@@ -163,12 +167,9 @@ impl Bounds {
         self.own.contains(&vertex).then(|| (vertex - self.own.start) as usize)
     }
 
-    /// Raises the bound of a vertex by `share` of its weight and `more`, once for each move.
+    /// Raises the bound of a vertex, if it is one of this place, by `share` of its weight and `more`.
     fn raise(&mut self, vertex: u32, share: f64, more: f64, effort: &mut SearchEffort) {
         let Some(index) = self.index(vertex) else { return };
-        if std::mem::replace(&mut self.raised[index], self.time) == self.time {
-            return;
-        }
         self.moves[index].1 = 0;
         effort.clusters += 1;
         self.set(index, self.bounds[index] + self.degrees[index] * share + more);
