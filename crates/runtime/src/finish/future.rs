@@ -6,7 +6,7 @@ use crate::call::span::OpenSpan;
 use crate::error::foreign::BodyError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
-use crate::local::Local;
+use crate::local::{Clock, Local};
 use crate::task::coop;
 use isles_protocol::finish::{Key, Reason};
 use isles_transport::Source;
@@ -70,7 +70,7 @@ where
     F::Output: Outcome,
 {
     let (key, span) = (Rc::new(Cell::new(None)), OpenSpan::NONE);
-    Finish { body: Some(body), key, site, deadline: None, result: None, span }
+    Finish { body: Some(body), key, site, deadline: None, opened: None, result: None, span }
 }
 
 /// The key of a finish while it is open, and where it is.
@@ -88,6 +88,8 @@ where
     /// Where the program called it; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
+    /// When it was opened, by the clock of a modelled core.
+    opened: Option<Duration>,
     /// What the body ended with.
     result: Option<Result<<F::Output as Outcome>::Value>>,
     span: OpenSpan,
@@ -135,6 +137,7 @@ where
     }
 
     fn open(&mut self, local: &Local) -> Key {
+        self.opened = modelled_time(local);
         let key = local.finishes.open(self.site, local.observed_parent());
         self.key.set(Some((key, local.attachment())));
         let name = if self.site.is_some() { span::FINISH } else { span::RUN };
@@ -191,7 +194,8 @@ where
         let Some(released) = Local::with(|local| local.finishes.poll(local, key, context.waker())) else {
             return Poll::Pending;
         };
-        if is_first {
+        // Tasks of the same place may all run in one turn, in which no time of a modelled core passes.
+        if is_first || this.opened.is_some() && this.opened == Local::with(modelled_time) {
             coop::spend(coop::OPERATION);
         }
         this.key.set(None);
@@ -200,6 +204,11 @@ where
         let left = Local::with(|local| local.services.objects.finish_ended(key));
         Poll::Ready(join(result, released).and_then(|value| left.map(|()| value)))
     }
+}
+
+/// The time of a place whose clock is that of a modelled core.
+fn modelled_time(local: &Local) -> Option<Duration> {
+    matches!(local.clock(), Clock::Modelled(_)).then(|| local.clock().now())
 }
 
 /// The error of a body that was dropped because its finish was cancelled; the finish's own outcome says why.

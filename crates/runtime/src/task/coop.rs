@@ -18,6 +18,10 @@ use std::task::{Context, Poll, ready};
 /// Effort of operations that end at once before a task gives way.
 const BUDGET: u32 = 64;
 
+/// The same on a modelled core, whose clock moves by turns: its deadlines pass beside such operations in a few times
+/// as long on the host.
+const BUDGET_MODELLED: u32 = 16;
+
 /// The same where time passes between turns only: each operation on a handle has a turn.
 const BUDGET_IN_STEPS: u32 = OPERATION;
 
@@ -82,7 +86,11 @@ pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
 pub(crate) fn must_give_way(local: &Local) -> bool {
-    let budget = if matches!(local.clock(), Clock::Steps(_)) { BUDGET_IN_STEPS } else { BUDGET };
+    let budget = match local.clock() {
+        Clock::Host(_) => BUDGET,
+        Clock::Modelled(_) => BUDGET_MODELLED,
+        Clock::Steps(_) => BUDGET_IN_STEPS,
+    };
     let is_long = local.is_turn_long();
     let is_over = is_long || local.spent.get() >= budget;
     if is_over {
