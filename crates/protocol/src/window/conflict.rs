@@ -21,8 +21,8 @@ pub enum AccessKind {
 /// The epoch of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochTag {
-    /// After so many fences of the place that accesses.
-    Fence(u64),
+    /// Between two fences.
+    Fence,
     /// Between `start` and `complete`.
     Started,
     /// Under a lock.
@@ -38,6 +38,8 @@ pub struct WindowAccess<L> {
     pub kind: AccessKind,
     /// In which epoch.
     pub epoch: EpochTag,
+    /// After how many fences of the window; a fence is behind what was done before it at all places, in any epoch.
+    pub fences: u64,
     /// Which elements, in order and apart.
     pub elements: Vec<Range<u64>>,
     /// Where in the program.
@@ -85,7 +87,7 @@ impl<L: Clone> AccessLog<L> {
 
     /// Forgets the accesses before the fence with this number.
     pub fn fenced(&mut self, number: u64) {
-        self.0.retain(|access| !matches!(access.epoch, EpochTag::Fence(of) if of < number));
+        self.0.retain(|access| access.fences >= number);
     }
 
     /// Forgets what `origin` did under its lock.
@@ -106,11 +108,8 @@ impl<L: Clone> AccessLog<L> {
 
 /// Whether two accesses of different places conflict if they overlap.
 fn meets<L>(first: &WindowAccess<L>, second: &WindowAccess<L>) -> bool {
-    let is_apart = match (first.epoch, second.epoch) {
-        (EpochTag::Fence(first), EpochTag::Fence(second)) => first != second,
-        _ => false,
-    };
-    !is_apart && (first.kind != second.kind || first.kind == AccessKind::Put)
+    // One that has passed a fence may come before the owner has passed it.
+    first.fences == second.fences && (first.kind != second.kind || first.kind == AccessKind::Put)
 }
 
 /// Returns the first overlap of two lists of ranges in order.

@@ -89,7 +89,7 @@ proptest! {
             ranges
         };
         let access = |origin, kind, elements| {
-            WindowAccess { origin: PlaceId(origin), kind, epoch: EpochTag::Started, elements, line: origin }
+            WindowAccess { origin: PlaceId(origin), kind, epoch: EpochTag::Started, fences: 0, elements, line: origin }
         };
         let mut log = AccessLog::default();
         let (a, b) = (elements(&first), elements(&second));
@@ -111,27 +111,32 @@ proptest! {
 
 #[test]
 fn the_log_forgets_what_is_over() {
-    let put = |origin, epoch| WindowAccess {
+    let put = |origin, (epoch, fences)| WindowAccess {
         origin: PlaceId(origin),
         kind: AccessKind::Put,
         epoch,
+        fences,
         elements: std::iter::once(0..1).collect(),
         line: (),
     };
     let mut log = AccessLog::default();
-    log.note(put(0, EpochTag::Fence(1))).unwrap();
-    assert!(log.note(put(1, EpochTag::Fence(1))).is_err());
-    log.note(put(1, EpochTag::Fence(2))).unwrap();
+    log.note(put(0, (EpochTag::Fence, 1))).unwrap();
+    assert!(log.note(put(1, (EpochTag::Fence, 1))).is_err());
+    assert!(log.note(put(1, (EpochTag::Locked, 1))).is_err());
+    // Who has passed a fence comes after what was before it, also if the owner has not passed it yet.
+    log.note(put(1, (EpochTag::Locked, 2))).unwrap();
+    log.unlocked(PlaceId(1));
+    log.note(put(1, (EpochTag::Fence, 2))).unwrap();
     log.fenced(3);
-    log.note(put(0, EpochTag::Locked)).unwrap();
-    assert!(log.note(put(1, EpochTag::Locked)).is_err());
+    log.note(put(0, (EpochTag::Locked, 3))).unwrap();
+    assert!(log.note(put(1, (EpochTag::Locked, 3))).is_err());
     log.unlocked(PlaceId(0));
-    log.note(put(1, EpochTag::Started)).unwrap();
-    assert!(log.note(put(2, EpochTag::Started)).is_err());
+    log.note(put(1, (EpochTag::Started, 3))).unwrap();
+    assert!(log.note(put(2, (EpochTag::Started, 3))).is_err());
     log.waited();
-    log.note(put(2, EpochTag::Started)).unwrap();
+    log.note(put(2, (EpochTag::Started, 3))).unwrap();
     log.place_died(PlaceId(2));
-    log.note(put(3, EpochTag::Started)).unwrap();
+    log.note(put(3, (EpochTag::Started, 3))).unwrap();
 }
 
 #[test]

@@ -132,12 +132,13 @@ impl WindowState {
         let epoch = match self.epoch.borrow().kind() {
             EpochKind::Started => 0,
             EpochKind::Locked => 1,
-            EpochKind::Fence | EpochKind::Closed => 2 + self.fences.get(),
+            EpochKind::Fence | EpochKind::Closed => 2,
         };
         let Elements { at, block, stride, count } = access.elements;
         let [first, block, stride, count] = [at, block, stride, count].map(|number| number as u64);
         let line = access.line.to_string();
-        let claim = Claim { kind: access.kind, epoch, first, block, stride, count, line };
+        let fences = self.fences.get();
+        let claim = Claim { kind: access.kind, epoch, fences, first, block, stride, count, line };
         let fault = if access.target == self.rank {
             super::check::note(self, self.place(self.rank), claim).unwrap_or_default()
         } else {

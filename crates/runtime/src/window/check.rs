@@ -15,8 +15,10 @@ pub(super) const UPDATE: u8 = 2;
 pub(super) struct Claim {
     /// [`GET`], [`PUT`] or [`UPDATE`].
     pub(super) kind: u8,
-    /// 0 started, 1 locked, 2 and more a fence.
-    pub(super) epoch: u64,
+    /// 0 started, 1 locked, 2 between fences.
+    pub(super) epoch: u8,
+    /// How many fences were before.
+    pub(super) fences: u64,
     /// The first element, how many a piece has, from one to the next, and how many pieces there are.
     pub(super) first: u64,
     pub(super) block: u64,
@@ -38,7 +40,7 @@ pub(super) fn note(state: &WindowState, origin: PlaceId, claim: Claim) -> Option
     let epoch = match claim.epoch {
         0 => EpochTag::Started,
         1 => EpochTag::Locked,
-        number => EpochTag::Fence(number - 2),
+        _ => EpochTag::Fence,
     };
     let piece = |index: u64| {
         let start = claim.first.saturating_add(index.saturating_mul(claim.stride));
@@ -49,7 +51,7 @@ pub(super) fn note(state: &WindowState, origin: PlaceId, claim: Claim) -> Option
         count if count <= PIECES_MAX && claim.stride >= claim.block => (0..count).map(piece).collect(),
         count => std::iter::once(claim.first..piece(count - 1).end).collect(),
     };
-    let access = WindowAccess { origin, kind, epoch, elements, line: claim.line };
+    let access = WindowAccess { origin, kind, epoch, fences: claim.fences, elements, line: claim.line };
     let conflict = state.log.borrow_mut().note(access).err()?;
     let Conflict { first, second, overlap } = *conflict;
     Some(format!(
