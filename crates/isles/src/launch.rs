@@ -1,11 +1,12 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
 use super::{glb, observe, output};
+#[cfg(feature = "chip")]
 use crate::chip::ChipSettings;
-use crate::machine::Machine;
-use crate::machine::{loopback, mpi, processes, threads};
-use crate::notice::{StandardStream, notice, tell};
+use crate::machine::driver::{Ended, is_first_rank, serve_if_rank};
+use crate::machine::{Machine, processes};
 use crate::output::{Claim, EXIT_CLOSED_PIPE, ExportRequest, Unwritten};
+use crate::print::{StandardStream, notice, tell};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
 use crate::trace::TraceRequest;
@@ -27,7 +28,7 @@ const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None 
 const EXIT_FAILED: u8 = 1;
 
 /// Exit code of a run that could not be started as asked.
-const EXIT_USAGE: u8 = 2;
+pub(crate) const EXIT_USAGE: u8 = 2;
 
 /// Why a run could not be started, or not be written down. Nothing is left behind.
 #[derive(Debug)]
@@ -105,6 +106,7 @@ pub struct Launch {
     /// What the program itself reads.
     pub(crate) reads: Vec<Claim>,
     /// What is said of runs on modelled chips.
+    #[cfg(feature = "chip")]
     pub(crate) chip: ChipSettings,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
@@ -113,7 +115,6 @@ pub struct Launch {
     /// Where the summary of a run on a modelled chip is kept, if somebody wants it.
     pub(crate) summary: Option<Arc<OnceLock<String>>>,
     /// Over whose processes the run is, if an MPI program has called it.
-    #[cfg(feature = "mpi")]
     pub(crate) communicator: Option<i32>,
 }
 
@@ -147,21 +148,16 @@ impl Launch {
     ) -> std::result::Result<Launch, ConfigError> {
         // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
         // the first serve from here on.
-        mpi::serve_if_rank();
-        let machine = if mpi::ranks().is_some() { Machine::Mpi } else { machine };
+        serve_if_rank();
+        let machine = if is_first_rank() { Machine::Mpi } else { machine };
         let machine = environment.machine_or(machine)?;
         settings::check_flags(machine, flags)?;
-        let places = match (machine, environment.places_on(machine)?, &environment.pinning.value) {
-            (_, Some(places), _) => places,
-            (Machine::Chip(chip), None, _) => environment.chip.places_on(chip),
-            (Machine::Mpi, None, _) => mpi::ranks().unwrap_or(1),
-            (Machine::Threads | Machine::Processes, None, Pinning::Processors(list)) => places_on(list.len()),
-            (_, None, _) => processors(),
-        };
+        let said = environment.places_on(machine)?;
+        let places = said.unwrap_or_else(|| machine.driver().places(&environment));
         if matches!(machine, Machine::Threads | Machine::Processes) {
             pinning::check(&environment.pinning, places)?;
         }
-        environment.chip.check(machine, places)?;
+        machine.driver().check(&environment, places)?;
         Ok(Launch::of(environment, machine, places))
     }
 
@@ -175,11 +171,11 @@ impl Launch {
             reports: environment.reports,
             exports: environment.exports,
             reads: Vec::new(),
+            #[cfg(feature = "chip")]
             chip: environment.chip,
             seed: environment.seed,
             record: environment.record,
             summary: None,
-            #[cfg(feature = "mpi")]
             communicator: None,
         }
     }
@@ -254,7 +250,7 @@ impl Launch {
     /// What a run on `machine` reads.
     pub(crate) fn read_on(&self, machine: Machine) -> Vec<Claim> {
         let mut read = self.reads.clone();
-        read.extend(self.chip.reads(machine));
+        read.extend(machine.driver().reads(self));
         read
     }
 
@@ -275,11 +271,9 @@ impl Launch {
     }
 
     /// As [`Launch::run`].
-    pub(crate) fn run_boxed(
-        self,
-        main: Main<'_>,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
-        if !mpi::is_section(&self) {
+    pub(crate) fn run_boxed(self, main: Main<'_>) -> Ended {
+        // Of a section of an MPI program, every process calls this.
+        if self.communicator.is_none() {
             processes::serve_if_joined();
         }
         self.check_outputs()?;
@@ -293,13 +287,7 @@ impl Launch {
         let trace = TraceRequest::of(&self)?;
         let collector = trace.as_ref().map(TraceRequest::collector);
         glb::take_balance(); // of what was no launch
-        let (result, report) = match self.machine {
-            Machine::Threads => threads::run(&self, collector, main)?,
-            Machine::Processes => processes::run(&self, collector, main)?,
-            Machine::Mpi => mpi::run(&self, collector, main)?,
-            Machine::Loopback => loopback::run(&self, main),
-            Machine::Chip(chip) => chip.run(&self, main, &mut unwritten)?,
-        };
+        let (result, report) = self.machine.driver().run(&self, collector, main, &mut unwritten)?;
         let balance = glb::take_balance();
         for wanted in &self.reports {
             let text = match wanted {
@@ -329,8 +317,16 @@ fn balance_text(balance: &Option<glb::RunBalance>) -> String {
 }
 
 /// How many places there are if nobody says: one for each processor that this process may use.
-fn processors() -> u32 {
+pub(crate) fn processors() -> u32 {
     places_on(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// The same where places may be pinned: one for each processor that the list names, if there is a list.
+pub(crate) fn pinned_places(environment: &Environment) -> u32 {
+    match &environment.pinning.value {
+        Pinning::Processors(list) => places_on(list.len()),
+        _ => processors(),
+    }
 }
 
 /// A place for each of `processors` processors, as far as there can be so many.

@@ -30,16 +30,12 @@ extern crate self as isles;
 pub mod array;
 #[cfg(feature = "chip")]
 mod chip;
-#[cfg(not(feature = "chip"))]
-#[path = "chip_absent.rs"]
-mod chip;
 pub mod glb;
 pub mod io;
 
 mod init;
 mod launch;
 mod machine;
-mod notice;
 mod observe;
 mod output;
 mod print;
@@ -48,12 +44,11 @@ mod settings;
 mod test;
 mod trace;
 
-pub use chip::ModelledChip;
 #[cfg(feature = "chip")]
 pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
-    ModelEnergy, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape, TimeCategory, clocks,
-    interrupts, shared_memory,
+    ModelEnergy, ModelledChip, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape,
+    TimeCategory, clocks, interrupts, shared_memory,
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_anywhere, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
@@ -77,12 +72,14 @@ pub use isles_transport_shm::Pinning;
 pub use isles_transport_shm::reads_others;
 pub use launch::{Launch, LaunchError};
 pub use machine::Machine;
+#[cfg(not(feature = "chip"))]
+pub use machine::ModelledChip;
 pub use machine::SMALL_TASK_BYTES;
+pub use machine::driver::mpi_library;
 pub use machine::loopback::{Plan, PlannedDeath, simulate};
-pub use machine::mpi::mpi_library;
 pub use machine::processes::{may_be_a_program, serve_if_joined};
-pub use notice::{StandardStream, notice, tell};
 pub use output::{Claim, Destination, EXIT_CLOSED_PIPE, Unwritten, write_to_standard};
+pub use print::{StandardStream, notice, tell};
 pub use random::{Random, random_here};
 pub use settings::table::{
     Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,

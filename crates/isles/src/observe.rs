@@ -6,7 +6,7 @@
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
-use crate::notice::notice;
+use crate::print::notice;
 use crate::settings::{ConfigError, Setting};
 use isles_runtime::{Local, Result};
 use isles_telemetry::{

@@ -10,7 +10,6 @@
 use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::settings::ConfigError;
-use crate::trace;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -373,17 +372,7 @@ impl ExportRequest {
 pub(crate) fn check(launch: &Launch, machine: Machine) -> Result<(), ConfigError> {
     let mut claims = launch.read_on(machine);
     for one in &launch.exports {
-        match machine {
-            Machine::Chip(chip) => chip.check_export(launch, one)?,
-            _ if one.export == Export::Trace && trace::is_recorded(machine) => {}
-            _ if one.export == Export::Trace => {
-                return Err(one.refusal(format!("nothing with the machine {machine}, which records none")));
-            }
-            _ => {
-                let allowed = format!("nothing with the machine {machine}, which is no modelled chip");
-                return Err(one.refusal(allowed));
-            }
-        }
+        machine.driver().check_export(launch, one)?;
         one.check(&claims)?;
         claims.push(Claim::written(&one.destination(), &one.source));
     }

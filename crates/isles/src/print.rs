@@ -1,7 +1,51 @@
-//! The macros that print and are kept: `print!` and its like, under the names that they have in the standard library.
+//! What people read of a run: what Isles itself says, and the macros by which a program prints.
 //!
-//! A prelude cannot offer them, because the compiler refuses a glob that says `println` beside the standard one; a
-//! program names them. Invariant: what they print, and where to, is what those of the standard library print.
+//! Isles says lines on standard error, and texts that have a head. Applications and commands say theirs here, too, so
+//! that there is one place that knows how a line looks to who reads it; the layers below say theirs by
+//! `isles_transport::notice`, which this uses, too. Files, JSON and CSV do not go this way. Formats nothing.
+//!
+//! `print!` and its like have the names of the standard library. A prelude cannot offer them, because the compiler
+//! refuses a glob that says `println` beside the standard one; a program names them. Invariants: what Isles says and
+//! nobody can read any more changes nothing about a run; what the macros print, and where to, is what those of the
+//! standard library print.
+
+use crate::output::write_to_standard;
+use crate::settings::color;
+use isles_transport::notice_text;
+use std::fmt::Display;
+use std::io;
+
+/// One of the two streams that people read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StandardStream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Writes a line to standard error, where it can be. An error begins with `error: `, a warning with `warning: `.
+pub fn notice(line: impl Display) {
+    let line = format!("{line}\n");
+    let is_coloured = color::is_wanted(StandardStream::Error);
+    notice_text(&if is_coloured { color::mark_word(&line) } else { line });
+}
+
+/// Writes a text whose first line is the head of what follows, to its last byte.
+///
+/// # Errors
+/// What the system says of standard output, for example that a device is full; nothing of standard error.
+pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
+    let marked = color::is_wanted(stream).then(|| color::mark_head(text));
+    let text = marked.as_deref().unwrap_or(text);
+    match stream {
+        StandardStream::Output => write_to_standard(|out| out.write_all(text.as_bytes())),
+        StandardStream::Error => {
+            notice_text(text);
+            Ok(())
+        }
+    }
+}
 
 /// Prints to standard output, as [`std::print!`], and shows it in the view of the place to those who watch the run.
 ///

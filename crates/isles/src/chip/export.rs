@@ -27,26 +27,24 @@ use std::time::Duration;
 /// Most places of a traced run: what is on its way is known for each pair of places.
 const TRACED_PLACES_MAX: u32 = 1_024;
 
-impl ModelledChip {
-    /// Checks that `one` can be had of a run of `launch` on this chip.
-    pub(crate) fn check_export(self, launch: &Launch, one: &ExportRequest) -> Result<(), ConfigError> {
-        let (machine, has_power) = (self.machine(), !self.chip().power_models().is_empty());
-        let allowed = match one.export {
-            Export::Trace if launch.places > TRACED_PLACES_MAX => {
-                format!("nothing with more than {TRACED_PLACES_MAX} places")
-            }
-            Export::Joules if !has_power => format!("nothing with {machine}, whose file has no power model"),
-            Export::Tape if !matches!(launch.chip.work.value, CodeTime::Host(_)) => {
-                "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured".to_owned()
-            }
-            Export::Heat => match draw::check_heat(self.chip()) {
-                Ok(()) => return Ok(()),
-                Err(too_large) => format!("nothing with {machine}: {too_large}"),
-            },
-            _ => return Ok(()),
-        };
-        Err(one.refusal(allowed))
-    }
+/// Checks that `one` can be had of a run of `launch` on `chip`.
+pub(super) fn check(chip: ModelledChip, launch: &Launch, one: &ExportRequest) -> Result<(), ConfigError> {
+    let (machine, has_power) = (chip.machine(), !chip.chip().power_models().is_empty());
+    let allowed = match one.export {
+        Export::Trace if launch.places > TRACED_PLACES_MAX => {
+            format!("nothing with more than {TRACED_PLACES_MAX} places")
+        }
+        Export::Joules if !has_power => format!("nothing with {machine}, whose file has no power model"),
+        Export::Tape if !matches!(launch.chip.work.value, CodeTime::Host(_)) => {
+            "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured".to_owned()
+        }
+        Export::Heat => match draw::check_heat(chip.chip()) {
+            Ok(()) => return Ok(()),
+            Err(too_large) => format!("nothing with {machine}: {too_large}"),
+        },
+        _ => return Ok(()),
+    };
+    Err(one.refusal(allowed))
 }
 
 /// Begins to record what the exports of `launch` need; returns the trace that is begun.

@@ -12,13 +12,15 @@ use super::observe::ChipObservation;
 use super::work::CodeTime;
 use super::{export, work};
 use crate::launch::{Launch, LaunchError, Main, future_of};
-use crate::machine::Machine;
+use crate::machine::driver::{Ended, MachineDriver, test_outcome};
 use crate::machine::loopback::stalled;
-use crate::machine::teams_in_step;
-use crate::notice::{StandardStream, notice, tell};
+use crate::machine::{Machine, teams_in_step};
 use crate::output;
-use crate::output::Unwritten;
-use crate::settings::{ConfigError, Report, Setting};
+use crate::output::{Claim, ExportRequest, Unwritten};
+use crate::print::{StandardStream, notice, tell};
+use crate::settings::{ConfigError, Environment, Report, Setting};
+use crate::test::TestBody;
+use crate::trace::Collector;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Bytes, scaled};
 use isles_runtime::capture::TaskOutcome;
@@ -182,27 +184,53 @@ impl Launch {
     }
 }
 
-impl ModelledChip {
-    /// Runs `main` on this chip, and tells what was predicted. What cannot be written is added to `unwritten`.
-    pub(crate) fn run(
-        self,
-        launch: &Launch,
-        main: Main<'_>,
-        unwritten: &mut Vec<Unwritten>,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
-        let tell = |modelled: &ChipReport, report: &RunReport, host| {
-            launch.tell(self, modelled, report, host);
-        };
-        launch.model(self, main, unwritten, tell).map(|(result, report, _)| (result, report))
+impl MachineDriver for ModelledChip {
+    fn name(&self) -> &'static str {
+        (*self).machine()
     }
 
-    /// As [`ModelledChip::run`], for a test: nothing is told and nothing written.
-    pub(crate) fn run_silently(
-        self,
+    fn places_max(&self) -> (u32, String) {
+        self.most_places()
+    }
+
+    fn places(&self, environment: &Environment) -> u32 {
+        environment.chip.places_on(*self)
+    }
+
+    fn check(&self, environment: &Environment, places: u32) -> std::result::Result<(), ConfigError> {
+        environment.chip.check(*self, places)
+    }
+
+    fn check_export(&self, launch: &Launch, wanted: &ExportRequest) -> std::result::Result<(), ConfigError> {
+        export::check(*self, launch, wanted)
+    }
+
+    fn reads(&self, launch: &Launch) -> Vec<Claim> {
+        launch.chip.reads(*self).collect()
+    }
+
+    /// Also tells what was predicted.
+    fn run(
+        &self,
         launch: &Launch,
+        _: Option<Collector>,
         main: Main<'_>,
-    ) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
-        run(launch, self, main).map(|(result, report, _)| (result, report))
+        unwritten: &mut Vec<Unwritten>,
+    ) -> Ended {
+        let tell = |modelled: &ChipReport, report: &RunReport, host| {
+            launch.tell(*self, modelled, report, host);
+        };
+        launch.model(*self, main, unwritten, tell).map(|(result, report, _)| (result, report))
+    }
+
+    /// Tells nothing and writes nothing.
+    fn run_test(
+        &self,
+        launch: &Launch,
+        _: &'static str,
+        body: TestBody<'_>,
+    ) -> std::result::Result<(), String> {
+        test_outcome(run(launch, *self, Box::new(body)).map(|(result, report, _)| (result, report)))
     }
 }
 

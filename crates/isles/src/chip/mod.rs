@@ -1,7 +1,7 @@
 //! Modelled chips: all of this crate that is of them only.
 //!
-//! Built with the feature `chip`; without it `chip_absent.rs` stands in the place of this module. Other modules know of
-//! it what both have: the machine, the settings, and how a run is started. Invariant: no name of `isles_chip` or
+//! Built with the feature `chip`. Other modules know of it the machine, as one of the table of `machine::driver`, and
+//! the settings. Invariant: no name of `isles_chip` or
 //! `isles_transport_chip` is used outside of this folder.
 
 pub mod clocks;
@@ -24,7 +24,6 @@ pub use isles_transport_chip::{
     Energy, IdlePolicy, Ledger, ModelEnergy, Placement, PlacementError, Protocol, Report as ChipReport,
     TimeCategory,
 };
-pub(crate) use modelled::MACHINES;
 pub use modelled::{ModelledChip, ProtocolRoom};
 pub(crate) use settings::{
     ChipSettings, read_governor, read_name, read_placement, read_protocol, read_rest, read_work,

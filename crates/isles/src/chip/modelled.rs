@@ -17,9 +17,6 @@ use std::time::Duration;
 /// What the name of a machine that is a chip begins with.
 const PREFIX: &str = "chip:";
 
-/// What else a machine may be called beside those of every build, for a refusal.
-pub(crate) const MACHINES: &str = ", chip:NAME, chip:FILE.toml";
-
 /// Places of a run that does not say how many, at most: a program that was not written for thousands would take long.
 const UNASKED_PLACES_MAX: u32 = 256;
 
@@ -281,7 +278,7 @@ impl ModelledChip {
     }
 
     /// The most places that can run on it, and why, for a sentence.
-    pub(crate) fn places_max(self) -> (u32, String) {
+    pub(super) fn most_places(self) -> (u32, String) {
         let most = self.cores().min(PLACES_MAX);
         let why = if most < self.cores() { "the most of a run; more are the cores" } else { "the cores" };
         (most, format!(", {why} of {}", self.machine))

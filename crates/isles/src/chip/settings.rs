@@ -7,9 +7,8 @@ use super::collectives::{Broadcast, Reduce};
 use super::modelled::ModelledChip;
 use super::work;
 use super::work::CodeTime;
-use crate::machine::Machine;
-use crate::notice::notice;
 use crate::output::Claim;
+use crate::print::notice;
 use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, Told};
 use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
@@ -69,13 +68,11 @@ impl ChipSettings {
         ChipSettings { protocol: self.protocol, ..ChipSettings::default() }
     }
 
-    /// `machine` with the constants, the preset, the power model and the voltages that were asked for, if it is a
-    /// modelled chip.
+    /// `chip` with the constants, the preset, the power model and the voltages that were asked for.
     ///
     /// # Errors
     /// The chip has none of that name, or a constant cannot have that value.
-    pub(crate) fn chosen(&self, machine: Machine) -> Result<Machine, ConfigError> {
-        let Machine::Chip(mut chip) = machine else { return Ok(machine) };
+    pub(crate) fn chosen(&self, mut chip: ModelledChip) -> Result<ModelledChip, ConfigError> {
         if let Some(Setting { value, source }) = &self.constants {
             let preset = self.preset.as_ref().map(|preset| preset.value.as_str());
             chip = chip.choose_constants(source, value, preset)?;
@@ -89,7 +86,7 @@ impl ChipSettings {
         if let Some(Setting { value, source }) = &self.voltages {
             chip = chip.choose_voltages(source, value)?;
         }
-        Ok(Machine::Chip(chip))
+        Ok(chip)
     }
 
     /// The places of a run on `chip` that does not say how many.
@@ -97,14 +94,11 @@ impl ChipSettings {
         chip.places_on(&self.placement.value)
     }
 
-    /// Checks that a run of so many places on `machine` can be as it was asked for.
+    /// Checks that nothing is asked for on `machine`, which is no chip, that would change its run if it were one.
     ///
     /// # Errors
-    /// The first setting that does not go with the machine.
-    pub(crate) fn check(&self, machine: Machine, places: u32) -> Result<(), ConfigError> {
-        if let Machine::Chip(chip) = machine {
-            return self.check_on(chip, places);
-        }
+    /// The time of the program's code is not what it says.
+    pub(crate) fn refuse_measured_work(&self, machine: &str) -> Result<(), ConfigError> {
         if self.work.value != CodeTime::Said {
             let Setting { value, source } = &self.work;
             let allowed = format!("said with the machine {machine}, which is no modelled chip");
@@ -113,7 +107,11 @@ impl ChipSettings {
         Ok(())
     }
 
-    fn check_on(&self, chip: ModelledChip, places: u32) -> Result<(), ConfigError> {
+    /// Checks that a run of so many places on `chip` can be as it was asked for.
+    ///
+    /// # Errors
+    /// The first setting that does not go with the chip.
+    pub(crate) fn check(&self, chip: ModelledChip, places: u32) -> Result<(), ConfigError> {
         let core_map = self.core_map(chip, places)?;
         let protocol = self.protocol_on(chip, places);
         chip.check_protocol(&self.protocol.source, protocol, places)?;
@@ -162,9 +160,9 @@ impl ChipSettings {
         SETTINGS.iter().filter_map(told)
     }
 
-    /// What a run on `machine` reads for these settings.
-    pub(crate) fn reads(&self, machine: Machine) -> impl Iterator<Item = Claim> {
-        let file = if let Machine::Chip(chip) = machine { chip.file() } else { None };
+    /// What a run on `chip` reads for these settings.
+    pub(crate) fn reads(&self, chip: ModelledChip) -> impl Iterator<Item = Claim> {
+        let file = chip.file();
         let tape = if let CodeTime::Tape(path) = &self.work.value { Some(path) } else { None };
         let file = file.map(|path| Claim::read(path, "the chip file"));
         file.into_iter().chain(tape.map(|path| Claim::read(path, "the tape")))
@@ -209,6 +207,7 @@ pub(crate) fn read_work(environment: &mut Environment, source: &str, value: &str
 mod tests {
     use super::*;
     use crate::launch::Launch;
+    use crate::machine::Machine;
     use crate::settings::{FLAGS_VARIABLE, SettingSources};
 
     fn read(name: &str, value: &str) -> Result<ChipSettings, String> {
@@ -259,7 +258,7 @@ mod tests {
             _ => None,
         };
         let settings = Environment::read_from(&SettingSources::new(&[], &get)).unwrap().chip;
-        let chip = Machine::Chip(ModelledChip::new("scc").unwrap());
+        let chip = ModelledChip::new("scc").unwrap();
         assert_eq!(settings.check(chip, 2).unwrap_err().source, "--protocol");
         assert_eq!(ChipSettings::default().check(chip, 49).unwrap_err().source, "the placement");
     }

@@ -2,8 +2,13 @@
 
 pub use isles_transport::loopback::{Plan, PlannedDeath};
 
-use crate::launch::{Launch, Main, future_of};
+use crate::launch::{Launch, Main, future_of, processors};
+use crate::machine::driver::{Ended, MachineDriver, test_outcome};
 use crate::machine::{ComparedWaits, teams_in_step};
+use crate::output::Unwritten;
+use crate::settings::Environment;
+use crate::test::{TestBody, seeds_of_tests};
+use crate::trace::Collector;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
 use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step, run};
@@ -17,10 +22,35 @@ use std::time::Duration;
 /// alike.
 const TOLD_MAX: usize = 32;
 
-/// Runs `main` over invented places, in the order that the launch's seed fixes.
-pub(crate) fn run(launch: &Launch, main: Main<'_>) -> (Result<()>, RunReport) {
-    let (result, report, _) = run_plan(launch.places, Plan::adversarial(launch.seed), main);
-    (result, report)
+/// What runs a program over invented places, in the order that the launch's seed fixes.
+pub(crate) struct Driver;
+
+impl MachineDriver for Driver {
+    fn name(&self) -> &'static str {
+        "loopback"
+    }
+
+    fn places(&self, _: &Environment) -> u32 {
+        processors()
+    }
+
+    fn run(&self, launch: &Launch, _: Option<Collector>, main: Main<'_>, _: &mut Vec<Unwritten>) -> Ended {
+        let (result, report, _) = run_plan(launch.places, Plan::adversarial(launch.seed), main);
+        Ok((result, report))
+    }
+
+    fn run_test(
+        &self,
+        launch: &Launch,
+        _: &'static str,
+        body: TestBody<'_>,
+    ) -> std::result::Result<(), String> {
+        seeds_of_tests().try_for_each(|seed| {
+            let launch = Launch { seed, ..launch.clone() };
+            let ended = self.run(&launch, None, Box::new(body), &mut Vec::new());
+            test_outcome(ended).map_err(|error| format!("with ISLES_SEED={seed}: {error}"))
+        })
+    }
 }
 
 /// Runs `main` over `places` invented places as `plan` says; the same plan gives the same run.
@@ -38,7 +68,7 @@ where
 
 /// As [`simulate`].
 fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, u64) {
-    let driver = Driver::new(places, plan);
+    let driver = WorldDriver::new(places, plan);
     let locals = driver.locals.clone();
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let result = driver.drive(|| root.take());
@@ -64,7 +94,7 @@ const SUSPENDED_MAX: usize = 4;
 ///
 /// A turn may stop in the middle, where a send waits for room; others then have turns within it, as other threads would
 /// run meanwhile. Invariant: a place has one turn at a time.
-struct Driver {
+struct WorldDriver {
     world: World,
     locals: Vec<Rc<Local>>,
     busy: RefCell<Vec<bool>>,
@@ -72,8 +102,8 @@ struct Driver {
     suspended: RefCell<Vec<PlaceId>>,
 }
 
-impl Driver {
-    fn new(places: u32, plan: Plan) -> Rc<Driver> {
+impl WorldDriver {
+    fn new(places: u32, plan: Plan) -> Rc<WorldDriver> {
         let world = World::new(places, plan);
         let local = |place| {
             let clock = world.clone();
@@ -82,7 +112,7 @@ impl Driver {
         };
         let locals: Vec<Rc<Local>> = (0..places).map(local).collect();
         let busy = RefCell::new(vec![true; locals.len()]);
-        let driver = Rc::new(Driver { world, locals, busy, suspended: RefCell::default() });
+        let driver = Rc::new(WorldDriver { world, locals, busy, suspended: RefCell::default() });
         for (local, place) in driver.locals.iter().zip(0..) {
             let weak = Rc::downgrade(&driver);
             local.set_others(move || weak.upgrade().is_some_and(|driver| driver.run_others(PlaceId(place))));

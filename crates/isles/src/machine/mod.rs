@@ -1,28 +1,30 @@
 //! The machines, and the stated bound on the memory of a place under load.
 //!
-//! One file a machine; modelled chips, which are a feature, are a folder of their own. Here is also what machines whose
-//! places share a thread do about teams when nothing happens any more, and at the end of a run. The bound is here
-//! because only this crate knows both halves: what the transport keeps in the segment, and what the runtime keeps on
-//! the heap. It computes from the constants that the code uses and holds no figure of its own but that of an idle
-//! place. `docs/memory.md` says what is bounded, what is the program's own, and why.
+//! One file a machine, and the table of all in `driver`; modelled chips are a folder of their own. Here is also what
+//! machines whose places share a thread do about teams when nothing happens any more, and at the end of a run. The
+//! bound is here because only this crate knows both halves: what the transport keeps in the segment, and what the
+//! runtime keeps on the heap. It computes from the constants that the code uses and holds no figure of its own but that
+//! of an idle place. `docs/memory.md` says what is bounded, what is the program's own, and why.
 
+pub(crate) mod driver;
 pub(crate) mod image;
 #[path = "mpi/launcher.rs"]
 pub(crate) mod launcher;
 pub(crate) mod loopback;
-#[cfg_attr(not(feature = "mpi"), path = "mpi/absent.rs")]
-pub(crate) mod mpi;
+#[cfg(feature = "mpi")]
+mod mpi;
 pub(crate) mod processes;
 #[cfg(feature = "mpi")]
 mod section;
 pub(crate) mod threads;
 
+#[cfg(feature = "chip")]
 use crate::chip::ModelledChip;
 use crate::launch::Launch;
 use isles_runtime::Local;
 use isles_runtime::limits::{READY_BYTES_MAX, backlog_bytes_max};
 use isles_transport::PlaceId;
-use isles_transport_shm::{Geometry, PLACES_MAX};
+use isles_transport_shm::Geometry;
 use std::fmt;
 use std::rc::Rc;
 
@@ -45,28 +47,15 @@ pub enum Machine {
     Chip(ModelledChip),
 }
 
+/// A chip that places can run on: none, because this program was built without the feature `chip`.
+#[cfg(not(feature = "chip"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ModelledChip {}
+
 impl Machine {
     /// Its name on the command line and in `ISLES_MACHINE`.
     pub fn name(self) -> &'static str {
-        match self {
-            Machine::Threads => "threads",
-            Machine::Processes => "processes",
-            Machine::Mpi => "mpi",
-            Machine::Loopback => "loopback",
-            Machine::Chip(chip) => chip.machine(),
-        }
-    }
-
-    /// The most places that it can have, and where that comes from, for a sentence.
-    ///
-    /// Of threads and processes it is the bitmaps of the memory that they share; the loopback, whose driver looks at
-    /// all places at each step, keeps to the same number.
-    pub(crate) fn places_max(self) -> (u32, String) {
-        match self {
-            Machine::Threads | Machine::Processes | Machine::Loopback => (PLACES_MAX, String::new()),
-            Machine::Mpi => (isles_runtime::limits::PLACES_MAX, String::new()),
-            Machine::Chip(chip) => chip.places_max(),
-        }
+        self.driver().name()
     }
 }
 

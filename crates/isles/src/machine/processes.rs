@@ -1,12 +1,16 @@
 //! Places that are processes of this host; the first one starts the others from the same program.
 
 use crate::init;
-use crate::launch::{Launch, LaunchError, Main};
-use crate::machine::{STACK_BYTES, image, mpi};
-use crate::notice::notice;
+use crate::launch::{Launch, LaunchError, Main, pinned_places};
+use crate::machine::driver::{Ended, MachineDriver, serve_if_rank, test_outcome};
+use crate::machine::{STACK_BYTES, image};
 use crate::observe::{Observation, observe_in};
+use crate::output::Unwritten;
+use crate::print::notice;
+use crate::settings::Environment;
+use crate::test::{TestBody, same_test};
 use crate::trace::{Collector, TRACE_VARIABLE, attach};
-use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_runtime::{Clock, Local, run};
 use isles_transport::PlaceId;
 use isles_transport_shm::processes::{JoinError, ProcessExit, Program};
 use isles_transport_shm::{Segment, processes};
@@ -29,23 +33,50 @@ const EXIT_PANICKED: i32 = 101;
 /// started it, says so, and for all places at once.
 const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
-/// Runs `main` at the first place, in this process.
-///
-/// What places do is recorded for `collector`, if there is one.
-pub(crate) fn run(
-    launch: &Launch,
-    collector: Option<Collector>,
-    main: Main<'_>,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
-    run_program(launch, (&Program::current(), collector), main)
+/// What runs a program on processes.
+pub(crate) struct Driver;
+
+impl MachineDriver for Driver {
+    fn name(&self) -> &'static str {
+        "processes"
+    }
+
+    fn places(&self, environment: &Environment) -> u32 {
+        pinned_places(environment)
+    }
+
+    fn is_traced(&self) -> bool {
+        true
+    }
+
+    fn run(
+        &self,
+        launch: &Launch,
+        collector: Option<Collector>,
+        main: Main<'_>,
+        _: &mut Vec<Unwritten>,
+    ) -> Ended {
+        run_program(launch, (&Program::current(), collector), main)
+    }
+
+    fn run_test(
+        &self,
+        launch: &Launch,
+        name: &'static str,
+        body: TestBody<'_>,
+    ) -> std::result::Result<(), String> {
+        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body)))
+    }
 }
 
-/// As [`run`], with the program that the other places execute.
-pub(crate) fn run_program(
+/// Runs `main` at the first place, in this process; `program` is what the other places execute.
+///
+/// What places do is recorded for the collector, if there is one.
+fn run_program(
     launch: &Launch,
     (program, collector): (&Program, Option<Collector>),
     main: Main<'_>,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
+) -> Ended {
     fn unable(error: impl Display) -> LaunchError {
         LaunchError::Machine(format!("machine processes: {error}"))
     }
@@ -107,7 +138,7 @@ fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
 /// `#[isles::main]` and [`Launch::run`] do this; a program with a `main` of its own calls it first, so that
 /// the processes it starts do not read arguments and files again.
 pub fn serve_if_joined() {
-    mpi::serve_if_rank();
+    serve_if_rank();
     if init::is_running() || std::env::var_os(processes::JOIN_VARIABLE).is_none() {
         return;
     }

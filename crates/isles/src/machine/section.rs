@@ -6,9 +6,9 @@
 use super::mpi::{meeting, run_place};
 use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
-
+use crate::machine::driver::Ended;
 use crate::settings::{ConfigError, Environment, MachineName, Setting};
-use isles_runtime::{Result, RunReport, run};
+use isles_runtime::{RunReport, run};
 use isles_transport_mpi::Library;
 use std::rc::Rc;
 
@@ -47,12 +47,7 @@ impl Launch {
 }
 
 /// Runs `main` at the first process of the communicator, and serves at the others.
-pub(super) fn run(
-    launch: &Launch,
-    communicator: i32,
-    is_recorded: bool,
-    main: Main<'_>,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
+pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: Main<'_>) -> Ended {
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     if is_recorded {
         return Err(unable(

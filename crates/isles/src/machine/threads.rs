@@ -1,22 +1,48 @@
 //! Places that are threads of this process, over a segment of their own.
 
-use crate::launch::{Launch, LaunchError, Main};
+use crate::launch::{Launch, LaunchError, Main, pinned_places};
 use crate::machine::STACK_BYTES;
+use crate::machine::driver::{Ended, MachineDriver};
 use crate::observe::{Observation, observe_in};
+use crate::output::Unwritten;
+use crate::settings::Environment;
 use crate::trace::{Collector, attach};
-use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_runtime::{Clock, Local, run};
 use isles_transport::PlaceId;
 use isles_transport_shm::Segment;
 use std::collections::BTreeMap;
 
+/// What runs a program on threads.
+pub(crate) struct Driver;
+
+impl MachineDriver for Driver {
+    fn name(&self) -> &'static str {
+        "threads"
+    }
+
+    fn places(&self, environment: &Environment) -> u32 {
+        pinned_places(environment)
+    }
+
+    fn is_traced(&self) -> bool {
+        true
+    }
+
+    fn run(
+        &self,
+        launch: &Launch,
+        collector: Option<Collector>,
+        main: Main<'_>,
+        _: &mut Vec<Unwritten>,
+    ) -> Ended {
+        run(launch, collector, main)
+    }
+}
+
 /// Runs `main` at the first place, on the calling thread.
 ///
 /// What places do is recorded for `collector`, if there is one.
-pub(crate) fn run(
-    launch: &Launch,
-    collector: Option<Collector>,
-    main: Main<'_>,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
+fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;

@@ -5,7 +5,7 @@
 //! that was given.
 
 use crate::machine::launcher::Launcher;
-use crate::notice::StandardStream;
+use crate::print::StandardStream;
 use crate::settings::ConfigError;
 use crate::settings::table::{SettingRow, setting};
 use std::env;

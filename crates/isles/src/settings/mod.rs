@@ -12,7 +12,8 @@ pub(crate) mod table;
 mod text;
 pub(crate) mod unknown_variables;
 
-use crate::chip::{ChipSettings, ModelledChip};
+#[cfg(feature = "chip")]
+use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::output::{Export, ExportRequest};
 use crate::settings::table::{Elsewhere, FlagGroup, SETTINGS, SettingRow, setting};
@@ -205,6 +206,7 @@ pub(crate) struct Environment {
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<ExportRequest>,
     /// What `ISLES_CHIP_*` say of how a modelled chip runs.
+    #[cfg(feature = "chip")]
     pub(crate) chip: ChipSettings,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
@@ -222,14 +224,8 @@ impl Environment {
     /// # Errors
     /// There is no such chip, or it has not what is said of it.
     pub(crate) fn machine_or(&self, default: Machine) -> Result<Machine, ConfigError> {
-        let machine = match &self.machine {
-            None => default,
-            Some(Setting { value: MachineName::Known(machine), .. }) => *machine,
-            Some(Setting { value: MachineName::Chip(name), source }) => {
-                Machine::Chip(ModelledChip::of_machine(source, name)?)
-            }
-        };
-        self.chip.chosen(machine)
+        let machine = self.machine.as_ref().map_or(Ok(default), Machine::find)?;
+        machine.with_settings(self)
     }
 
     /// The places that are asked for, if somebody says so.
@@ -269,6 +265,7 @@ impl Environment {
             pinning: pinning::unsaid(),
             reports: Vec::new(),
             exports: Vec::new(),
+            #[cfg(feature = "chip")]
             chip: ChipSettings::default(),
             stall_report: None,
             stall_limit: None,
@@ -289,8 +286,22 @@ impl Environment {
     ) -> Result<Self, ConfigError> {
         let mut environment = Environment::unsaid();
         rows.try_for_each(|row| sources.take(row, &mut environment))?;
+        #[cfg(feature = "chip")]
         environment.chip.note_arguments(sources.flags);
         Ok(environment)
+    }
+
+    /// Of these, what tests keep to: nothing is reported or written, and each says its seeds itself.
+    pub(crate) fn of_test(self) -> Environment {
+        Environment {
+            reports: Vec::new(),
+            exports: Vec::new(),
+            seed: 0,
+            record: None,
+            #[cfg(feature = "chip")]
+            chip: self.chip.of_test(),
+            ..self
+        }
     }
 
     /// Keeps that something is to be written.

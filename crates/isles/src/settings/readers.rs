@@ -4,25 +4,12 @@
 //! neither variables nor flags. Invariant: any text is either a value or a refusal of one line.
 
 use super::{ConfigError, MachineName, Report, Setting};
-use crate::chip;
-use crate::machine::Machine;
+use crate::machine::{Machine, driver};
 use std::time::Duration;
 
 /// Reads a machine's name; `source` is where it was written. Whether there is a chip of the name is not asked.
 pub(super) fn machine(source: &str, value: &str) -> Result<Setting<MachineName>, ConfigError> {
-    let known = [Machine::Threads, Machine::Processes, Machine::Mpi, Machine::Loopback];
-    let known = known.into_iter().find(|machine| machine.name() == value).map(MachineName::Known);
-    let name = known.or_else(|| is_chip(value).then(|| MachineName::Chip(value.to_owned())));
-    let refused = || {
-        let allowed = format!("threads, processes, mpi, loopback{}", chip::MACHINES);
-        ConfigError::new(source, value, allowed)
-    };
-    Ok(Setting::new(source, name.ok_or_else(refused)?))
-}
-
-/// Whether a machine of this name can only be a modelled chip.
-fn is_chip(name: &str) -> bool {
-    name.starts_with("chip:")
+    Ok(Setting::new(source, driver::read_name(source, value)?))
 }
 
 /// Reads a number of places. What a chip has room for is seen when it has been found; all other machines that are named
@@ -47,7 +34,7 @@ pub(super) fn places(
 /// # Errors
 /// `value` is none.
 pub(super) fn check_places(source: &str, value: &str, machine: Machine) -> Result<u32, ConfigError> {
-    let (most, why) = machine.places_max();
+    let (most, why) = machine.driver().places_max();
     let number = value.parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {most}{why}")))
 }
@@ -98,7 +85,6 @@ pub(super) fn seed(source: &str, value: &str) -> Result<u64, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::chip;
     use crate::settings::tests::read;
 
     #[test]
@@ -108,7 +94,7 @@ mod tests {
             error("ISLES_MACHINE", "gpu"),
             format!(
                 r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, mpi, loopback{}"#,
-                chip::MACHINES
+                if cfg!(feature = "chip") { ", chip:NAME, chip:FILE.toml" } else { "" }
             )
         );
         for value in ["0", "257", "-1", "two", "1e9"] {

@@ -6,9 +6,11 @@
 //! Invariants: a row stands behind those whose values its reader looks at (places behind the machine); the texts are
 //! those of the book, and `--help` has them without marks.
 
-use crate::chip;
-use crate::chip::{ChipSettings, ModelledChip};
+#[cfg(feature = "chip")]
+use crate::chip::{self, ChipSettings, ModelledChip};
 use crate::machine::Machine;
+#[cfg(not(feature = "chip"))]
+use crate::machine::driver::LACKS_CHIPS;
 use crate::observe;
 use crate::output::Export;
 use crate::settings::{ConfigError, Environment, color, pinning, readers};
@@ -131,7 +133,11 @@ impl Machines {
 pub(crate) type Reader = fn(&mut Environment, &str, &str) -> Result<(), ConfigError>;
 
 /// Returns the value of a setting in words, for a run of a number of places on a modelled chip.
+#[cfg(feature = "chip")]
 pub(crate) type Told = fn(&ChipSettings, ModelledChip, u32) -> String;
+/// In a program without modelled chips, nobody asks for that.
+#[cfg(not(feature = "chip"))]
+pub(crate) type Told = fn() -> String;
 
 /// What tapes and summaries of modelled chips keep of a setting. A tape is played only if all that it keeps is the
 /// same.
@@ -208,7 +214,7 @@ const fn flag_of_file(name: &'static str) -> Option<SettingFlag> {
 }
 
 /// What keeps in a field of the chip's settings what a function reads, and what tells of it. In a program without
-/// modelled chips the one passes over any value, and the other cannot be called.
+/// modelled chips the one passes over any value, and the other is nothing.
 #[cfg(feature = "chip")]
 macro_rules! of_chip {
     (read $field:ident by $read:path) => {
@@ -227,8 +233,20 @@ macro_rules! of_chip {
         |_, _, _| Ok(())
     };
     (tell $told:expr) => {
-        |_, chip, _| match chip {}
+        String::new
     };
+}
+
+#[cfg(feature = "chip")]
+use chip::read_work;
+
+/// Reads `said`, which holds on every machine.
+#[cfg(not(feature = "chip"))]
+fn read_work(_: &mut Environment, source: &str, value: &str) -> Result<(), ConfigError> {
+    match value {
+        "said" => Ok(()),
+        _ => Err(ConfigError::new(source, value, format!("said; {LACKS_CHIPS}"))),
+    }
 }
 
 /// The reader of a setting that is not read with the others: the `isles` command reads it.
@@ -549,7 +567,7 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Value("said"),
         machines: CHIP_ALONE,
         stored: Stored::Summary(of_chip!(tell | settings, _, _ | settings.work.value.to_string())),
-        read: chip::read_work,
+        read: read_work,
     },
     SettingRow {
         name: "trace",

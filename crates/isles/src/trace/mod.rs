@@ -17,8 +17,8 @@ pub(crate) use record::now;
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
-use crate::notice::notice;
 use crate::output::{AtomicFile, Destination, Export, Unwritten};
+use crate::print::notice;
 use isles_transport::{Endpoint, PlaceId};
 use record::Part;
 use std::fs::File;
@@ -49,7 +49,7 @@ impl TraceRequest {
     /// The file cannot be made.
     pub(crate) fn of(launch: &Launch) -> Result<Option<TraceRequest>, LaunchError> {
         let wanted = launch.exports.iter().find(|wanted| wanted.export == Export::Trace);
-        let Some(wanted) = wanted.filter(|_| is_recorded(launch.machine)) else { return Ok(None) };
+        let Some(wanted) = wanted.filter(|_| launch.machine.driver().is_traced()) else { return Ok(None) };
         let destination = wanted.destination();
         let (file, draft) = destination
             .draft()
@@ -94,9 +94,4 @@ impl TraceRequest {
         }
         Ok(())
     }
-}
-
-/// Whether places of `machine` record themselves.
-pub(crate) fn is_recorded(machine: Machine) -> bool {
-    matches!(machine, Machine::Threads | Machine::Processes | Machine::Mpi)
 }

@@ -4,7 +4,7 @@
 //! What is found is remembered: once the library has begun, it is taken out of the environment for the sake of programs
 //! that a rank starts. Invariant: a process that no launcher started is none of a run.
 
-use crate::notice::notice;
+use crate::print::notice;
 use crate::settings::table::setting;
 use std::sync::{Once, OnceLock};
 use std::{env, fs};

@@ -8,26 +8,26 @@ mod clocks;
 pub(super) mod meeting;
 pub(super) mod recorded;
 
-use crate::init;
-use crate::launch::{Launch, LaunchError, Main};
-use crate::machine::launcher::{Launcher, names_of_launchers, tell_of_lone_tasks};
+use crate::launch::{EXIT_USAGE, Launch, LaunchError, Main};
+use crate::machine::driver::{Ended, MachineDriver};
+use crate::machine::launcher::{Launcher, names_of_launchers};
 use crate::machine::mpi::meeting::{Met, NotMet};
 use crate::machine::mpi::recorded::RecordedRun;
-use crate::notice::notice;
+use crate::output::Unwritten;
+use crate::print::notice;
+use crate::settings::Environment;
+use crate::test::TestBody;
 use crate::trace::{Collector, attach};
-use isles_runtime::{Clock, Collectives, Local, Result, RunReport, run};
+use isles_runtime::{Clock, Collectives, Local, run};
 use isles_transport::composite::CompositeEndpoint;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_mpi::{Library, MpiEndpoint};
-use isles_transport_shm::{ShmEndpoint, processes};
+use isles_transport_shm::ShmEndpoint;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
-
-/// Exit code of ranks that were not started as asked.
-const EXIT_USAGE: i32 = 2;
 
 /// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -64,35 +64,63 @@ thread_local! {
     static RANKS: Cell<Option<&'static Ranks>> = const { Cell::new(None) };
 }
 
-/// How many ranks there are, if this process is the first of some and no run has begun.
-pub(crate) fn ranks() -> Option<u32> {
-    RANKS.get().map(|ranks| ranks.library.size())
+/// What runs a program on ranks.
+pub(crate) struct Driver;
+
+impl MachineDriver for Driver {
+    fn name(&self) -> &'static str {
+        "mpi"
+    }
+
+    fn places_max(&self) -> (u32, String) {
+        (isles_runtime::limits::PLACES_MAX, String::new())
+    }
+
+    fn places(&self, _: &Environment) -> u32 {
+        RANKS.get().map_or(1, |ranks| ranks.library.size())
+    }
+
+    fn is_traced(&self) -> bool {
+        true
+    }
+
+    fn run(
+        &self,
+        launch: &Launch,
+        collector: Option<Collector>,
+        main: Main<'_>,
+        _: &mut Vec<Unwritten>,
+    ) -> Ended {
+        run(launch, collector, main)
+    }
+
+    fn run_test(&self, _: &Launch, _: &'static str, _: TestBody<'_>) -> std::result::Result<(), String> {
+        Err("a test starts its places itself, and ranks are started by a launcher".to_owned())
+    }
 }
 
-/// The name and version of the MPI library that this program was built with, if it was with one.
-pub fn mpi_library() -> Option<String> {
-    Some(Library::version())
+/// Whether this process is the first of the ranks that a launcher has started.
+pub(super) fn is_first_rank() -> bool {
+    RANKS.get().is_some()
 }
 
-/// Whether the run is one in the middle of an MPI program, of which every process calls it.
-pub(crate) fn is_section(launch: &Launch) -> bool {
-    launch.communicator.is_some()
+/// The name and version of the library.
+pub(super) fn library_version() -> String {
+    Library::version()
 }
 
 /// Serves as a place, and ends the process, if it is a rank but the first; in the first one, gets ready for a run.
-pub(crate) fn serve_if_rank() {
-    let is_place = std::env::var_os(processes::JOIN_VARIABLE).is_some();
-    if is_place || init::is_running() || RANKS.get().is_some() {
+pub(super) fn serve_as_rank(launcher: &Launcher) {
+    if RANKS.get().is_some() {
         return;
     }
-    let Some(launcher) = Launcher::of_environment() else { return tell_of_lone_tasks() };
-    let ranks: &'static Ranks = Box::leak(Box::new(match begin(&launcher) {
+    let ranks: &'static Ranks = Box::leak(Box::new(match begin(launcher) {
         Ok(ranks) => ranks,
         Err(text) => {
             if launcher.is_first() {
                 refuse(&text);
             }
-            std::process::exit(EXIT_USAGE);
+            std::process::exit(EXIT_USAGE.into());
         }
     }));
     RANKS.set(Some(ranks));
@@ -133,7 +161,7 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
             // A launcher ends all ranks when one has failed, so none does before the first has said why.
             library.gather_all(&[1]);
             library.end();
-            std::process::exit(EXIT_USAGE);
+            std::process::exit(EXIT_USAGE.into());
         }
         library.end();
         error.to_string()
@@ -160,7 +188,7 @@ fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
             if is_late(MEETING_LIMIT - LATE) {
                 let seconds = MEETING_LIMIT.as_secs();
                 refuse(&format_args!("rank {rank} has not met the others within {seconds} s: {causes}"));
-                std::process::exit(EXIT_USAGE);
+                std::process::exit(EXIT_USAGE.into());
             }
         }
     };
@@ -251,11 +279,7 @@ fn say_start(endpoint: &Ends, said: u8) {
 }
 
 /// Runs `main` at the first rank, which is this one. What places do is recorded for `collector`, if there is one.
-pub(crate) fn run(
-    launch: &Launch,
-    collector: Option<Collector>,
-    main: Main<'_>,
-) -> std::result::Result<(Result<()>, RunReport), LaunchError> {
+fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
     if let Some(communicator) = launch.communicator {
         return super::section::run(launch, communicator, collector.is_some(), main);
     }

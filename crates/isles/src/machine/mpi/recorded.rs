@@ -5,7 +5,7 @@
 
 use super::clocks;
 use super::clocks::{ClockReading, HostClock};
-use crate::notice::notice;
+use crate::print::notice;
 use crate::trace::Collector;
 use isles_transport::PlaceId;
 use isles_transport_mpi::Library;
