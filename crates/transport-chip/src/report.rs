@@ -95,6 +95,25 @@ pub struct FileTraffic {
     pub waited: Picoseconds,
 }
 
+impl FileTraffic {
+    /// The bytes a second that a place has had of the server while it waited; none if nobody waited.
+    pub fn rate(&self) -> Option<f64> {
+        (self.waited.0 > 0).then(|| self.bytes as f64 * 1e12 / self.waited.0 as f64)
+    }
+}
+
+impl fmt::Display for FileTraffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileTraffic { reads, writes, cold, bytes, waited } = self;
+        let waited = waited.0 as f64 / 1e9;
+        write!(
+            f,
+            "{reads} read, {cold} of them cold, {writes} written; {bytes} bytes; places waited {waited:.3} ms"
+        )?;
+        self.rate().map_or(Ok(()), |rate| write!(f, ", at {:.1} MB/s", rate / 1e6))
+    }
+}
+
 /// What happened on the chip until the time of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -163,13 +182,8 @@ impl fmt::Display for Report {
             let busy: Vec<String> = busy.map(|percent| format!("{percent:.1} %")).collect();
             writeln!(f, "controllers     busy {}", busy.join(", "))?;
         }
-        let FileTraffic { reads, writes, cold, bytes, waited } = self.files;
-        if reads + writes > 0 {
-            writeln!(
-                f,
-                "files           {reads} read, {cold} of them cold, {writes} written; {bytes} bytes; places waited {:.6} ms",
-                waited.0 as f64 / 1e9
-            )?;
+        if self.files.reads + self.files.writes > 0 {
+            writeln!(f, "files           {}", self.files)?;
         }
         let GearChanges { rates, voltages } = self.shifts;
         if rates + voltages > 0 {

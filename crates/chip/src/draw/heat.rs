@@ -226,11 +226,12 @@ fn legend(links: &[LinkHeat], tiles: &[TileHeat], top: u32, out: &mut String) {
     let busiest = links.iter().max_by(|a, b| a.share.total_cmp(&b.share));
     let busiest = busiest.map(|heat| format!(" (the busiest {})", percent(heat.share))).unwrap_or_default();
     let controllers = tiles.iter().filter_map(|heat| heat.controller).max_by(f64::total_cmp);
-    let squares =
-        controllers.map(|share| format!(" Squares: memory controllers (the busiest {})", percent(share)));
-    let links_of = format!("Links, in the direction of the arrow:{}", squares.unwrap_or_default());
-    line(MARGIN, y - 30, &links_of, out);
-    line(MARGIN, y - 10, &format!("share of the run in which flits passed{busiest}"), out);
+    line(MARGIN, y - 30, &format!("Arrows: share of the run in which flits passed{busiest}"), out);
+    if let Some(busiest) = controllers {
+        let busiest = percent(busiest);
+        let squares = "Squares: share in which a memory controller worked";
+        line(MARGIN, y - 10, &format!("{squares} (the busiest {busiest})"), out);
+    }
     let fills = std::iter::once(UNUSED).chain(CLASSES.map(|(_, fill)| fill));
     let names = std::iter::once("none".to_owned()).chain(CLASSES.map(|(end, _)| format!("\u{2264} {end} %")));
     for (number, (fill, name)) in (0..).zip(fills.zip(names)) {
@@ -289,6 +290,26 @@ mod tests {
         let tiles: Vec<TileHeat> = (0..chip.topology().tiles()).map(TileId).map(tile).collect();
         let svg = heat(&chip, "5 & 6", &links, &tiles).unwrap();
         (chip, svg)
+    }
+
+    #[test]
+    fn the_legend_is_within_the_page_of_a_narrow_chip() {
+        // A character of its text is at most 7 wide, and the page of four columns 560.
+        let (_, svg) = map("mesh", |_| 0.0003, |_| Some(0.5));
+        let legend: Vec<&str> = svg.lines().filter(|line| line.contains("class=\"small left\"")).collect();
+        assert_eq!(legend.len(), 4, "{svg}");
+        for line in legend {
+            let text = line.split(['>', '<']).nth(2).unwrap();
+            assert!(60 + 7 * text.chars().count() <= 560, "{text}");
+        }
+        assert!(
+            svg.contains(">Arrows: share of the run in which flits passed (the busiest 0.030 %)<"),
+            "{svg}"
+        );
+        assert!(
+            svg.contains(">Squares: share in which a memory controller worked (the busiest 50 %)<"),
+            "{svg}"
+        );
     }
 
     /// The lines of the arrows.
@@ -350,7 +371,7 @@ mod tests {
         let squares: Vec<&str> =
             svg.lines().filter(|line| line.contains("memory controller: 90 % of")).collect();
         assert!(squares.len() == 1 && squares[0].contains(CLASSES[6].1), "{squares:?}");
-        assert!(svg.contains("Squares: memory controllers (the busiest 90 %)<"));
+        assert!(svg.contains("Squares: share in which a memory controller worked (the busiest 90 %)<"));
         let (_, svg) = map("scc", |_| 0.0, |_| None);
         assert!(!svg.contains("emory controller"));
     }

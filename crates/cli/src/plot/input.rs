@@ -7,7 +7,7 @@ use super::InputOrigin;
 use super::bench::BenchResults;
 use super::repro::ReproResults;
 use super::run::{ChipSummary, RunResults};
-use super::sweep::SweepRow;
+use super::sweep::SweepResults;
 use super::table::CsvTable;
 use isles_app::runs::refusal;
 use isles_app::{Failure, input};
@@ -29,7 +29,7 @@ pub enum Content {
     /// JSON of `--summary`.
     Summary(ChipSummary),
     /// CSV of `isles sweep`.
-    Sweep(Vec<SweepRow>),
+    Sweep(SweepResults),
     /// JSON or CSV of `isles repro`.
     Repro(ReproResults),
     /// JSON of `isles bench`.
@@ -57,7 +57,8 @@ impl Content {
             Content::Summary(summary) => summary.origin(),
             Content::Repro(repro) => repro.origin(),
             Content::Bench(bench) => bench.origin(),
-            Content::Sweep(_) | Content::Table(_) => InputOrigin::default(),
+            Content::Sweep(sweep) => sweep.origin(),
+            Content::Table(_) => InputOrigin::default(),
         }
     }
 }
@@ -162,7 +163,7 @@ fn from_csv(text: &str) -> Result<Content, String> {
         return ReproResults::of_csv(&table).map(Content::Repro);
     }
     if ["places", "governor", "time_s", "energy_j"].iter().all(|name| table.has(name)) {
-        return SweepRow::all(&table).map(Content::Sweep);
+        return SweepResults::of_csv(&table).map(Content::Sweep);
     }
     Ok(Content::Table(table))
 }

@@ -203,14 +203,6 @@ impl Picture {
         Picture::of(&[InputFile::parse(name, text)?], &PlotRequest::default())
     }
 
-    /// The same of runs of `app` on that machine, which its file does not name.
-    pub fn of_runs(mut self, app: &str, machine: &str) -> Picture {
-        let title = self.figure.title_mut();
-        *title = format!("{title}: {app} on {machine}");
-        self.origin.chip = Some(machine.to_owned());
-        self
-    }
-
     /// Writes it, with the words of this command as its provenance.
     ///
     /// # Errors

@@ -6,12 +6,45 @@
 use super::input::{Content, InputFile, holding};
 use super::run::{SpentByPlaces, scaling};
 use super::table::CsvTable;
-use super::{Kind, PlotRequest, Spent, scale_for};
+use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
 use isles_app::Failure;
 use isles_plot::{Axis, Curve, CurvePoint, Figure, Origin, Plane, PlanePoint, PlaneSeries, Series};
 
+/// A sweep: what was tried, and where.
+pub struct SweepResults {
+    rows: Vec<SweepRow>,
+    /// The program without its arguments, and the machine; nothing where the file does not say them.
+    program: Option<String>,
+    machine: Option<String>,
+}
+
+impl SweepResults {
+    /// Reads the CSV of a sweep.
+    ///
+    /// # Errors
+    /// A cell is no number, in words.
+    pub fn of_csv(table: &CsvTable) -> Result<SweepResults, String> {
+        let first_of = |name| table.texts(name).first().filter(|text| !text.is_empty()).copied();
+        let program = first_of("program").and_then(|words| words.split(' ').next()).map(str::to_owned);
+        Ok(SweepResults {
+            rows: SweepRow::all(table)?,
+            program,
+            machine: first_of("machine").map(str::to_owned),
+        })
+    }
+
+    pub fn origin(&self) -> InputOrigin {
+        InputOrigin { chip: self.machine.clone(), ..InputOrigin::default() }
+    }
+
+    /// What was tried on which machine, as the end of a title.
+    fn subject(&self) -> Option<String> {
+        Some(format!(": {} on {}", self.program.as_ref()?, self.machine.as_ref()?))
+    }
+}
+
 /// One setting and what it came to.
-pub struct SweepRow {
+struct SweepRow {
     places: f64,
     /// The clock, or the governor.
     clock: String,
@@ -26,7 +59,7 @@ impl SweepRow {
     ///
     /// # Errors
     /// A cell is no number, in words.
-    pub fn all(table: &CsvTable) -> Result<Vec<SweepRow>, String> {
+    fn all(table: &CsvTable) -> Result<Vec<SweepRow>, String> {
         let full = |name: &str| {
             let numbers = table.numbers(name)?.into_iter().collect::<Option<Vec<f64>>>();
             numbers.ok_or_else(|| format!("has an empty cell under {name}"))
@@ -84,10 +117,15 @@ impl SweepRow {
 /// # Errors
 /// The kind does not suit them.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let sweeps: Vec<(&InputFile, &Vec<SweepRow>)> = holding(files, |content| match content {
-        Content::Sweep(rows) => Some(rows),
+    let results: Vec<(&InputFile, &SweepResults)> = holding(files, |content| match content {
+        Content::Sweep(results) => Some(results),
         _ => None,
     });
+    let subject = results.first().and_then(|(_, sweep)| sweep.subject());
+    let subject =
+        subject.filter(|own| results.iter().all(|(_, sweep)| sweep.subject().as_ref() == Some(own)));
+    let sweeps: Vec<(&InputFile, &[SweepRow])> =
+        results.into_iter().map(|(file, sweep)| (file, &sweep.rows[..])).collect();
     let varies = |rows: &[SweepRow]| {
         let is_other = |of: fn(&SweepRow, &SweepRow) -> bool| rows.iter().any(|row| of(row, &rows[0]));
         (is_other(|row, first| row.places != first.places), is_other(|row, first| row.clock != first.clock))
@@ -98,17 +136,19 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
             && rows.iter().any(|row| row.constant() != rows[0].constant())
     });
     let default = if only_places || constants || request.what.is_some() { Kind::Curve } else { Kind::Plane };
-    match request.kind("the CSV of a sweep", default, &[Kind::Plane, Kind::Curve])? {
-        Kind::Curve if constants => Ok(over_constant(&sweeps, request.what)),
-        Kind::Curve => Ok(curve(&sweeps, request.what)),
-        _ => Ok(plane(&sweeps)),
-    }
+    let mut figure = match request.kind("the CSV of a sweep", default, &[Kind::Plane, Kind::Curve])? {
+        Kind::Curve if constants => over_constant(&sweeps, request.what),
+        Kind::Curve => curve(&sweeps, request.what),
+        _ => plane(&sweeps),
+    };
+    figure.title_mut().push_str(&subject.unwrap_or_default());
+    Ok(figure)
 }
 
-fn plane(sweeps: &[(&InputFile, &Vec<SweepRow>)]) -> Figure {
+fn plane(sweeps: &[(&InputFile, &[SweepRow])]) -> Figure {
     let rows = || sweeps.iter().flat_map(|(_, rows)| rows.iter());
     let point = |row: &SweepRow| PlanePoint { x: row.seconds, y: row.joules, label: row.label() };
-    let series = |(file, rows): &(&InputFile, &Vec<SweepRow>)| PlaneSeries {
+    let series = |(file, rows): &(&InputFile, &[SweepRow])| PlaneSeries {
         name: file.label(),
         points: rows.iter().map(point).collect(),
     };
@@ -122,7 +162,7 @@ fn plane(sweeps: &[(&InputFile, &Vec<SweepRow>)]) -> Figure {
 }
 
 /// Time or energy over the first constant, a curve for each combination of all else.
-fn over_constant(sweeps: &[(&InputFile, &Vec<SweepRow>)], what: Option<Spent>) -> Figure {
+fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for (file, rows) in sweeps {
         for row in *rows {
@@ -144,7 +184,11 @@ fn over_constant(sweeps: &[(&InputFile, &Vec<SweepRow>)], what: Option<Spent>) -
     });
     Figure::Curve(Curve {
         title: format!("{label} by {key}"),
-        subtitle: if let [one] = &series[..] { one.name.clone() } else { String::new() },
+        subtitle: if let [one] = &series[..] {
+            format!("{}; {}", one.name, spread(one))
+        } else {
+            String::new()
+        },
         x: Axis::new(key, unit_of_key, scale_for(points().map(|point| point.x))),
         y: Axis::new(label, unit, scale_for(points().map(|point| point.y))),
         series,
@@ -152,7 +196,14 @@ fn over_constant(sweeps: &[(&InputFile, &Vec<SweepRow>)], what: Option<Spent>) -
     })
 }
 
-fn curve(sweeps: &[(&InputFile, &Vec<SweepRow>)], what: Option<Spent>) -> Figure {
+/// By how much the values of a series differ, which an axis that begins elsewhere than at zero does not show.
+fn spread(series: &Series) -> String {
+    let values = || series.points.iter().map(|point| point.y);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    format!("the most is {:.3} times the least", most / least)
+}
+
+fn curve(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> Figure {
     let mut all: Vec<SpentByPlaces> = Vec::new();
     for (file, rows) in sweeps {
         for row in *rows {

@@ -138,12 +138,16 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     let context = SweepContext::of(&arguments)?;
     let settings = context.settings(&arguments, &limits)?;
     let points = Runner { subject: &subject, context: &context }.run(&settings)?;
-    tell((&arguments, subject.name()), &limits, &points, [csv, svg])
+    let flags: Vec<String> =
+        context.said.iter().map(|flag| format!("{} {}", flag.name, flag.value)).collect();
+    let origin =
+        [("program", subject.words()), ("machine", arguments.machine.clone()), ("flags", flags.join(" "))];
+    tell((&arguments, &origin), &limits, &points, [csv, svg])
 }
 
 /// Prints the table, the choice and the reason; if there is none it says so and writes nothing.
 fn tell(
-    (arguments, subject): (&Arguments, &str),
+    (arguments, origin): (&Arguments, &table::Origin),
     limits: &Limits,
     points: &[Point],
     [csv, svg]: [Option<Destination>; 2],
@@ -152,12 +156,13 @@ fn tell(
     let text = table::text(limits, points, &chosen, arguments.all);
     let is_free = ![&csv, &svg].into_iter().flatten().any(Destination::is_standard);
     let told = console::tell(is_free, &text).map_err(Failure::stdout);
-    let write = |csv: Destination| Ok(csv.write(|out| table::write_csv(out, limits, points)).map(drop)?);
+    let write =
+        |csv: Destination| Ok(csv.write(|out| table::write_csv(out, origin, limits, points)).map(drop)?);
     let draw = |svg| {
         let mut rows = Vec::new();
-        table::write_csv(&mut rows, limits, points).map_err(Failure::stdout)?;
+        table::write_csv(&mut rows, origin, limits, points).map_err(Failure::stdout)?;
         let picture = Picture::of_text("the settings", &String::from_utf8_lossy(&rows))?;
-        picture.of_runs(subject, &arguments.machine).write(svg)
+        picture.write(svg)
     };
     Failure::first_of([told, csv.map_or(Ok(()), write), svg.map_or(Ok(()), draw)])
 }

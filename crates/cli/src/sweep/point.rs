@@ -5,8 +5,9 @@ use super::{Arguments, GOVERNOR, MACHINE, PLACES, SET, SweepContext};
 use crate::run;
 use isles::{Claim, Flag, GovernorPolicy};
 use isles_app::frame::NO_FILES;
-use isles_app::{Failure, runs};
+use isles_app::{Failure, console, runs};
 use serde_json::Value;
+use std::fmt;
 use std::path::Path;
 
 /// What is tried.
@@ -17,6 +18,14 @@ pub struct Setting {
     pub places: u32,
     /// What sets the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
     pub policy: GovernorPolicy,
+}
+
+impl fmt::Display for Setting {
+    /// The flags that repeat it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Setting { places, policy, constants } = self;
+        write!(f, "--places {places} --governor {policy}{}", constants::flags(constants))
+    }
 }
 
 /// What came of it.
@@ -77,6 +86,12 @@ impl Subject {
         }
     }
 
+    /// The same with the arguments that it has.
+    pub fn words(&self) -> String {
+        let (Subject::Application { own, .. } | Subject::Program { own, .. }) = self;
+        std::iter::once(self.name()).chain(own.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    }
+
     /// The files that will be read, as far as they are known.
     ///
     /// # Errors
@@ -110,12 +125,33 @@ pub struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs all settings, some at once; in their order.
+    /// Runs all settings, some at once; in their order, without those whose runs failed, which a warning counts.
+    /// A program may be good at some settings only: a tile's divider that it asks for needs a voltage.
     ///
     /// # Errors
-    /// The first run that failed; the others are not begun any more.
+    /// A run refused what it was told, and the others are not begun any more; or all of them failed.
     pub fn run(&self, settings: &[Setting]) -> Result<Vec<Point>, Failure> {
-        runs::all(settings.len(), "settings", |number| self.one(number, &settings[number]))
+        let one = |number| match self.one(number, &settings[number]) {
+            Err(Failure::Ended(why)) => Ok(Err((number, why))),
+            ended => ended.map(Ok),
+        };
+        let (mut points, mut failed) = (Vec::new(), Vec::new());
+        for ended in runs::all(settings.len(), "settings", one)? {
+            match ended {
+                Ok(point) => points.push(point),
+                Err(failure) => failed.push(failure),
+            }
+        }
+        let (number, all) = (failed.len(), settings.len());
+        match failed.into_iter().next() {
+            Some((_, why)) if points.is_empty() => return Err(Failure::Ended(why)),
+            Some((first, why)) => console::notice(format_args!(
+                "warning: {number} of {all} settings failed and are left out, the first at {}: {why}",
+                settings[first]
+            )),
+            None => {}
+        }
+        Ok(points)
     }
 
     fn one(&self, number: usize, setting: &Setting) -> Result<Point, Failure> {

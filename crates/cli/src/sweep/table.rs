@@ -2,7 +2,7 @@
 
 use super::choice::{Choice, Limits, is_efficient};
 use super::constants;
-use super::point::{Point, Setting};
+use super::point::Point;
 use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -45,12 +45,9 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
 
 /// The choice with the flags that repeat it, the reason, and by whom the figures are.
 fn conclusion(point: &Point, choice: &Choice) -> String {
-    let Setting { places, policy, constants } = &point.setting;
-    let (places, set) = (*places, constants::flags(constants));
+    let (setting, places) = (&point.setting, point.setting.places);
     let several = if places == 1 { "place" } else { "places" };
     let (clock, reason) = (clock(point), &choice.reason);
-    // Not the clock alone: without a governor the cores without a place have it, too.
-    let flags = format!("--places {places} --governor {policy}{set}");
     let caveat = match point.models.as_slice() {
         [(only, _)] => format!("all figures are by {only}, the only power model of the chip"),
         models => {
@@ -60,7 +57,8 @@ fn conclusion(point: &Point, choice: &Choice) -> String {
             format!("all figures are by {own}; the mean of the choice is {}", by.join(", "))
         }
     };
-    format!("choice: {places} {several}, {clock} ({flags})\nreason: {reason}\ncaveat: {caveat}\n")
+    // Not the clock alone: without a governor the cores without a place have it, too.
+    format!("choice: {places} {several}, {clock} ({setting})\nreason: {reason}\ncaveat: {caveat}\n")
 }
 
 fn clock(point: &Point) -> String {
@@ -81,13 +79,18 @@ fn remarks(limits: &Limits, points: &[Point], number: usize, choice: &Choice) ->
     said.join(", ")
 }
 
+/// What all rows of a CSV have in common: the program with its arguments, the machine, and the flags of all runs.
+pub type Origin = [(&'static str, String); 3];
+
 /// All settings, in the order in which they were tried.
-pub fn write_csv(out: &mut dyn Write, limits: &Limits, points: &[Point]) -> io::Result<()> {
+pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: &[Point]) -> io::Result<()> {
+    let names: String = origin.iter().map(|(name, _)| format!("{name},")).collect();
+    let origin: String = origin.iter().map(|(_, value)| format!("{},", cell(value))).collect();
     let keys = points.first().into_iter().flat_map(|point| &point.setting.constants);
     let keys: String = keys.map(|constant| format!(",{}", cell(&constant.key))).collect();
     writeln!(
         out,
-        "places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time{keys}"
+        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time{keys}"
     )?;
     for point in points {
         let governor = point.setting.policy;
@@ -98,7 +101,7 @@ pub fn write_csv(out: &mut dyn Write, limits: &Limits, points: &[Point]) -> io::
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
         writeln!(
             out,
-            "{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{}{values}",
+            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{}{values}",
             point.setting.places,
             point.energy_delay(),
             is_efficient(point, points),

@@ -110,16 +110,17 @@ fn the_csv_of_a_sweep_is_a_plane_and_a_speed_up_where_only_places_vary() {
     let scene = Scene::new("plot");
     run(&scene, &format!("{SWEEP} --csv sweep.csv --svg sweep.svg"));
     let plane = Picture::of(&scene, "sweep.csv");
-    assert_eq!((plane.title.as_str(), plane.count("sweep")), ("Time and energy", 6));
+    assert_eq!((plane.title.as_str(), plane.count("sweep")), ("Time and energy: bc on chip:scc", 6));
     plane.assert_says(&["6 settings", "8 places, 800 MHz"]);
     let own = picture(&scene.result("sweep.svg"));
     assert_eq!(own.title, "Time and energy: bc on chip:scc");
     assert_eq!(own.counts.iter().map(|(_, count)| count).sum::<usize>(), 6);
+    assert!(plane.metadata.contains("chip: chip:scc;"), "{}", plane.metadata);
     assert!(own.metadata.contains(&format!("chip: chip:scc; command: isles {SWEEP}")), "{}", own.metadata);
     let curve = Picture::of(&scene, "sweep.csv --kind curve");
     assert_eq!(curve.counts, [("800 MHz".into(), 2), ("533 MHz".into(), 2), ("100 MHz".into(), 2)]);
     let joules = Picture::of(&scene, "sweep.csv --what energy");
-    assert_eq!((joules.title.as_str(), joules.counts), ("Energy by places", curve.counts));
+    assert_eq!((joules.title.as_str(), joules.counts), ("Energy by places: bc on chip:scc", curve.counts));
 
     run(
         &scene,

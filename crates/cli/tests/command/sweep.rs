@@ -16,9 +16,16 @@ fn sweep(more: &str) -> (Scene, Ended) {
 
 /// The rows of a CSV, by the names of its columns.
 fn column(csv: &str, name: &str) -> Vec<String> {
+    // Every other part of a line is between quotes, where a comma is none between cells.
+    let cells = |line: &str| -> Vec<String> {
+        let parts = line.split('"').enumerate();
+        let parts =
+            parts.map(|(at, part)| if at % 2 == 0 { part.replace(',', "\n") } else { part.to_owned() });
+        parts.collect::<String>().split('\n').map(str::to_owned).collect()
+    };
     let mut lines = csv.lines();
-    let number = lines.next().unwrap().split(',').position(|other| other == name).unwrap();
-    lines.map(|line| line.split(',').nth(number).unwrap().to_owned()).collect()
+    let number = cells(lines.next().unwrap()).iter().position(|other| other == name).unwrap();
+    lines.map(|line| cells(line)[number].clone()).collect()
 }
 
 fn numbers(csv: &str, name: &str) -> Vec<f64> {
@@ -220,12 +227,41 @@ fn a_program_of_somebody_is_swept_as_an_application_is() {
     assert!(line(&by_program.stdout, "choice: ").contains(" (--places "), "{by_program:?}");
     let by_name = "sweep --app bc --graph karate --places 1,8 --dividers 3 --seed 3 --csv name.csv";
     assert_eq!(scene.run(&words(by_name)).code, Some(0));
-    assert_eq!(scene.result("program.csv"), scene.result("name.csv"));
+    let (program, name) = (scene.result("program.csv"), scene.result("name.csv"));
+    for figure in ["flags", "places", "governor", "time_s", "energy_j"] {
+        assert_eq!(column(&program, figure), column(&name, figure), "{figure}");
+    }
+    // Each row says of what it is, so a picture of the file does, too.
+    assert_eq!(column(&name, "program"), ["bc --graph karate"; 2]);
+    assert_eq!(
+        (&column(&name, "machine")[0], &column(&name, "flags")[0]),
+        (&"chip:scc".to_owned(), &"--seed 3".to_owned())
+    );
     assert!(scene.result("program.svg").contains("isles on chip:scc"));
+    assert_eq!(scene.run(&words("plot name.csv --out name.svg")).code, Some(0));
+    assert!(scene.result("name.svg").contains(": bc on chip:scc"), "{}", scene.result("name.svg"));
     let left = std::fs::read_dir(scene.path(".")).unwrap().flatten();
     let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
     left.sort();
-    assert_eq!(left, ["name.csv", "program.csv", "program.svg"], "no summary is left");
+    assert_eq!(left, ["name.csv", "name.svg", "program.csv", "program.svg"], "no summary is left");
+}
+
+#[test]
+fn settings_at_which_a_program_fails_are_left_out_with_a_warning() {
+    let scene = Scene::new("sweep");
+    let good = format!("exec {} run bc --graph karate --json /dev/null --csv /dev/null", crate::PROGRAM);
+    let swept = |fails: &str| {
+        let script = format!("if {fails}; then echo 'error: eight are too many' >&2; exit 1; fi; {good}");
+        sweep_of(&scene, &["sh", "-c", &script], "--csv - --all")
+    };
+    let ended = swept("[ $ISLES_PLACES = 8 ]");
+    assert_eq!((ended.code, column(&ended.stdout, "places")), (Some(0), vec!["1".to_owned()]), "{ended:?}");
+    assert_eq!(
+        line(&ended.stderr, "warning: "),
+        "1 of 2 settings failed and are left out, the first at --places 8 --governor fixed:3: eight are too many"
+    );
+    let ended = swept("true");
+    assert_eq!((ended.code, line(&ended.stderr, "error: ")), (Some(1), "eight are too many"), "{ended:?}");
 }
 
 #[test]
@@ -248,7 +284,9 @@ fn constants_of_the_chip_are_varied_and_drawn() {
     assert_eq!(summary["predicted_ps"].as_f64().unwrap() / 1e12, times[2]);
     assert!(alone.stderr.contains("1000/1000/800, links.flit_time=3 cycles of mesh"), "{alone:?}");
     assert_eq!(scene.run(&words("plot s.csv --out s.svg")).code, Some(0));
-    assert!(scene.result("s.svg").contains("Time by links.flit_time"));
+    assert!(scene.result("s.svg").contains("Time by links.flit_time: bc on chip:mesh"));
+    let most = format!("the most is {:.3} times the least", times[2] / times[0]);
+    assert!(scene.result("s.svg").contains(&most), "{most}: {}", scene.result("s.svg"));
     // Clocks are constants, too, and are tried with each other; a chip without dividers is swept as it is.
     let sweep = "sweep --preset 800/1600/1066 --places 8 --csv c.csv --app bc --graph karate";
     let clocks = ["--set", "mesh=800 MHz,1600 MHz", "--set", "memory=533 MHz,1066 MHz"];

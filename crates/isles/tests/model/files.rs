@@ -36,12 +36,14 @@ async fn program(path: String) -> isles::Result<Vec<Duration>> {
     Ok(times)
 }
 
-fn on(chip: &str) -> (Vec<Duration>, ChipReport) {
+/// How long calls took, what the run came to, and its summary.
+fn on(chip: &str) -> (Vec<Duration>, ChipReport, String) {
     let folder = std::env::temp_dir().join(format!("isles-files-{}-{chip}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("in").display().to_string();
     std::fs::write(&path, vec![b'x'; BYTES]).unwrap();
-    let launch = Launch::from_environment().unwrap().places(4);
+    let summary = std::sync::Arc::new(std::sync::OnceLock::new());
+    let launch = Launch::from_environment().unwrap().places(4).keeping_summary(&summary);
     let times = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let (kept, of_program) = (std::rc::Rc::clone(&times), path.clone());
     let main = move || async move {
@@ -51,8 +53,17 @@ fn on(chip: &str) -> (Vec<Duration>, ChipReport) {
     let (result, _, report) = launch.run_on_chip(ModelledChip::new(chip).unwrap(), main).unwrap();
     result.unwrap();
     assert_eq!(std::fs::read(format!("{path}.out")).unwrap().len(), BYTES);
+    let summary = summary.get().cloned().unwrap();
     std::fs::remove_dir_all(folder).unwrap();
-    (times.take(), report)
+    (times.take(), report, summary)
+}
+
+/// The summary has these lines.
+#[track_caller]
+fn says<const LINES: usize>(summary: &str, lines: [&str; LINES]) {
+    for line in lines {
+        assert!(summary.lines().any(|other| other.trim() == line), "{line} in {summary}");
+    }
 }
 
 /// But for what a place owes others before it waits: a credit.
@@ -64,7 +75,7 @@ fn assert_near(times: &[Duration], expected: [Duration; 4]) {
 
 #[test]
 fn a_file_is_cold_once_then_warm_and_the_server_sends_to_one_at_a_time() {
-    let (times, report) = on("scc");
+    let (times, report, summary) = on("scc");
     // 10 ms and 25 us for each of 1,024 KiB from the disk; 1 ms and 20 us out of the server's memory.
     let [cold, warm] = [35_600, 21_480].map(Duration::from_micros);
     assert_near(&times[..4], [cold, warm, warm, warm]);
@@ -73,14 +84,23 @@ fn a_file_is_cold_once_then_warm_and_the_server_sends_to_one_at_a_time() {
     assert!(times[4] >= all && times[4] < all + Duration::from_millis(1), "{times:?}");
     let files = report.files;
     assert_eq!((files.reads, files.cold, files.writes, files.bytes), (8, 1, 1, 9 << 20));
-    assert!(
-        report.to_string().contains("\nfiles           8 read, 1 of them cold, 1 written; 9437184 bytes; ")
-    );
+    // One cold read, three warm ones, four of which each waits for those before, and what was written.
+    let waited = 35_600 + 3 * 21_480 + (4 * 1_000 + (1 + 2 + 3 + 4) * 20_480) + 21_480;
+    assert!(files.waited.0.abs_diff(waited * 1_000_000) < 1_000_000_000, "{files:?}");
+    let (milliseconds, rate) = (files.waited.0 as f64 / 1e9, (9 << 20) as f64 * 1e12 / files.waited.0 as f64);
+    let line = "files           8 read, 1 of them cold, 1 written; 9437184 bytes; places waited";
+    let line = format!("\n{line} {milliseconds:.3} ms, at {:.1} MB/s\n", rate / 1e6);
+    assert!(report.to_string().contains(&line), "{line} {report}");
+    let waited = format!(r#""waited_ps": {},"#, files.waited.0);
+    let rate = format!(r#""bytes_per_second": {rate}"#);
+    let said = [r#""reads": 8,"#, r#""cold": 1,"#, r#""writes": 1,"#, r#""bytes": 9437184,"#, &waited, &rate];
+    says(&summary, said);
 }
 
 #[test]
 fn a_chip_that_says_nothing_of_a_server_has_files_that_take_no_time() {
-    let (times, report) = on("mesh");
+    let (times, report, summary) = on("mesh");
+    says(&summary, [r#""reads": 8,"#, r#""waited_ps": 0,"#, r#""bytes_per_second": null"#]);
     assert_near(&times[..4], [Duration::ZERO; 4]);
     assert_eq!((report.files.reads, report.files.waited.0), (8, 0));
 }

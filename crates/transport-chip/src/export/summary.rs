@@ -6,7 +6,7 @@
 
 use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
-use crate::report::{Ledger, Report, TIME_CATEGORIES};
+use crate::report::{FileTraffic, Ledger, Report, TIME_CATEGORIES};
 use isles_chip::Chip;
 use isles_chip::quantity::{Attojoules, Rate};
 use std::fmt::{Display, Write};
@@ -52,6 +52,10 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("lines_read", report.lines.read);
     json.number("lines_fetched", report.fetched);
     json.number("flit_hops", report.flit_hops);
+    json.begin("controllers_busy_ps", '[');
+    report.controllers.iter().for_each(|busy| json.number("", busy.0));
+    json.end(']');
+    files(&mut json, &report.files);
     json.number("events", report.digest.events());
     json.string("digest", &report.digest.to_string());
     ledgers(&mut json, facts.chip, report);
@@ -87,6 +91,21 @@ fn stale(json: &mut Json, report: &Report) {
         json.end('}');
     }
     json.end(']');
+    json.end('}');
+}
+
+/// What places have read and written.
+fn files(json: &mut Json, files: &FileTraffic) {
+    json.begin("files", '{');
+    json.number("reads", files.reads);
+    json.number("cold", files.cold);
+    json.number("writes", files.writes);
+    json.number("bytes", files.bytes);
+    json.number("waited_ps", files.waited.0);
+    match files.rate() {
+        Some(rate) => json.number("bytes_per_second", rate),
+        None => json.number("bytes_per_second", "null"),
+    }
     json.end('}');
 }
 

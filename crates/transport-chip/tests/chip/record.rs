@@ -565,6 +565,9 @@ fn the_summary_says_what_the_report_says() {
     let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(TimeCategory::Waiting).0).sum();
     has(format!(r#""waiting": {waited},"#));
     assert_eq!(text.matches("\"tile\": 2,").count(), 2);
+    let busy: Vec<String> = report.controllers.iter().map(|busy| busy.0.to_string()).collect();
+    let listed = text.split("\"controllers_busy_ps\": [").nth(1).unwrap().split(']').next().unwrap();
+    assert_eq!(listed.split(',').map(str::trim).collect::<Vec<_>>().join(","), busy.join(","));
     assert_eq!(text.matches('{').count(), text.matches('}').count());
 }
 
