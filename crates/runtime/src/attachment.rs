@@ -31,10 +31,10 @@ impl Attachment {
     ///
     /// # Panics
     /// If none is.
+    #[inline]
     #[track_caller]
     pub(crate) fn with<R>(self, f: impl FnOnce(&Local) -> R) -> Result<R> {
-        Local::with(|local| (local.attachment() == self).then(|| f(local)))
-            .ok_or_else(|| Error::new(ErrorKind::Misused, FOREIGN))
+        Local::with(|local| if local.attachment() == self { Ok(f(local)) } else { Err(foreign()) })
     }
 
     /// Whether the thread has entered another place, where a handle of this one must not be used.
@@ -42,6 +42,11 @@ impl Attachment {
     pub(crate) fn is_foreign(self) -> bool {
         Local::try_with(|local| local.attachment() != self) == Some(true)
     }
+}
+
+#[cold]
+fn foreign() -> Error {
+    Error::new(ErrorKind::Misused, FOREIGN)
 }
 
 /// What is said of a handle that is used where it does not belong.

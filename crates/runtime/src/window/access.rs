@@ -60,13 +60,12 @@ struct AccessCall {
 }
 
 impl WindowState {
-    /// Checks an access that begins now; returns its bytes.
+    /// Checks an access to the bytes of `layout` that begins now.
     ///
     /// # Errors
     /// As [`Window`] says.
     #[inline]
-    fn admit(&self, local: &Local, access: &AccessCall) -> Result<Pieces> {
-        let layout = access.elements.layout(self.element_bytes);
+    fn admit(&self, local: &Local, access: &AccessCall, layout: Pieces) -> Result<()> {
         if access.target as usize >= self.peers.len() {
             return Err(self.no_rank(access.target as usize));
         }
@@ -86,7 +85,13 @@ impl WindowState {
         if access.kind != PUT && local.is_dead(self.place(access.target)) {
             return Err(Error::dead(self.place(access.target)));
         }
-        Ok(layout)
+        Ok(())
+    }
+
+    /// Returns the bytes of an access.
+    #[inline]
+    fn layout_of(&self, access: &AccessCall) -> Pieces {
+        access.elements.layout(self.element_bytes)
     }
 
     #[cold]
@@ -245,10 +250,10 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
         let access = AccessCall { name, kind: PUT, target: rank_of(target), elements, line };
         let (state, data): (_, &[u8]) = (self.state(), bytemuck::cast_slice(data));
         AtOnce::new(line, move || {
-            let left = put_at_once(state, &access, data, notifies)?;
-            Ok(left.map_or(Attempt::Done(()), |layout| {
-                Attempt::Slow(Box::pin(put_bytes(state, access, layout, data, notifies)))
-            }))
+            if put_at_once(state, &access, data, notifies)? {
+                return Ok(Attempt::Done(()));
+            }
+            Ok(slowly(|| put_bytes(state, access, data, notifies)))
         })
     }
 
@@ -297,10 +302,10 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
         let (state, mut into) = (self.state(), Some(bytemuck::cast_slice_mut(into)));
         AtOnce::new(line, move || {
             let into: &mut [u8] = into.take().unwrap_or_default();
-            let left = get_at_once(state, &access, into)?;
-            Ok(left.map_or(Attempt::Done(()), |layout| {
-                Attempt::Slow(Box::pin(get_bytes(state, access, layout, into)))
-            }))
+            if get_at_once(state, &access, into)? {
+                return Ok(Attempt::Done(()));
+            }
+            Ok(slowly(|| get_bytes(state, access, into)))
         })
     }
 }
@@ -325,10 +330,10 @@ impl<T: WindowNumber> Window<T> {
         let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
         let kinds = (T::KIND, how);
         AtOnce::new(line, move || {
-            let left = accumulate_at_once(state, &access, kinds, operands)?;
-            Ok(left.map_or(Attempt::Done(()), |layout| {
-                Attempt::Slow(Box::pin(accumulate_bytes(state, access, layout, kinds, operands)))
-            }))
+            if accumulate_at_once(state, &access, kinds, operands)? {
+                return Ok(Attempt::Done(()));
+            }
+            Ok(slowly(|| accumulate_bytes(state, access, kinds, operands)))
         })
     }
 
@@ -373,10 +378,10 @@ impl<T: WindowNumber> Window<T> {
         let state = self.state();
         AtOnce::new(line, move || {
             Ok(match fetch_at_once(state, &access, T::KIND, how, operands)? {
-                (_, Some(before)) => Attempt::Done(T::of_bits(before)),
-                (layout, None) => Attempt::Slow(Box::pin(async move {
-                    fetch_bits(state, access, layout, T::KIND, how, operands).await.map(T::of_bits)
-                })),
+                Some(before) => Attempt::Done(T::of_bits(before)),
+                None => slowly(|| async move {
+                    fetch_bits(state, access, T::KIND, how, operands).await.map(T::of_bits)
+                }),
             })
         })
     }
@@ -390,6 +395,16 @@ pub(super) enum Attempt<'a, R> {
     Done(R),
     /// It has to wait.
     Slow(Slow<'a, R>),
+}
+
+/// An attempt that has to wait for `operation`. Apart, so that what one that is over needs stays in registers.
+#[cold]
+#[inline(never)]
+pub(super) fn slowly<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
+where
+    F: Future<Output = Result<R>> + 'a,
+{
+    Attempt::Slow(Box::pin(operation()))
 }
 
 /// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
@@ -448,32 +463,22 @@ fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements
     Ok(Elements { at, block, stride, count: len / block })
 }
 
-/// Does a put if the part is mapped; else returns its bytes.
+/// Does a put if the part is mapped; returns whether it was.
 #[inline]
-fn put_at_once(
-    state: &WindowState,
-    access: &AccessCall,
-    data: &[u8],
-    notifies: bool,
-) -> Result<Option<Pieces>> {
+fn put_at_once(state: &WindowState, access: &AccessCall, data: &[u8], notifies: bool) -> Result<bool> {
     state.attachment.with(|local| {
         spend(CALL);
         local.tally.add(CounterId::WindowPuts, 1);
-        let layout = state.admit(local, access)?;
-        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        let layout = state.layout_of(access);
+        state.admit(local, access, layout)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(false) };
         memory::store(words, layout, data);
-        if notifies { state.notify(local, access.target).map(|()| None) } else { Ok(None) }
+        if notifies { state.notify(local, access.target).map(|()| true) } else { Ok(true) }
     })?
 }
 
-async fn put_bytes(
-    state: &Rc<WindowState>,
-    access: AccessCall,
-    layout: Pieces,
-    data: &[u8],
-    notifies: bool,
-) -> Result<()> {
-    let target = access.target;
+async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], notifies: bool) -> Result<()> {
+    let (target, layout) = (access.target, state.layout_of(&access));
     let _span = Local::with(|local| local.span(span::PUT, Some(state.place(target)), || None));
     state.prepare(&access).await?;
     let stored = Local::with(|local| {
@@ -492,25 +497,22 @@ async fn put_bytes(
     }
 }
 
-/// Does a get if the part is mapped; else returns its bytes.
+/// Does a get if the part is mapped; returns whether it was.
 #[inline]
-fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<Option<Pieces>> {
+fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<bool> {
     state.attachment.with(|local| {
         spend(CALL);
         local.tally.add(CounterId::WindowGets, 1);
-        let layout = state.admit(local, access)?;
-        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        let layout = state.layout_of(access);
+        state.admit(local, access, layout)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(false) };
         memory::load(words, layout, into);
-        Ok(None)
+        Ok(true)
     })?
 }
 
-async fn get_bytes(
-    state: &Rc<WindowState>,
-    access: AccessCall,
-    layout: Pieces,
-    into: &mut [u8],
-) -> Result<()> {
+async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8]) -> Result<()> {
+    let layout = state.layout_of(&access);
     let _span = Local::with(|local| local.span(span::GET, Some(state.place(access.target)), || None));
     state.prepare(&access).await?;
     let loaded = Local::with(|local| {
@@ -523,30 +525,31 @@ async fn get_bytes(
     transfer::ask_for(state, access.target, layout, into).await
 }
 
-/// Does an accumulate if the part is mapped; else returns its bytes.
+/// Does an accumulate if the part is mapped; returns whether it was.
 fn accumulate_at_once(
     state: &WindowState,
     access: &AccessCall,
     kinds: (NumberKind, Combine),
     operands: &[u8],
-) -> Result<Option<Pieces>> {
+) -> Result<bool> {
     state.attachment.with(|local| {
         spend(CALL);
         local.tally.add(CounterId::WindowUpdates, 1);
-        let layout = state.admit(local, access)?;
-        let Some(words) = state.at_once(local, access) else { return Ok(Some(layout)) };
+        let layout = state.layout_of(access);
+        state.admit(local, access, layout)?;
+        let Some(words) = state.at_once(local, access) else { return Ok(false) };
         table::accumulate_bytes(words, layout.offset, kinds, operands);
-        Ok(None)
+        Ok(true)
     })?
 }
 
 async fn accumulate_bytes(
     state: &Rc<WindowState>,
     access: AccessCall,
-    layout: Pieces,
     (kind, how): (NumberKind, Combine),
     operands: &[u8],
 ) -> Result<()> {
+    let layout = state.layout_of(&access);
     state.prepare(&access).await?;
     let applied = Local::with(|local| {
         let words = state.mapped(local, access.target);
@@ -579,7 +582,7 @@ fn fetch_from(
     }
 }
 
-/// Returns the bytes of a fetch, and what was there if the part is mapped and it is done.
+/// Does a fetch if the part is mapped; returns what was there if it was.
 #[inline]
 fn fetch_at_once(
     state: &WindowState,
@@ -587,24 +590,25 @@ fn fetch_at_once(
     kind: NumberKind,
     how: MessageKind,
     operands: [u64; 2],
-) -> Result<(Pieces, Option<u64>)> {
+) -> Result<Option<u64>> {
     state.attachment.with(|local| {
         spend(CALL);
         local.tally.add(CounterId::WindowUpdates, 1);
-        let layout = state.admit(local, access)?;
+        let layout = state.layout_of(access);
+        state.admit(local, access, layout)?;
         let words = state.at_once(local, access);
-        Ok((layout, words.map(|words| fetch_from(words, layout, kind, how, operands))))
+        Ok(words.map(|words| fetch_from(words, layout, kind, how, operands)))
     })?
 }
 
 async fn fetch_bits(
     state: &Rc<WindowState>,
     access: AccessCall,
-    layout: Pieces,
     kind: NumberKind,
     how: MessageKind,
     operands: [u64; 2],
 ) -> Result<u64> {
+    let layout = state.layout_of(&access);
     state.prepare(&access).await?;
     let before = Local::with(|local| {
         let words = state.mapped(local, access.target);

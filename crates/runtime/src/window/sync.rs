@@ -2,7 +2,7 @@
 //!
 //! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
 
-use super::access::{AtOnce, Attempt, named};
+use super::access::{AtOnce, Attempt, named, slowly};
 use super::header::{MessageHead, MessageKind};
 use super::queue::NotedWhat;
 use super::state::{Line, Whereabouts, WindowState};
@@ -56,7 +56,7 @@ impl<T: 'static> Window<T> {
         AtOnce::new(line, move || {
             let rank = state.check_rank(target)?;
             if state.is_noted(rank) || state.peers[target].is_touched.get() {
-                return Ok(Attempt::Slow(Box::pin(flush_messages(state, rank))));
+                return Ok(slowly(|| flush_messages(state, rank)));
             }
             order_memory();
             state.death(rank).unwrap_or(Ok(())).map(Attempt::Done)
