@@ -560,3 +560,63 @@ for (const touch of [false, true]) {
             }, { touch });
         });
 }
+
+for (const touch of [false, true]) {
+    test(`clocks, a voltage and the governor of a modelled chip are turned by keys and ${touch ? "touch" : "mouse"}`,
+        async () => {
+            const words = ["serve", "--machine", "chip:scc", "--ui", "--state", "jobs", "--demo", "--seed", "7"];
+            await onRun(words, async ({ page, run }) => {
+                await go(page, "power");
+                await page.waitForSelector('.clocks-divider[data-domain="5"]', { state: "attached" });
+                const said = (text) => page.waitForSelector(`.clocks .jobs-said:text(${JSON.stringify(text)})`);
+                const of = (domain, divider) => page.waitForFunction(([number, wanted]) =>
+                    document.querySelector(`.clocks-divider[data-domain="${number}"]`)?.value === wanted,
+                [String(domain), String(divider)]);
+                await page.selectOption('.clocks-divider[data-domain="2"]', "8");
+                await said("1 supply now divides its clock by 8");
+                await of(2, 8);
+                await of(1, 3);
+                // By keys: a choice, and a voltage that ends with Enter.
+                await page.focus('.clocks-divider[data-domain="1"]');
+                await page.keyboard.press("ArrowDown");
+                await of(1, 4);
+                await page.focus('.clocks-voltage[data-domain="4"]');
+                await page.keyboard.type("1.1");
+                await page.keyboard.press("Enter");
+                await said("1 supply gets 1.1 V, or the next step above");
+                await page.waitForSelector('.clocks tr:has([data-domain="4"]) td:text("1.1625 V")');
+                await page.focus('.clocks-voltage[data-domain="4"]');
+                await page.keyboard.type("3");
+                await page.keyboard.press("Enter");
+                await said("refused: the voltage is 3 V; allowed: from 0.65625 V to 1.1625 V");
+                const problem = await page.evaluate(() => fetch("api/v1/jobs", {
+                    method: "POST", headers: { "Content-Type": "application/json" },
+                    body: JSON.stringify({ ask: "clock", divider: 99, at: null }),
+                }).then((answer) => answer.json()));
+                assert.equal(problem.type, "urn:isles:problem:no-such-clock");
+                assert.equal(problem.detail, "the divider is 99; allowed: a whole number from 2 to 16");
+                await page.selectOption('.clocks-divider[data-domain="all"]', "2");
+                await said("6 supplies now divide their clock by 2");
+                await of(5, 2);
+                // A governor begins when no change of a voltage is under way; until then it is refused.
+                await page.selectOption(".clocks-policy", "capped");
+                await page.fill(".clocks-cap", "40");
+                const set = page.locator('.clocks form button[type="submit"]');
+                const governor = page.locator(".clocks .note:text('governor: capped:40W')");
+                while (await governor.count() === 0) {
+                    await (touch ? set.tap() : set.click());
+                    await page.waitForSelector(".clocks .jobs-said:text-matches('the governor is|under way')");
+                }
+                await page.waitForFunction(() => document.querySelector(".clocks isles-chart")?.curve?.x.length > 1);
+                await page.waitForFunction(() => [...document.querySelectorAll(".clocks tbody tr")]
+                    .slice(1).every((row) => /J/.test(row.lastElementChild.textContent)));
+                assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
+                const view = /watch it only at +(\S+)/.exec(run.said)[1].replace(/\/\/[^:]+/, "//127.0.0.1");
+                const other = await open(theBrowser(), view, {});
+                await go(other.page, "power");
+                await other.page.waitForSelector(".clocks table");
+                assert.equal(await other.page.locator(".clocks select, .clocks input").count(), 0);
+                await other.context.close();
+            }, { touch });
+        });
+}

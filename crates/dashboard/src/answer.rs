@@ -64,7 +64,7 @@ pub(crate) fn json(value: &impl Serialize) -> Answer {
 #[derive(Serialize)]
 struct Problem<'a> {
     #[serde(rename = "type")]
-    kind: &'static str,
+    kind: &'a str,
     title: &'a str,
     status: u16,
     detail: &'a str,
@@ -72,7 +72,18 @@ struct Problem<'a> {
 
 /// A refusal: what is wrong, and what is allowed.
 pub(crate) fn problem(status: StatusCode, title: &str, detail: &str) -> Answer {
-    let document = Problem { kind: "about:blank", title, status: status.as_u16(), detail };
+    problem_of("about:blank", status, (title, detail))
+}
+
+/// A refusal of a kind that programs can tell from others, as `urn:isles:problem:KIND`; of none in particular without.
+pub(crate) fn typed_problem(status: StatusCode, kind: Option<&str>, detail: &str) -> Answer {
+    let kind = kind.filter(|kind| *kind != "other");
+    let kind = kind.map_or_else(|| "about:blank".to_owned(), |kind| format!("urn:isles:problem:{kind}"));
+    problem_of(&kind, status, ("refused", detail))
+}
+
+fn problem_of(kind: &str, status: StatusCode, (title, detail): (&str, &str)) -> Answer {
+    let document = Problem { kind, title, status: status.as_u16(), detail };
     let bytes = serde_json::to_vec(&document).unwrap_or_default();
     answer(status, "application/problem+json", Either::Left(Full::new(bytes.into())))
 }

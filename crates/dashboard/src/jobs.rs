@@ -3,7 +3,7 @@
 //! This server knows no job: it passes on lines of JSON. Invariants: who may only look is told only what there is; a
 //! command of the system is never started from a page, whoever asks.
 
-use crate::answer::{Answer, json, problem};
+use crate::answer::{Answer, json, problem, typed_problem};
 use crate::routes::parameter;
 use crate::server::Shared;
 use http_body_util::{BodyExt, Limited};
@@ -52,7 +52,11 @@ async fn list(socket: &Path) -> Result<Answer, Box<Answer>> {
     let jobs = ask(socket, &object!({ "ask": "list" })).await?;
     let cores = ask(socket, &object!({ "ask": "cores" })).await?;
     let (list, kinds, policy) = (&jobs["jobs"], &jobs["kinds"], &cores["policy"]);
-    Ok(json(&object!({ "jobs": list, "kinds": kinds, "cores": cores["cores"], "policy": policy })))
+    let governor = &cores["governor"];
+    let cores = &cores["cores"];
+    Ok(json(&object!({
+        "jobs": list, "kinds": kinds, "cores": cores, "policy": policy, "governor": governor
+    })))
 }
 
 async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
@@ -110,7 +114,7 @@ async fn ask(socket: &Path, asked: &Value) -> Result<Value, Box<Answer>> {
         Ok(Err(cause)) => Err(gone(&cause.to_string())),
         Ok(Ok(answer)) if answer["answer"] == "refused" => {
             let reason = answer["reason"].as_str().unwrap_or_default();
-            Err(Box::new(problem(StatusCode::CONFLICT, "refused", reason)))
+            Err(Box::new(typed_problem(StatusCode::CONFLICT, answer["kind"].as_str(), reason)))
         }
         Ok(Ok(answer)) => Ok(answer),
     }

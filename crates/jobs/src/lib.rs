@@ -8,7 +8,6 @@
 
 #![forbid(unsafe_code)]
 
-mod command;
 mod demonstration;
 mod job;
 mod kinds;
@@ -24,7 +23,7 @@ mod tests;
 pub use isles_protocol::job::Policy;
 pub use job::{Job, JobKind, JobOutput, JobProgress, from_bytes, offer, to_bytes};
 pub use kinds::KINDS;
-pub use request::{CoreView, JobOrder, JobReply, JobRequest, JobView};
+pub use request::{CoreView, JobOrder, JobReply, JobRequest, JobView, Refusal, RefusalKind};
 pub use seat::Runnable;
 pub use server::{JobServerOptions, serve};
 pub use socket::{ask, socket_path};

@@ -36,12 +36,27 @@ pub enum JobRequest {
         /// How many.
         lines: usize,
     },
-    /// Another divider of clocks, on a chip: at the supply of a place, or everywhere.
+    /// Another divider of clocks, on a chip: of the supply of a place, of its tile alone, or of all.
     Clock {
         /// The divider.
         divider: u32,
-        /// The first place of the supply.
+        /// A place of the supply; all supplies without.
         at: Option<usize>,
+        /// Whether only the tile of that place is meant, which keeps its voltage.
+        #[serde(default)]
+        tile: bool,
+    },
+    /// Another voltage, on a chip: of the supply of a place, or of all. Clocks stay.
+    Voltage {
+        /// In volts; the next step that is not below.
+        volts: f64,
+        /// A place of the supply; all supplies without.
+        at: Option<usize>,
+    },
+    /// Another governor of the clocks of a chip.
+    Govern {
+        /// Its name, as `--governor` takes it.
+        policy: String,
     },
     /// The job server is to end: jobs are written, commands are killed.
     End,
@@ -90,6 +105,8 @@ pub enum JobReply {
     Cores {
         /// The policy by which one is chosen.
         policy: String,
+        /// What chooses the clocks of the chip, on one.
+        governor: Option<String>,
         /// By number.
         cores: Vec<CoreView>,
     },
@@ -115,10 +132,44 @@ pub enum JobReply {
         text: String,
     },
     /// It is not done.
-    Refused {
-        /// Why, and what is allowed.
-        reason: String,
-    },
+    Refused(Refusal),
+}
+
+/// Why something is not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Of what kind it is, for programs.
+    pub kind: RefusalKind,
+    /// Why, and what is allowed, for people.
+    pub reason: String,
+}
+
+/// Kinds of refusals that a program may want to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// None of the others.
+    Other,
+    /// The clocks cannot be divided.
+    ClocksFixed,
+    /// The chip does not have that clock.
+    NoSuchClock,
+    /// The chip does not have that voltage.
+    NoSuchVoltage,
+    /// The voltage does not carry the clock.
+    VoltageTooLow,
+    /// A change is under way; ask again.
+    ChangeUnderWay,
+    /// There is no such governor, or it is not for this run.
+    NoSuchGovernor,
+    /// A governor keeps the clocks.
+    Governed,
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Refusal {
+        Refusal { kind: RefusalKind::Other, reason }
+    }
 }
 
 /// A kind of jobs.
@@ -168,6 +219,12 @@ pub struct CoreView {
     pub jobs: Vec<u64>,
     /// By what its clock is divided, on a chip.
     pub divider: Option<u32>,
+    /// The number of its supply, on a chip: cores with the same one change together.
+    pub supply: Option<u32>,
+    /// Its rate in megahertz, on a chip.
+    pub megahertz: Option<f64>,
+    /// The voltage of its supply, on a chip that says it.
+    pub volts: Option<f64>,
     /// Whether its place is dead.
     pub is_dead: bool,
     /// Its score by the policy; less is better.

@@ -5,7 +5,9 @@
 
 use crate::demonstration::Demonstration;
 use crate::job::{self, JobKind};
-use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView};
+use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal};
+use crate::seat::clocks;
+use crate::seat::clocks::{ClockOrder, ClockScope};
 use crate::seat::{self, Control, JobEvent, Runnable, Seat, SeatSample, StartId, StartOrder};
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
@@ -167,7 +169,7 @@ impl JobServer {
     }
 
     async fn carry_out(&mut self, request: JobRequest) -> JobReply {
-        let done = match request {
+        let done: Result<JobReply, Refusal> = match request {
             JobRequest::List => {
                 let state = self.state.borrow();
                 let jobs = state.table.jobs().map(|(id, job)| view(id, job)).collect();
@@ -177,19 +179,25 @@ impl JobServer {
             }
             JobRequest::Cores => {
                 let cores = self.scored();
-                Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), cores })
+                let governor = isles::clocks::governor().map(|policy| policy.to_string());
+                Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), governor, cores })
             }
-            JobRequest::Create(spec) => self.create(spec).and_then(|id| self.job(id, Vec::new())),
-            JobRequest::Begin { spec, at } => self.begin(spec, at),
-            JobRequest::Tell { job, order } => self.order(job, order),
-            JobRequest::Output { job, lines } => self.output(job, lines),
-            JobRequest::Clock { divider, at } => self.set_clock(divider, at).await,
+            JobRequest::Create(spec) => {
+                self.create(spec).and_then(|id| self.job(id, Vec::new())).map_err(Refusal::from)
+            }
+            JobRequest::Begin { spec, at } => self.begin(spec, at).map_err(Refusal::from),
+            JobRequest::Tell { job, order } => self.order(job, order).map_err(Refusal::from),
+            JobRequest::Output { job, lines } => self.output(job, lines).map_err(Refusal::from),
+            JobRequest::Clock { divider, at, tile } => self.set_clock(divider, at, tile).await,
+            JobRequest::Voltage { volts, at } => self.set_voltage(volts, at).await,
+            JobRequest::Govern { policy } => clocks::govern(&policy)
+                .map(|()| JobReply::Done { text: format!("the governor is {policy} from now on") }),
             JobRequest::End => {
                 self.is_ending = true;
                 Ok(JobReply::Done { text: "the job server ends when its jobs are written".to_owned() })
             }
         };
-        done.unwrap_or_else(|reason| JobReply::Refused { reason })
+        done.unwrap_or_else(JobReply::Refused)
     }
 
     fn create(&self, spec: JobSpec) -> Result<u64, String> {
@@ -374,24 +382,44 @@ impl JobServer {
         Ok(JobReply::Output { lines, before, file: store.output(id).display().to_string() })
     }
 
-    async fn set_clock(&self, divider: u32, at: Option<usize>) -> Result<JobReply, String> {
-        let at = self.place(at, "--at")?;
-        let asked = places().filter(|place| at.is_none_or(|at| place.index() == at));
-        let mut changed = 0;
-        for place in asked {
-            let answer = at!(place, [divider] {
-                isles::clocks::set_supply_divider(divider).map(|change| change.is_some()).map_err(|e| e.to_string())
-            });
-            match answer.await {
-                Ok(Ok(is_changed)) => changed += usize::from(is_changed),
-                Ok(Err(refused)) => return Err(refused),
-                Err(error) => return Err(error.to_string()),
+    async fn set_clock(&self, divider: u32, at: Option<usize>, tile: bool) -> Result<JobReply, Refusal> {
+        let (order, scope) = match (at, tile) {
+            (None, true) => return Err("a tile is that of a place; say --at".to_owned().into()),
+            (Some(place), true) => {
+                self.place(Some(place), "--at")?;
+                (ClockOrder::Tile(divider), ClockScope::Place(place))
             }
-        }
-        match changed {
-            0 => Err("no clock has changed: this is no chip whose clocks can be divided, or --at is not the first place of its supply".to_owned()),
-            changed => Ok(JobReply::Done { text: format!("{changed} supplies now divide their clock by {divider}") }),
-        }
+            (at, false) => (ClockOrder::Supply(divider), self.supplies(at).await?),
+        };
+        let changed = clocks::change(order, scope, &self.alive()).await?;
+        Ok(JobReply::Done {
+            text: match order {
+                ClockOrder::Tile(_) => format!("the tile now divides its clock by {divider}"),
+                _ if changed == 1 => format!("1 supply now divides its clock by {divider}"),
+                _ => format!("{changed} supplies now divide their clock by {divider}"),
+            },
+        })
+    }
+
+    async fn set_voltage(&self, volts: f64, at: Option<usize>) -> Result<JobReply, Refusal> {
+        let scope = self.supplies(at).await?;
+        let changed = clocks::change(ClockOrder::Voltage(volts), scope, &self.alive()).await?;
+        let supplies =
+            if changed == 1 { "1 supply gets".to_owned() } else { format!("{changed} supplies get") };
+        Ok(JobReply::Done { text: format!("{supplies} {volts} V, or the next step above") })
+    }
+
+    /// The supply of a place that was named, or all.
+    async fn supplies(&self, at: Option<usize>) -> Result<ClockScope, Refusal> {
+        let place = self.place(at, "--at")?.and_then(Place::new);
+        let Some(place) = place else { return Ok(ClockScope::Chip) };
+        clocks::supply_of(place).await.map(ClockScope::Supply)
+    }
+
+    /// The places that are not known to be dead.
+    fn alive(&self) -> Vec<Place> {
+        let state = self.state.borrow();
+        places().filter(|place| !state.cores[place.index()].is_dead).collect()
     }
 
     /// Begins to look at what all cores do.
@@ -432,7 +460,7 @@ impl SharedTable {
     /// Notes what a place does; none if it is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
-        let Some(SeatSample { passed, busy, jobs, divider }) = sample else {
+        let Some(SeatSample { passed, busy, jobs, divider, supply }) = sample else {
             *core = CoreView { is_dead: true, ..CoreView::default() };
             return;
         };
@@ -449,6 +477,9 @@ impl SharedTable {
         core.other = core.processor - of_jobs;
         core.memory = memory as f64 * percent_of_byte;
         core.divider = divider;
+        core.supply = supply.map(|(number, ..)| number);
+        core.megahertz = supply.map(|(_, hertz, _)| hertz as f64 / 1e6);
+        core.volts = supply.and_then(|(.., volts)| volts);
     }
 }
 

@@ -131,12 +131,12 @@ fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io
         open.fetch_add(1, Ordering::Relaxed);
         let _unanswered = Unanswered(open);
         let reply = match serde_json::from_slice(&line) {
-            Err(fault) => JobReply::Refused { reason: format!("the request is no request: {fault}") },
+            Err(fault) => JobReply::Refused(format!("the request is no request: {fault}").into()),
             Ok(request) => {
                 let (answer, answered) = channel();
                 let is_heard = asked.send((request, answer)).is_ok();
                 let answer = is_heard.then(|| answered.recv_timeout(ANSWER_WAIT).ok()).flatten();
-                answer.unwrap_or(JobReply::Refused { reason: "the job server does not answer".to_owned() })
+                answer.unwrap_or(JobReply::Refused("the job server does not answer".to_owned().into()))
             }
         };
         let mut text = serde_json::to_vec(&reply)?;

@@ -238,7 +238,7 @@ impl JobTable {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
         why.clone_into(&mut job.reason);
         if let Some(process) = job.process.take() {
-            crate::command::kill_orphan(process);
+            crate::seat::command::kill_orphan(process);
         }
         self.is_changed = true;
         self.step(id, JobReport::Lost { is_saved });

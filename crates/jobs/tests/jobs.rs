@@ -291,8 +291,43 @@ fn a_modelled_chip_runs_tasks_and_its_clocks_are_turned_while_they_do() {
     until(|| server.json(&["cores"])["cores"][47]["divider"] == 8);
     let refused = server.refused(&["clock", "1"]);
     assert!(refused.contains("the divider is 1; allowed: a whole number from 2 to 16"), "{refused}");
+    turn_supplies_and_governors(&server);
     assert!(server.refused(&["start", "--", "ls"]).contains("a modelled core runs no command"));
     server.end();
+}
+
+/// Clocks and voltage of a domain, the clock of a tile, and the governor, while jobs run.
+fn turn_supplies_and_governors(server: &JobServer) {
+    // Changes of voltages take their time on the chip, and the chip takes no less of the host.
+    let done = |words: &[&str]| until(|| server.ask(words).status.success());
+    done(&["clock", "4", "--at", "9"]);
+    let core = |place: usize| server.json(&["cores"])["cores"][place].clone();
+    until(|| core(9)["divider"] == 4);
+    let supply = core(9)["supply"].clone();
+    let of_supply = |core: &Value| core["supply"] == supply;
+    // One place after the other is looked at.
+    until(|| {
+        let cores = server.json(&["cores"])["cores"].as_array().unwrap().clone();
+        assert_eq!(cores.iter().filter(|core| of_supply(core)).count(), 8, "four tiles with two cores each");
+        cores.iter().all(|core| (core["divider"] == 4) == of_supply(core))
+    });
+    done(&["voltage", "1.0", "--at", "9"]);
+    until(|| core(9)["volts"] == 1.1625);
+    let refused = server.refused(&["voltage", "2"]);
+    assert!(refused.contains("the voltage is 2 V; allowed: from 0.65625 V to 1.1625 V"), "{refused}");
+    done(&["clock", "2", "--at", "9", "--tile"]);
+    until(|| core(9)["divider"] == 2);
+    let refused = server.refused(&["clock", "2", "--at", "47", "--tile"]);
+    assert!(refused.contains("the present voltage does not carry the divider 2"), "{refused}");
+    done(&["governor", "capped:60W"]);
+    assert_eq!(server.json(&["cores"])["governor"], "capped:60W");
+    let refused = server.refused(&["clock", "4"]);
+    assert!(refused.contains("the governor capped:60W keeps the clocks"), "{refused}");
+    let refused = server.refused(&["governor", "capped:1W"]);
+    assert!(refused.contains("the governor is not for this run; allowed: at least "), "{refused}");
+    assert!(server.refused(&["governor", "warm"]).contains("the governor is \"warm\"; allowed: fixed, "));
+    done(&["governor", "fixed"]);
+    assert_eq!(server.json(&["cores"])["governor"], "fixed");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a program hears when it asks for other rates of cores.
 
-use isles_chip::quantity::Picoseconds;
+use isles_chip::governor::GovernorError;
+use isles_chip::quantity::{Microvolts, Picoseconds};
 use isles_chip::supply::SupplyError;
 use std::fmt;
 use std::time::Duration;
@@ -44,6 +45,22 @@ pub enum ClockError {
         /// What was asked for.
         divider: u32,
     },
+    /// There is no such voltage.
+    Voltage {
+        /// What was asked for.
+        asked: Microvolts,
+        /// The lowest voltage of a supply.
+        least: Microvolts,
+        /// The highest.
+        most: Microvolts,
+    },
+    /// The voltage does not carry the fastest clock of the supply; divide clocks first.
+    ClocksTooFast {
+        /// What was asked for.
+        asked: Microvolts,
+    },
+    /// The policy cannot govern this run.
+    Governor(GovernorError),
     /// A change of the supply is under way; ask again then.
     UnderWay {
         /// Until when, by the clock of the chip.
@@ -74,6 +91,15 @@ impl fmt::Display for ClockError {
             ClockError::VoltageTooLow { divider } => {
                 write!(f, "the present voltage does not carry the divider {divider}")
             }
+            ClockError::Voltage { asked, least, most } => {
+                let [asked, least, most] = [asked, least, most].map(volts);
+                write!(f, "the voltage is {asked} V; allowed: from {least} V to {most} V")
+            }
+            ClockError::ClocksTooFast { asked } => {
+                let asked = volts(asked);
+                write!(f, "{asked} V do not carry the fastest clock of the supply; divide its clocks first")
+            }
+            ClockError::Governor(error) => write!(f, "the governor is not for this run; allowed: {error}"),
             ClockError::UnderWay { until } => {
                 write!(f, "a change of the supply is under way until {until:?}")
             }
@@ -82,6 +108,10 @@ impl fmt::Display for ClockError {
 }
 
 impl std::error::Error for ClockError {}
+
+fn volts(voltage: &Microvolts) -> f64 {
+    f64::from(voltage.0) / 1e6
+}
 
 /// The first time of a clock of nanoseconds that is not before `time`.
 fn duration(time: Picoseconds) -> Duration {

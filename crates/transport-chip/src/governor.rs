@@ -45,13 +45,25 @@ pub(crate) struct GovernorState {
 }
 
 impl GovernorState {
-    /// A governor for so many places; none if it never wants anything.
+    /// A governor for so many places, from the beginning on; none if it never wants anything.
     pub(crate) fn new(governor: Governor, places: usize) -> Option<GovernorState> {
         (!governor.is_fixed()).then(|| GovernorState {
             governor,
             due: INTERVAL,
             looks: vec![CoreSample::default(); places],
         })
+    }
+
+    /// The same from `present` on: what cores did before counts for nothing.
+    pub(crate) fn begun_at(governor: Governor, cores: &Cores, present: Picoseconds) -> Option<GovernorState> {
+        let places = cores.core_map().places();
+        let mut state = GovernorState::new(governor, places as usize)?;
+        state.due = Picoseconds((present.0 / INTERVAL.0 + 1) * INTERVAL.0);
+        for (place, look) in (0..).map(PlaceId).zip(&mut state.looks) {
+            let (_, ledger, now) = cores.look_at(place);
+            *look = CoreSample { shares: [0; 2], ..look.next(ledger, now.max(present)) };
+        }
+        Some(state)
     }
 
     /// Whether the clocks are its own, so that what places ask for has no effect: a cap would not hold otherwise.

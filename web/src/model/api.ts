@@ -131,9 +131,25 @@ export interface Job {
     reason: string;
 }
 
-export interface Core { place: number; processor: number; memory: number; jobs: number[]; divider: number | null }
+/** On a modelled chip, `supply` is the voltage domain: cores with the same one change together. */
+export interface Core {
+    place: number;
+    processor: number;
+    memory: number;
+    jobs: number[];
+    divider: number | null;
+    supply: number | null;
+    megahertz: number | null;
+    volts: number | null;
+}
 export interface JobKind { name: string; words: string }
-export interface JobsAnswer { jobs: Job[]; kinds: JobKind[]; cores: Core[]; policy: string }
+export interface JobsAnswer {
+    jobs: Job[];
+    kinds: JobKind[];
+    cores: Core[];
+    policy: string;
+    governor: string | null;
+}
 export interface JobOutput { lines: string[]; before: number; file: string }
 export interface OrderAnswer { job?: Job; scores?: number[]; text?: string }
 

@@ -31,6 +31,8 @@ class Jobs {
     kinds: JobKind[] = [];
     cores: Core[] = [];
     policy = "";
+    /** What chooses the clocks of a modelled chip. */
+    governor: string | null = null;
     /** The job whose output is shown; 0 for none. */
     selected = 0;
     /** What came of the last order, or why nothing is known. */
@@ -90,8 +92,17 @@ class Jobs {
         await this.send(start ? { ask: "begin", spec, at } : { ask: "create", ...spec });
     }
 
-    async clock(divider: number): Promise<void> {
-        await this.send({ ask: "clock", divider, at: null });
+    /** Another divider of the supply of a place, or of all. */
+    async clock(divider: number, at: number | null): Promise<void> {
+        await this.send({ ask: "clock", divider, at });
+    }
+
+    async voltage(volts: number, at: number | null): Promise<void> {
+        await this.send({ ask: "voltage", volts, at });
+    }
+
+    async govern(policy: string): Promise<void> {
+        await this.send({ ask: "govern", policy });
     }
 
     private async send(request: object): Promise<void> {
@@ -110,6 +121,7 @@ class Jobs {
         this.kinds = answer.kinds;
         this.cores = answer.cores;
         this.policy = answer.policy;
+        this.governor = answer.governor;
         if (!this.job(this.selected)) this.selected = 0;
         store.changed();
     }

@@ -31,7 +31,7 @@ const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14
 const POWERS = Array.from({ length: 14 }, (_, power) => 10 ** (power - 7));
 const MODELLED_STEPS = POWERS.flatMap((power) => [power, 2 * power, 5 * power]);
 const timeOf = (curve: Curve, seconds: number) => (curve.modelled ? modelled : clock)(1000 * seconds);
-const STROKES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4"];
+const STROKES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4", "--curve-5", "--curve-6"];
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export class Chart extends Element {

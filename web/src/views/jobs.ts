@@ -4,6 +4,7 @@
 // is written. Whatever can be dragged can be done by buttons, too. What loses something asks first.
 
 import { html, nothing, type TemplateResult } from "lit";
+import { live } from "lit/directives/live.js";
 import { repeat } from "lit/directives/repeat.js";
 import { bytes, plain } from "../draw/text";
 import { getJobOutput, type Job, type JobOutput } from "../model/api";
@@ -84,8 +85,8 @@ export class JobsView extends View {
     private clocks(): TemplateResult {
         const now = jobs.cores[0]?.divider;
         return html`<label>Clocks by <select class="jobs-clock" @change=${(event: Event) =>
-            void jobs.clock(Number((event.target as HTMLSelectElement).value))}>${DIVIDERS.map((divider) =>
-            html`<option value=${divider} ?selected=${divider === now}>${divider}</option>`)}</select></label>`;
+            void jobs.clock(Number((event.target as HTMLSelectElement).value), null)}>${DIVIDERS.map((divider) =>
+            html`<option value=${divider} .selected=${live(divider === now)}>${divider}</option>`)}</select></label>`;
     }
 
     private group(name: string, list: Job[]): TemplateResult {

@@ -12,6 +12,7 @@ import type { Column } from "../parts/table";
 import { figure, nothingYet, toggle, View } from "../parts/view";
 import { GRID_MAX } from "./chip";
 import "../parts/chart";
+import "../parts/clocks";
 import "../parts/place-canvas";
 import "../parts/place-grid";
 import "../parts/table";
@@ -37,6 +38,7 @@ export class PowerView extends View {
             <div class="part"><h3>Operating points</h3>${this.points(shown)}</div></div>
             <isles-chart .label=${"Power of the chip over modelled time"} .curve=${this.curve(shown)}>
             </isles-chart></div>
+            ${run.jobs ? html`<isles-clocks></isles-clocks>` : nothing}
             <div class="tools"><h3>Where it goes</h3>${toggle("Show clocks", this.clocks, (on) => {
                 this.clocks = on;
                 this.requestUpdate();

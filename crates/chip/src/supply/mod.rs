@@ -215,6 +215,38 @@ impl Supplies {
         Ok(SupplyResponse { changes, transition })
     }
 
+    /// At `now` a voltage domain is asked for a step of voltage; its clocks stay.
+    ///
+    /// # Errors
+    /// [`SupplyError`]: the step does not carry the fastest of its clocks, or a change is under way.
+    pub fn set_voltage(
+        &mut self,
+        now: Picoseconds,
+        supply: VoltageDomainId,
+        step: VoltageStepId,
+    ) -> Result<SupplyResponse, SupplyError> {
+        let domain = &mut self.supplies[supply.0 as usize];
+        let now = now.max(domain.asked);
+        if domain.settled > now {
+            return Err(SupplyError::UnderWay { until: domain.settled });
+        }
+        let needed = |clock: &FrequencyDomainId| self.gears.gear(self.clocks[clock.0 as usize]).step;
+        if domain.clocks.iter().map(needed).max().is_some_and(|needed| needed > step) {
+            return Err(SupplyError::VoltageTooLow);
+        }
+        domain.asked = now;
+        let from = domain.step;
+        if from == step {
+            return Ok(SupplyResponse::default());
+        }
+        let start = self.free.max(now);
+        let transition = Transition { supply, start, end: start + self.transition, from, to: step };
+        (domain.step, domain.settled, self.free) = (step, transition.end, transition.end);
+        let time = if step > from { transition.start } else { transition.end };
+        let changes = vec![SupplyChange::Voltage { time, supply, step }];
+        Ok(SupplyResponse { changes, transition: Some(transition) })
+    }
+
     /// At `now` one clock is asked to run in `gear` at the present voltage: at once, without the controller.
     ///
     /// # Errors

@@ -100,6 +100,25 @@ fn who_asks_with_a_clock_behind_is_served_after_what_was_asked_for_before() {
 }
 
 #[test]
+fn a_voltage_is_raised_and_lowered_by_itself_as_far_as_it_carries_the_clocks() {
+    let (gears, mut supplies) = scc();
+    let (own, highest) = (gears.gear(gears.first()).step, gears.gear(GearId(0)).step);
+    let answer = supplies.set_voltage(at(1), FIRST, highest).unwrap();
+    assert_eq!(answer.changes, [SupplyChange::Voltage { time: at(1), supply: FIRST, step: highest }]);
+    let until = answer.transition.unwrap().end;
+    assert_eq!(until, Picoseconds(at(1).0 + TRANSITION));
+    assert_eq!(supplies.set_voltage(at(1), FIRST, own), Err(SupplyError::UnderWay { until }));
+    // Now a divider within that voltage needs no controller.
+    assert_eq!(supplies.divide(until, FrequencyDomainId(0), GearId(0)).unwrap().transition, None);
+    assert_eq!(supplies.set_voltage(until, FIRST, own), Err(SupplyError::VoltageTooLow));
+    supplies.divide(until, FrequencyDomainId(0), gears.first()).unwrap();
+    let lowered = supplies.set_voltage(until, FIRST, own).unwrap();
+    let end = Picoseconds(until.0 + TRANSITION);
+    assert_eq!(lowered.changes, [SupplyChange::Voltage { time: end, supply: FIRST, step: own }]);
+    assert_eq!(supplies.set_voltage(end, FIRST, own), Ok(SupplyResponse::default()));
+}
+
+#[test]
 fn what_is_so_already_changes_nothing() {
     let (gears, mut supplies) = scc();
     assert_eq!(supplies.shift(at(1), FIRST, gears.first()), Ok(SupplyResponse::default()));
@@ -115,19 +134,19 @@ fn a_chip_whose_clock_cannot_be_divided_has_nothing_to_change() {
 proptest! {
     #[test]
     fn no_rate_is_ever_set_that_the_voltage_does_not_carry(
-        requests in prop::collection::vec((0..30u64, 0..24u32, 0..15u16, any::<bool>()), 1..60)
+        requests in prop::collection::vec((0..30u64, 0..24u32, 0..15u16, 0..3u8), 1..60)
     ) {
         let (gears, mut supplies) = scc();
         let mut changes = Vec::new();
         let (mut now, mut transitions) = (0, Vec::new());
-        for (wait, tile, gear, whole) in requests {
+        for (wait, tile, gear, verb) in requests {
             now += wait;
             let (clock, gear) = (FrequencyDomainId(tile), GearId(gear));
             let supply = VoltageDomainId(tile % 6 / 2 + tile / 12 * 3);
-            let answer = if whole {
-                supplies.shift(at(now), supply, gear)
-            } else {
-                supplies.divide(at(now), clock, gear)
+            let answer = match verb {
+                0 => supplies.shift(at(now), supply, gear),
+                1 => supplies.divide(at(now), clock, gear),
+                _ => supplies.set_voltage(at(now), supply, gears.gear(gear).step),
             };
             let Ok(answer) = answer else { continue };
             transitions.extend(answer.transition);

@@ -8,8 +8,10 @@
 //! *On a real machine nothing here has any effect*: requests answer `Ok(None)` at once, and clocks stay with the
 //! operating system. How it is reckoned: `docs/chip/energy.md`.
 
+use super::GovernorPolicy;
 use super::work::stopwatch::Stopwatch;
 use crate::here;
+use isles_chip::quantity::Microvolts;
 use isles_transport::PlaceId;
 use isles_transport_chip::ChipWorld;
 use std::cell::RefCell;
@@ -67,6 +69,64 @@ pub(super) fn ask_for<R>(
 /// On a chip, outside of a task.
 pub fn set_supply_divider(divider: u32) -> Result<Option<ClockChange>, ClockError> {
     ask(Ok(None), |world, place| world.shift_supply(place, divider))
+}
+
+/// Asks for the lowest voltage of the supply of this place that is not below `volts`; clocks stay. As with
+/// [`set_supply_divider`], only the first place of a supply may ask, and `None` says that nothing came of it.
+///
+/// # Errors
+/// [`ClockError`]: nothing has changed; with [`ClockError::ClocksTooFast`] divide clocks first.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn set_supply_voltage(volts: f64) -> Result<Option<ClockChange>, ClockError> {
+    let microvolts = (volts * 1e6).round().clamp(0.0, f64::from(u32::MAX)) as u32; // no number is 0
+    ask(Ok(None), |world, place| world.set_supply_voltage(place, Microvolts(microvolts)))
+}
+
+/// Puts the run under another governor, from now on. The voltages that it begins with are changed one supply after the
+/// other; a cap holds when all of them are. False on a real machine, where nothing comes of it.
+///
+/// # Errors
+/// [`ClockError`]: the policy is not for this run, or a change of a supply is under way.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn set_governor(policy: GovernorPolicy) -> Result<bool, ClockError> {
+    ask(Ok(false), |world, place| world.change_governor(place, policy).map(|()| true))
+}
+
+/// What chooses the rates of the chip now; `None` on a real machine.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn governor() -> Option<GovernorPolicy> {
+    ask(None, |world, _| Some(world.policy()))
+}
+
+/// The number of the supply of this place's core, its rate in hertz and its voltage in volts, as far as the chip says;
+/// `None` on a real machine.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn supply() -> Option<SupplyReading> {
+    ask(None, |world, place| {
+        let (rate, voltage) = world.operating_point(place);
+        let hertz = rate.hertz() / u64::from(rate.divider());
+        let volts = voltage.map(|voltage| f64::from(voltage.0) / 1e6);
+        Some(SupplyReading { number: world.supply(place), hertz, volts })
+    })
+}
+
+/// What is known of the supply of a core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SupplyReading {
+    /// Its number: cores with the same one change together.
+    pub number: u32,
+    /// The rate of the core.
+    pub hertz: u64,
+    /// The voltage, if the chip says any.
+    pub volts: Option<f64>,
 }
 
 /// Asks for another divider of the clock of this place's tile, at once and at the present voltage. `None`: nothing

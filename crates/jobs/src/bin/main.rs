@@ -8,8 +8,8 @@ use isles_app::ui::UiArguments;
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
-    CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Runnable, Store,
-    ask, offer, serve,
+    CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal, Runnable,
+    Store, ask, offer, serve,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -177,9 +177,25 @@ enum JobCommand {
     Clock {
         /// The divider
         divider: u32,
-        /// The first place of the only supply that changes
+        /// A place of the only supply that changes
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
+        /// Only the tile of that place, at its present voltage
+        #[arg(long, requires = "at")]
+        tile: bool,
+    },
+    /// Gives supplies of a modelled chip another voltage; clocks stay
+    Voltage {
+        /// Volts; the next step that is not below
+        volts: f64,
+        /// A place of the only supply that changes
+        #[arg(long, value_name = "PLACE")]
+        at: Option<usize>,
+    },
+    /// Puts the clocks of a modelled chip under another governor
+    Governor {
+        /// As --governor of a run takes it, such as capped:60W
+        policy: String,
     },
     /// Ends the job server: jobs are written, commands are killed
     End,
@@ -255,7 +271,7 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
     let JobArguments { state, json, verb } = arguments;
     let directory = state.directory()?;
     let ask = |request: JobRequest| match ask(&directory, &request) {
-        Ok(JobReply::Refused { reason }) | Err(reason) => Err(Failure::Usage(reason)),
+        Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(reason)),
         Ok(reply) => Ok(reply),
     };
     let told = |job, order| JobRequest::Tell { job, order };
@@ -279,7 +295,9 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Kill { job } => ask(told(job, JobOrder::Kill)),
         JobCommand::Remove { job } => ask(told(job, JobOrder::Remove)),
         JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
-        JobCommand::Clock { divider, at } => ask(JobRequest::Clock { divider, at }),
+        JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
+        JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
+        JobCommand::Governor { policy } => ask(JobRequest::Govern { policy }),
         JobCommand::End => ask(JobRequest::End),
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);
@@ -339,7 +357,10 @@ fn in_json(reply: &JobReply) -> String {
 fn in_words(reply: &JobReply) -> String {
     match reply {
         JobReply::Jobs { jobs, .. } => table_of_jobs(jobs),
-        JobReply::Cores { policy, cores } => table_of_cores(policy, cores),
+        JobReply::Cores { policy, governor, cores } => {
+            let governor = governor.as_ref().map(|governor| format!("governor of the clocks: {governor}\n"));
+            table_of_cores(policy, cores) + &governor.unwrap_or_default()
+        }
         JobReply::Job { job, scores } => {
             let mut text = table_of_jobs(std::slice::from_ref(job));
             if let (Some(place), false) = (job.place, scores.is_empty()) {
@@ -358,7 +379,7 @@ fn in_words(reply: &JobReply) -> String {
             text
         }
         JobReply::Done { text } => format!("{text}\n"),
-        JobReply::Refused { reason } => format!("{reason}\n"),
+        JobReply::Refused(Refusal { reason, .. }) => format!("{reason}\n"),
     }
 }
 
@@ -398,7 +419,10 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
     );
     for core in cores {
         let jobs: Vec<String> = core.jobs.iter().map(u64::to_string).collect();
-        let clock = core.divider.map(|divider| format!(" clock / {divider}")).unwrap_or_default();
+        let volts = core.volts.map(|volts| format!(" {volts} V")).unwrap_or_default();
+        let supply = core.supply.map(|supply| format!(" supply {supply}")).unwrap_or_default();
+        let clock =
+            core.divider.map(|divider| format!(" clock / {divider}{volts}{supply}")).unwrap_or_default();
         let dead = if core.is_dead { " dead" } else { "" };
         let line = format!(
             "{:>5} {:>4.0} % {:>4.0} % {:>5.1} % {:>8.1}  {}{clock}{dead}",

@@ -12,10 +12,10 @@ use crate::energy::meter::GearChange;
 use crate::record::InitialState;
 use crate::report::{Ledger, TimeCategory};
 use isles_chip::clock::Clock;
-use isles_chip::gear::{GearId, Gears};
+use isles_chip::gear::{GearId, Gears, VoltageStepId};
 use isles_chip::governor::{Governor, GovernorError, Order, Policy};
 use isles_chip::quantity::{Cycles, Microvolts, Picoseconds, Rate};
-use isles_chip::supply::{Supplies, SupplyChange, SupplyResponse};
+use isles_chip::supply::{Supplies, SupplyChange, SupplyError, SupplyResponse};
 use isles_chip::topology::CoreId;
 use isles_chip::{FrequencyDomainId, VoltageDomainId};
 use isles_transport::PlaceId;
@@ -113,11 +113,24 @@ impl Cores {
         self.costs.plan.gears.gear(self.cores[place.index()].gear).divider
     }
 
-    /// The rate of the core of `place`, and the voltage that the rate needs, if the chip says any.
+    /// The rate of the core of `place`, and the voltage of its supply, if the chip says any.
     pub(crate) fn operating_point(&self, place: PlaceId) -> (Rate, Option<Microvolts>) {
         let gears = &self.costs.plan.gears;
         let gear = gears.gear(self.cores[place.index()].gear);
-        (gear.rate, gears.voltage(gear.step))
+        let supply = VoltageDomainId(self.supply(place));
+        let step = self.supplies.as_ref().map_or(gear.step, |supplies| supplies.step(supply));
+        (gear.rate, gears.voltage(step))
+    }
+
+    /// The number of the supply of the core of `place`.
+    pub(crate) fn supply(&self, place: PlaceId) -> u32 {
+        self.costs.plan.supplies[self.core_map.core(place)]
+    }
+
+    /// Whether `place` is the first of its supply, which asks for all of them.
+    fn is_master(&self, place: PlaceId) -> bool {
+        let of_supply = |other: &PlaceId| self.supply(*other) == self.supply(place);
+        (0..self.core_map.places()).map(PlaceId).find(of_supply) == Some(place)
     }
 
     /// `place` asks for a divider of all cores that share its supply, the voltage following. No change comes of it
@@ -128,21 +141,51 @@ impl Cores {
         divider: u32,
     ) -> Result<Option<ClockChange>, ClockError> {
         let gear = self.gear_of(divider)?;
-        let supply_of = |place| self.costs.plan.supplies[self.core_map.core(place)];
-        let supply = supply_of(place);
-        let master = (0..self.core_map.places()).map(PlaceId).find(|other| supply_of(*other) == supply);
-        if master != Some(place) {
+        if !self.is_master(place) {
             return Ok(None);
         }
-        let now = self.now(place);
-        let answer = self.ask(now, VoltageDomainId(supply), gear).map_err(ClockError::under_way)?;
-        let mut change = ClockChange::at(now);
-        if let Some(transition) = answer.transition {
-            // The second write into the register of the controller waits until the first is done.
-            self.wait_until(place, transition.start);
-            change = ClockChange::new(transition.start, transition.end);
+        let (now, supply) = (self.now(place), VoltageDomainId(self.supply(place)));
+        let answer = self.ask(now, supply, gear).map_err(ClockError::under_way)?;
+        Ok(Some(self.await_controller(place, &answer)))
+    }
+
+    /// Lets `place` wait until the controller has taken what it asked for.
+    fn await_controller(&mut self, place: PlaceId, answer: &SupplyResponse) -> ClockChange {
+        let Some(transition) = answer.transition else { return ClockChange::at(self.now(place)) };
+        // The second write into the register of the controller waits until the first is done.
+        self.wait_until(place, transition.start);
+        ClockChange::new(transition.start, transition.end)
+    }
+
+    /// `place` asks for the lowest voltage of its supply that is not below `asked`; clocks stay. No change comes of it
+    /// unless `place` is the first of them.
+    pub(crate) fn set_supply_voltage(
+        &mut self,
+        place: PlaceId,
+        asked: Microvolts,
+    ) -> Result<Option<ClockChange>, ClockError> {
+        let step = self.voltage_step(asked)?;
+        if !self.is_master(place) {
+            return Ok(None);
         }
-        Ok(Some(change))
+        let (now, supply) = (self.now(place), VoltageDomainId(self.supply(place)));
+        let supplies = self.supplies.as_mut().ok_or(ClockError::Fixed)?;
+        let answer = supplies.set_voltage(now, supply, step).map_err(|refusal| match refusal {
+            SupplyError::UnderWay { until } => ClockError::under_way(until),
+            SupplyError::VoltageTooLow => ClockError::ClocksTooFast { asked },
+        })?;
+        self.carry_out(&answer);
+        Ok(Some(self.await_controller(place, &answer)))
+    }
+
+    fn voltage_step(&self, asked: Microvolts) -> Result<VoltageStepId, ClockError> {
+        let gears = &self.costs.plan.gears;
+        let all = || (0..gears.steps()).filter_map(|step| gears.voltage(VoltageStepId(step)));
+        let (Some(least), Some(most), true) = (all().min(), all().max(), self.supplies.is_some()) else {
+            return Err(ClockError::Fixed);
+        };
+        let found = all().position(|voltage| voltage >= asked).filter(|_| asked >= least);
+        found.map(|step| VoltageStepId(step as u16)).ok_or(ClockError::Voltage { asked, least, most })
     }
 
     /// `place` asks for a divider of its own tile at the present voltage.
@@ -162,7 +205,7 @@ impl Cores {
 
     /// Lets `place` wait until no change of its supply is under way.
     pub(crate) fn await_supply(&mut self, place: PlaceId) {
-        let supply = VoltageDomainId(self.costs.plan.supplies[self.core_map.core(place)]);
+        let supply = VoltageDomainId(self.supply(place));
         let settled = self.supplies.as_ref().map(|supplies| supplies.settled(supply));
         self.wait_until(place, settled.unwrap_or_default());
     }
@@ -224,8 +267,13 @@ impl Cores {
 
     /// Whether no change of a voltage domain is under way at `time`.
     pub(crate) fn is_settled(&self, domain: usize, time: Picoseconds) -> bool {
-        let settled = |supplies: &Supplies| supplies.settled(VoltageDomainId(domain as u32)) <= time;
-        self.supplies.as_ref().is_some_and(settled)
+        self.supplies.is_some() && self.settled(domain) <= time
+    }
+
+    /// When the last change of a voltage domain is done, or was.
+    pub(crate) fn settled(&self, domain: usize) -> Picoseconds {
+        let settled = |supplies: &Supplies| supplies.settled(VoltageDomainId(domain as u32));
+        self.supplies.as_ref().map(settled).unwrap_or_default()
     }
 
     /// A policy for the places of this run.

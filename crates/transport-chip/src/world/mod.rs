@@ -130,8 +130,22 @@ impl ChipWorld {
     pub fn govern(&self, policy: Policy) -> Result<(), GovernorError> {
         let mut state = self.shared.state.borrow_mut();
         let (governor, gears) = state.cores.governor(policy)?;
-        state.set_governor(governor, &gears);
+        state.set_governor(policy, governor, &gears);
         Ok(())
+    }
+
+    /// Puts the run under another governor while it runs, from the clock of `place` on. The voltages that it begins
+    /// with are changed one domain after the other; a cap holds when all of them are.
+    ///
+    /// # Errors
+    /// [`ClockError`]: the policy is not for this run, or a change of a voltage is under way.
+    pub fn change_governor(&self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
+        self.shared.state.borrow_mut().change_governor(place, policy)
+    }
+
+    /// The policy of the governor.
+    pub fn policy(&self) -> Policy {
+        self.shared.state.borrow().policy
     }
 
     /// Says what places do while they wait; before anything runs. They poll unless something else is said.
@@ -201,6 +215,24 @@ impl ChipWorld {
         self.shared.state.borrow_mut().change_clocks(place, divider, true)
     }
 
+    /// `place` asks for the lowest voltage of its supply that is not below `voltage`; clocks stay. As with
+    /// [`ChipWorld::shift_supply`], nothing comes of it unless `place` is the first of them, nor under a cap.
+    ///
+    /// # Errors
+    /// [`ClockError`]: nothing has changed.
+    pub fn set_supply_voltage(
+        &self,
+        place: PlaceId,
+        voltage: Microvolts,
+    ) -> Result<Option<ClockChange>, ClockError> {
+        self.shared.state.borrow_mut().set_supply_voltage(place, voltage)
+    }
+
+    /// The number of the supply of the core of `place`.
+    pub fn supply(&self, place: PlaceId) -> u32 {
+        self.shared.state.borrow().cores.supply(place)
+    }
+
     /// `place` asks for another divider of the clock of its own tile, at once and at the present voltage. Nothing comes
     /// of it under a governor that keeps a cap.
     ///
@@ -226,7 +258,7 @@ impl ChipWorld {
         self.shared.state.borrow().cores.divider(place)
     }
 
-    /// The rate of the core of `place` now, and the voltage that the rate needs, if the chip says any.
+    /// The rate of the core of `place` now, and the voltage of its supply, if the chip says any.
     pub fn operating_point(&self, place: PlaceId) -> (Rate, Option<Microvolts>) {
         self.shared.state.borrow().cores.operating_point(place)
     }

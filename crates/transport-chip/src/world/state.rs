@@ -24,9 +24,9 @@ use crate::protocol::{BufferLayout, ProtocolModel, Wakeups};
 use crate::report::Report;
 use crate::shared::SharedMemoryState;
 use isles_chip::gear::GearId;
-use isles_chip::governor::{Governor, Order};
+use isles_chip::governor::{Governor, Order, Policy};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, TieBreak};
-use isles_chip::quantity::Picoseconds;
+use isles_chip::quantity::{Microvolts, Picoseconds};
 use isles_transport::{AlignedBytes, PlaceId};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -41,6 +41,16 @@ pub(super) enum Event {
     Death,
     Clocks,
     Interrupt,
+}
+
+/// Lets the digest know what a governor wants at a time.
+fn record_order(digest: &mut Digest, tie_break: TieBreak, (time, order): (Picoseconds, Order)) {
+    let (domain, gear) = match order {
+        Order::Shift { domain, gear } => (domain << 1 | 1, gear),
+        Order::Divide { domain, gear } => (domain << 1, gear),
+    };
+    let key = tie_break.key(time, EventClass::Timer, domain as u32, 0);
+    digest.record(key, Event::Clocks as u32, u64::from(gear.0));
 }
 
 /// One place as the world sees it.
@@ -93,6 +103,8 @@ pub(crate) struct WorldState {
     spare: Vec<Content>,
     pub(super) messages: u64,
     pub(super) bytes: u64,
+    /// What the governor is, as it was asked for.
+    pub(crate) policy: Policy,
     governing: Option<GovernorState>,
     /// Memory that all cores share; nothing before it is asked for.
     pub(crate) shared: Option<SharedMemoryState>,
@@ -124,6 +136,7 @@ impl WorldState {
             spare: Vec::new(),
             messages: 0,
             bytes: 0,
+            policy: Policy::default(),
             governing: None,
             shared: None,
             unsaid,
@@ -173,9 +186,28 @@ impl WorldState {
 
 impl WorldState {
     /// Puts the run under a governor, before anything runs.
-    pub(crate) fn set_governor(&mut self, governor: Governor, gears: &[GearId]) {
+    pub(crate) fn set_governor(&mut self, policy: Policy, governor: Governor, gears: &[GearId]) {
+        self.policy = policy;
         self.cores.begin(gears);
         self.governing = GovernorState::new(governor, self.statuses.len());
+    }
+
+    /// Puts the run under another governor, from the clock of `place` on.
+    pub(crate) fn change_governor(&mut self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
+        let (governor, gears) = self.cores.governor(policy).map_err(ClockError::Governor)?;
+        let now = self.cores.now(place);
+        let until = (0..self.cores.supply_count()).map(|domain| self.cores.settled(domain)).max();
+        if let Some(until) = until.filter(|until| *until > now) {
+            return Err(ClockError::under_way(until));
+        }
+        self.policy = policy;
+        self.governing = GovernorState::begun_at(governor, &self.cores, now);
+        for (domain, gear) in gears.into_iter().enumerate() {
+            let order = Order::Shift { domain, gear };
+            self.cores.apply_order(now, order);
+            record_order(&mut self.digest, self.tie_break, (now, order));
+        }
+        Ok(())
     }
 
     /// Asks the governor for all intervals until `present`.
@@ -183,13 +215,24 @@ impl WorldState {
         let Some(governing) = &mut self.governing else { return };
         let (digest, tie_break) = (&mut self.digest, self.tie_break);
         governing.until(&mut self.cores, present, |time, order| {
-            let (domain, gear) = match order {
-                Order::Shift { domain, gear } => (domain << 1 | 1, gear),
-                Order::Divide { domain, gear } => (domain << 1, gear),
-            };
-            let key = tie_break.key(time, EventClass::Timer, domain as u32, 0);
-            digest.record(key, Event::Clocks as u32, u64::from(gear.0));
+            record_order(digest, tie_break, (time, order));
         });
+    }
+
+    /// `place` asks for another voltage of its supply.
+    pub(crate) fn set_supply_voltage(
+        &mut self,
+        place: PlaceId,
+        voltage: Microvolts,
+    ) -> Result<Option<ClockChange>, ClockError> {
+        if self.governing.as_ref().is_some_and(GovernorState::owns_clocks) {
+            return Ok(None);
+        }
+        let now = self.cores.now(place);
+        let changed = self.cores.set_supply_voltage(place, voltage)?;
+        let key = self.key(now, EventClass::Timer, place);
+        self.digest.record(key, Event::Clocks as u32, u64::from(voltage.0) << 8);
+        Ok(changed)
     }
 
     /// `place` asks for another rate: of its supply or of its tile.

@@ -5,7 +5,7 @@ use crate::sink::Sink;
 use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint};
 use isles_chip::governor::Policy;
-use isles_chip::quantity::{Attojoules, Picoseconds, Rate};
+use isles_chip::quantity::{Attojoules, Microvolts, Picoseconds, Rate};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Work};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, ClockChange, ClockError, Costs, GearChanges, Report, TimeCategory, TurnOutcome,
@@ -391,4 +391,59 @@ fn a_governed_run_repeats_and_its_digest_sees_the_governor() {
     let digests = policies.map(digest);
     assert_eq!(digests, policies.map(digest));
     assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
+}
+
+#[test]
+fn a_voltage_is_set_by_hand_as_far_as_it_carries_the_clocks() {
+    let (world, endpoints) = place(2);
+    let volts = |microvolts| world.set_supply_voltage(A, Microvolts(microvolts));
+    let voltage = || world.operating_point(A).1;
+    assert_eq!(voltage(), Some(Microvolts(856_250)), "what 533 MHz need");
+    assert_eq!(volts(700_000), Err(ClockError::ClocksTooFast { asked: Microvolts(700_000) }));
+    let text = volts(2_000_000).unwrap_err().to_string();
+    assert_eq!(text, "the voltage is 2 V; allowed: from 0.65625 V to 1.1625 V");
+    assert_eq!(world.set_supply_voltage(B, Microvolts(1_162_500)), Ok(None), "another asks for this supply");
+    let change = volts(1_000_000).unwrap().unwrap();
+    assert_eq!(change, ClockChange { start: Duration::ZERO, end: nanoseconds(TRANSITION) });
+    assert_eq!(voltage(), Some(Microvolts(1_162_500)), "the lowest step that is not below");
+    world.await_supply(A);
+    let before = joules(&world.report());
+    assert!(world.divide_tile(A, 2).unwrap().is_some(), "which carries the fastest clock");
+    endpoints[0].work(&Work::new().cycles(1_000_000), Location::caller());
+    assert!(joules(&world.report()) > before);
+    assert_eq!(volts(856_250), Err(ClockError::ClocksTooFast { asked: Microvolts(856_250) }));
+}
+
+#[test]
+fn a_cap_is_put_on_a_run_under_way_and_taken_off() {
+    let (world, endpoints) = place(12);
+    let work = |turns: u32| {
+        for _ in 0..turns {
+            let place = world.next().unwrap();
+            endpoints[place.index()].work(&Work::new().cycles(1_000_000), Location::caller());
+            world.end_turn(place, TurnOutcome::Busy);
+        }
+    };
+    let joule_and_time = || (joules(&world.report()), world.report().time.0 as f64 / 1e12);
+    work(120);
+    assert!(world.shift_supply(A, 2).unwrap().is_some());
+    let under_way = world.change_governor(A, Policy::OnDemand);
+    assert!(matches!(under_way, Err(ClockError::UnderWay { .. })), "{under_way:?}");
+    work(480);
+    let cap = |watts: &str| Policy::Capped(watts.parse().unwrap());
+    let refused = world.change_governor(A, cap("10W")).unwrap_err().to_string();
+    assert!(refused.starts_with("the governor is not for this run; allowed: at least "), "{refused}");
+    assert_eq!(world.policy(), Policy::Fixed);
+    world.change_governor(A, cap("27W")).unwrap();
+    assert_eq!(world.policy(), cap("27W"));
+    assert_eq!(world.shift_supply(A, 2), Ok(None), "clocks are the governor's");
+    // Until the voltages of all six domains are there, one after the other.
+    work(600);
+    let (before, start) = joule_and_time();
+    work(600);
+    let (after, end) = joule_and_time();
+    assert!((after - before) / (end - start) <= 27.0, "{} W", (after - before) / (end - start));
+    world.await_supply(A);
+    world.change_governor(A, Policy::Fixed).unwrap();
+    assert!(world.shift_supply(A, 2).unwrap().is_some());
 }

@@ -4,7 +4,9 @@
 //! Invariant: of each job that was sent here the job server hears one end, unless the place dies; what is heard names
 //! the start that it belongs to, so a late report of an earlier one is known as such.
 
-use crate::command;
+pub(crate) mod clocks;
+pub(crate) mod command;
+
 use crate::job::{self, AnyJob, JobOutput, JobProgress};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -117,6 +119,8 @@ pub(crate) struct SeatSample {
     pub(crate) jobs: Vec<(StartId, Duration, u64)>,
     /// By what the clock of the core is divided, on a chip.
     pub(crate) divider: Option<u32>,
+    /// The number of the supply of the core, its rate in hertz and its voltage, on a chip.
+    pub(crate) supply: Option<(u32, u64, Option<f64>)>,
 }
 
 impl Seat {
@@ -160,6 +164,7 @@ impl Seat {
             busy: busy.saturating_sub(busy_before),
             jobs,
             divider: isles::clocks::divider(),
+            supply: isles::clocks::supply().map(|supply| (supply.number, supply.hertz, supply.volts)),
         }
     }
 }

@@ -1,0 +1,117 @@
+//! Clocks, voltages and the governor of a modelled chip, as people turn them while jobs run.
+//!
+//! A change is asked for at the places themselves, because on the chip only the first place of a supply may ask for all
+//! of it. Invariant: what is refused has changed nothing at that supply, and says of what kind the refusal is.
+
+use crate::request::{Refusal, RefusalKind};
+use isles::GovernorPolicy;
+use isles::clocks;
+use isles::clocks::ClockError;
+use isles::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// What is to change.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum ClockOrder {
+    /// All clocks of a supply by this divider, the voltage following.
+    Supply(u32),
+    /// The clock of a tile by this divider, at the present voltage.
+    Tile(u32),
+    /// The voltage of a supply, in volts; clocks stay.
+    Voltage(f64),
+}
+
+/// Which places are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum ClockScope {
+    /// All of them.
+    Chip,
+    /// Those of a supply.
+    Supply(u32),
+    /// This one.
+    Place(usize),
+}
+
+/// Has a change made by all places that are `alive` and in `scope`; how many have made one.
+///
+/// # Errors
+/// The first refusal.
+pub(crate) async fn change(order: ClockOrder, scope: ClockScope, alive: &[Place]) -> Result<usize, Refusal> {
+    let mut changed = 0;
+    for place in alive {
+        let answer = at!(*place, [order, scope] change_here(order, scope)).await;
+        let answer = answer.map_err(|error| Refusal::from(error.to_string()))?;
+        changed += usize::from(answer?);
+    }
+    match (changed, clocks::governor()) {
+        (0, Some(governor @ GovernorPolicy::Capped(_))) => Err(Refusal {
+            kind: RefusalKind::Governed,
+            reason: format!(
+                "the governor {governor} keeps the clocks; allowed: another governor first, fixed for one"
+            ),
+        }),
+        (0, _) => Err(fixed()),
+        (changed, _) => Ok(changed),
+    }
+}
+
+/// Makes a change, if this place is one that makes it.
+fn change_here(order: ClockOrder, scope: ClockScope) -> Result<bool, Refusal> {
+    let Some(supply) = clocks::supply() else { return Ok(false) };
+    let is_asked = match scope {
+        ClockScope::Chip => true,
+        ClockScope::Supply(number) => number == supply.number,
+        ClockScope::Place(place) => place == here().index(),
+    };
+    if !is_asked {
+        return Ok(false);
+    }
+    let changed = match order {
+        ClockOrder::Supply(divider) => clocks::set_supply_divider(divider),
+        ClockOrder::Tile(divider) => clocks::set_tile_divider(divider),
+        ClockOrder::Voltage(volts) => clocks::set_supply_voltage(volts),
+    };
+    changed.map(|change| change.is_some()).map_err(refusal)
+}
+
+/// The supply of a place.
+///
+/// # Errors
+/// Its clocks cannot be divided, or it is dead.
+pub(crate) async fn supply_of(place: Place) -> Result<u32, Refusal> {
+    let supply = at!(place, clocks::supply().map(|supply| supply.number)).await;
+    supply.map_err(|error| Refusal::from(error.to_string()))?.ok_or_else(fixed)
+}
+
+/// Puts the chip under another governor.
+///
+/// # Errors
+/// There is none of that name, or it is not for this run.
+pub(crate) fn govern(policy: &str) -> Result<(), Refusal> {
+    let named = policy.parse::<GovernorPolicy>().map_err(|allowed| Refusal {
+        kind: RefusalKind::NoSuchGovernor,
+        reason: format!("the governor is {policy:?}; allowed: {allowed}"),
+    })?;
+    match clocks::set_governor(named).map_err(refusal)? {
+        true => Ok(()),
+        false => Err(fixed()),
+    }
+}
+
+fn fixed() -> Refusal {
+    let reason = "no clock has changed: this is no chip whose clocks can be divided".to_owned();
+    Refusal { kind: RefusalKind::ClocksFixed, reason }
+}
+
+fn refusal(error: ClockError) -> Refusal {
+    let kind = match error {
+        ClockError::Fixed => RefusalKind::ClocksFixed,
+        ClockError::Divider { .. } => RefusalKind::NoSuchClock,
+        ClockError::Voltage { .. } => RefusalKind::NoSuchVoltage,
+        ClockError::VoltageTooLow { .. } | ClockError::ClocksTooFast { .. } => RefusalKind::VoltageTooLow,
+        ClockError::UnderWay { .. } => RefusalKind::ChangeUnderWay,
+        ClockError::Governor(_) => RefusalKind::NoSuchGovernor,
+        _ => RefusalKind::Other,
+    };
+    Refusal { kind, reason: error.to_string() }
+}
