@@ -8,6 +8,9 @@
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn.
 //!
+//! Where places share processors, the system may let one go on for milliseconds and another one wait for as long: so
+//! after a long turn a place gives up its processor once.
+//!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before.
 
@@ -50,9 +53,12 @@ impl Local {
             // No time passes within a turn.
             Clock::Steps(_) => false,
             Clock::Host(_) if !self.has_far && turn.looks.get() == 0 => {
-                self.spent.get().is_multiple_of(LOOK_EFFORT)
-                    && self.endpoint.is_ready()
-                    && self.have_messages_waited()
+                let is_looking = self.spent.get().is_multiple_of(LOOK_EFFORT);
+                if self.shares_processors {
+                    is_looking && self.is_measured_turn_long()
+                } else {
+                    is_looking && self.endpoint.is_ready() && self.have_messages_waited()
+                }
             }
             _ => self.is_measured_turn_long(),
         };
@@ -89,6 +95,15 @@ impl Local {
         !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX
     }
 
+    /// After a long turn, lets other places have the processor where there are fewer than places: the system may let
+    /// this one go on for milliseconds.
+    #[inline]
+    pub(super) fn share_processor(&self) {
+        if self.shares_processors && self.turn.is_long.get() {
+            std::thread::yield_now();
+        }
+    }
+
     /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.
     #[inline]
     pub(super) fn begin_turn(&self, arrived: usize) {
@@ -96,7 +111,8 @@ impl Local {
         turn.sightings.set(0);
         turn.is_long.set(false);
         let is_held = turn.held.get().is_some();
-        if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
+        let is_measured = self.has_far || self.shares_processors || matches!(self.clock, Clock::Modelled(_));
+        if is_measured || turn.looks.get() > 0 || is_held {
             turn.start.set(self.clock.now());
         }
         if is_held {
