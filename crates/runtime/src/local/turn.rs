@@ -98,7 +98,7 @@ impl Local {
     /// After a long turn, lets other places have the processor where there are fewer than places: the system may let
     /// this one go on for milliseconds.
     #[inline]
-    pub(super) fn share_processor(&self) {
+    pub(super) fn yield_after_long_turn(&self) {
         if self.shares_processors && self.turn.is_long.get() {
             std::thread::yield_now();
         }

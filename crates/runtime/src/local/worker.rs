@@ -26,7 +26,7 @@ pub enum Step {
 impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
-        self.share_processor();
+        self.yield_after_long_turn();
         let begun = self.step_begin();
         let arrived = self.take_in_patiently(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
