@@ -495,6 +495,19 @@ async function dragJob(page, job, to, touch = false) {
     await page.mouse.up();
 }
 
+test("a host is told with the files that say it, or why nobody can read them", async () => {
+    await onRun(HOST, async ({ page }) => {
+        await page.waitForSelector(".host");
+        const text = await page.textContent(".host");
+        assert.match(text, /(Power: not readable here: \/sys\/|Power of [\w-]+.*\/sys\/class\/powercap)/);
+        assert.match(text, /(Clocks: not readable here: \/sys\/|Clocks of processors.*MHz.*\/sys\/devices)/);
+    });
+    await onRun(CHIP, async ({ page }) => {
+        await page.waitForSelector(".cell");
+        assert.equal(await page.locator(".host").count(), 0, "a modelled chip is none");
+    });
+});
+
 test("the picture page-jobs of a real run is taken, and is small", async () => {
     const words = ["serve", "--machine", "chip:scc", "--ui", "--demo", "--seed", "7", "--state", "jobs"];
     await onRun(words, async ({ page }) => {

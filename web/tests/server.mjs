@@ -25,6 +25,12 @@ const HEADERS = {
     "Cache-Control": "no-store",
 };
 
+/** A host of which energies can be read, and clocks not. */
+const HOST = {
+    energy: { read: [{ name: "package-0", source: "/sys/class/powercap/intel-rapl:0/energy_uj", joule: 41.5 }] },
+    clocks: { unreadable: "not readable here: /sys/devices/system/cpu has no processor with cpufreq" },
+};
+
 export class TestServer {
     /** `first`: the step that the run has reached when the server starts; `auto`: goes on twice a second. */
     constructor({ scenario = "scc", seed = 1, first = 60, auto = true, streamsMax = 64 } = {}) {
@@ -116,6 +122,7 @@ export class TestServer {
             case "/api/v1/run": return json(response, scenario.run);
             // A log has a sample a second, which is two steps.
             case "/api/v1/at": return json(response, scenario.at(2 * Math.floor(Number(query.get("time_ms")) / 1000)));
+            case "/api/v1/host": return json(response, HOST);
             case "/api/v1/summary": return json(response, scenario.summary(this.step));
             case "/api/v1/stream": return this.stream(response);
             case "/api/v1/history": {

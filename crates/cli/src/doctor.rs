@@ -9,6 +9,7 @@ use isles::prelude::*;
 use isles_app::console;
 use isles_app::console::cpu_info;
 use isles_app::{Failure, PlaceArguments, ended};
+use isles_telemetry::{HostMeter, HostPart, HostReading};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{MembarrierQuery, membarrier_query, sched_getaffinity};
 use serde::{Deserialize, Serialize};
@@ -138,6 +139,7 @@ fn facts_here() -> PlaceFacts {
 fn facts() -> Vec<Fact> {
     let mut facts = vec![cores(), memory(), kernel(), proc()];
     facts.extend([huge_pages(), membarrier(), siblings(), one_copy(), open_files(), network()]);
+    facts.extend(host_power());
     facts.extend(mpi());
     facts
 }
@@ -201,6 +203,30 @@ fn huge_pages() -> Fact {
     let is_good = ["advise", "always", "within_size", "force"].contains(&chosen.as_str());
     let fact = Fact::good("huge pages of shared memory", chosen);
     fact.unless(is_good, Verdict::Poor, "large messages touch pages of 4 KiB; shmem_enabled may be `advise`")
+}
+
+/// Energy and clocks of the host, as far as its files say them; no run needs them.
+fn host_power() -> [Fact; 2] {
+    let HostReading { energy, clocks } = HostMeter::of_system().read();
+    let energy = match energy {
+        HostPart::Read(zones) => {
+            let zones = zones.iter().map(|zone| format!("{} ({})", zone.name, zone.source));
+            zones.collect::<Vec<_>>().join(", ")
+        }
+        HostPart::Unreadable(why) => why,
+    };
+    let clocks = match clocks {
+        HostPart::Read(clocks) => {
+            let mhz = clocks.iter().map(|clock| clock.mhz);
+            let (least, most) =
+                mhz.fold((f64::MAX, 0.0f64), |(least, most), mhz| (least.min(mhz), most.max(mhz)));
+            let governor =
+                clocks[0].governor.as_ref().map(|governor| format!(", {governor}")).unwrap_or_default();
+            format!("{least:.0} to {most:.0} MHz{governor} ({})", clocks[0].source)
+        }
+        HostPart::Unreadable(why) => why,
+    };
+    [Fact::good("energy of the host", energy), Fact::good("clocks of the host", clocks)]
 }
 
 fn membarrier() -> Fact {

@@ -62,7 +62,7 @@ const fn of_jobs(path: &'static str, method: Method, access: Access) -> RouteRow
 }
 
 /// The table; the files of the page stand before it.
-pub(crate) static ROUTES: [RouteRow; 12] = [
+pub(crate) static ROUTES: [RouteRow; 13] = [
     RouteRow {
         path: "/api/v1/session",
         method: Method::POST,
@@ -75,6 +75,7 @@ pub(crate) static ROUTES: [RouteRow; 12] = [
     get("/api/v1/output", Access::View, output),
     get("/api/v1/at", Access::View, at),
     get("/api/v1/summary", Access::View, summary),
+    get("/api/v1/host", Access::View, host),
     of_jobs(jobs::LIST, Method::GET, Access::View),
     of_jobs(jobs::LIST, Method::POST, Access::Control),
     of_jobs(jobs::OUTPUT, Method::GET, Access::View),
@@ -280,6 +281,11 @@ fn summary(shared: &Shared, _: &Asked<'_>) -> Answer {
     let running = "a run has a summary when it is over and its log was written";
     let found = shared.with_view(|view| view.summary());
     found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no summary", running), |summary| json(&summary))
+}
+
+fn host(shared: &Shared, _: &Asked<'_>) -> Answer {
+    let elsewhere = "a host is told of a run that runs on its processors, no replay and no modelled chip";
+    shared.host().map_or_else(|| problem(StatusCode::NOT_FOUND, "no host", elsewhere), |host| json(&host))
 }
 
 fn at(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {

@@ -7,7 +7,7 @@
 use crate::accept::accept;
 use crate::guard::Guard;
 use crate::stream::{Published, Readers};
-use isles_telemetry::{DirectoryError, LogError, shown};
+use isles_telemetry::{DirectoryError, HostMeter, HostReading, LogError, shown};
 use isles_view::{LiveRun, ReplayedRun, RunView, WatchError};
 use std::fs::File;
 use std::io::Write;
@@ -86,6 +86,8 @@ pub(crate) struct Shared {
     pub(crate) readers: Readers,
     /// The directory of the jobs that the run manages.
     pub(crate) jobs: Option<PathBuf>,
+    /// What the host says of itself, for a run that runs on its processors.
+    host: Option<Mutex<HostMeter>>,
     view: Arc<Mutex<View>>,
 }
 
@@ -141,6 +143,11 @@ impl Shared {
         // A panic in a look leaves the values of the look before, which can be shown.
         ask(self.view.lock().unwrap_or_else(PoisonError::into_inner).as_run())
     }
+
+    /// What the host of the run says of its power and clocks now; none of a replay, or of a modelled chip.
+    pub(crate) fn host(&self) -> Option<HostReading> {
+        Some(self.host.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).read())
+    }
 }
 
 /// Serves the run until it has ended, or for ever. Once it listens, `told` gets the addresses to open; those for who
@@ -177,7 +184,11 @@ pub fn serve(
         }
         told(&guard.addresses(), guard.view_addresses().as_ref(), cut.as_deref());
         let (jobs, readers) = (options.jobs.clone(), Readers::default());
-        let shared = Shared { guard, snapshots, readers, jobs, view: Arc::clone(&view) };
+        let is_modelled = |view: &mut dyn RunView| view.description().is_modelled();
+        let is_of_host = matches!(source, RunSource::Live(..))
+            && !is_modelled(view.lock().unwrap_or_else(PoisonError::into_inner).as_run());
+        let host = is_of_host.then(|| Mutex::new(HostMeter::of_system()));
+        let shared = Shared { guard, snapshots, readers, jobs, host, view: Arc::clone(&view) };
         tokio::spawn(accept(listener, Arc::new(shared)));
         look(&view, &sender, options.is_kept).await;
         Ok(())

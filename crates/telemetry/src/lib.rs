@@ -13,6 +13,7 @@
 mod counter;
 mod description;
 mod directory;
+mod host;
 mod log;
 mod page;
 mod sample;
@@ -20,6 +21,7 @@ mod sample;
 pub use counter::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind};
 pub use description::{MeshDescription, RunDescription};
 pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory, shown};
+pub use host::{EnergyZone, HostClock, HostMeter, HostPart, HostReading};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
 pub use page::{
     CounterTable, HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory,

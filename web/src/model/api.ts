@@ -117,6 +117,12 @@ export interface Summary {
     working_ms: number;
 }
 
+/** What a host says of itself: something, or why nothing can be read. */
+export type HostPart<T> = { read: T[] } | { unreadable: string };
+export interface EnergyZone { name: string; source: string; joule: number }
+export interface HostClock { processor: number; source: string; mhz: number; governor: string | null }
+export interface HostReading { energy: HostPart<EnergyZone>; clocks: HostPart<HostClock> }
+
 /** A job that the run manages. */
 export interface Job {
     id: number;
@@ -205,6 +211,8 @@ export const getAt = async (time_ms: number, places: number) =>
 
 export const getHistory = (places: number[], counter: string) =>
     get<History>(`history?places=${places.join(",")}&counter=${encodeURIComponent(counter)}`);
+
+export const getHost = () => get<HostReading>("host");
 
 export const getSummary = () => get<Summary>("summary");
 

@@ -9,6 +9,7 @@ import type { Link, Snapshot } from "../model/api";
 import { store } from "../model/store";
 import type { Column } from "../parts/table";
 import { nothingYet, placeLink, toggle, View } from "../parts/view";
+import "../parts/host";
 import "../parts/place-canvas";
 import "../parts/place-grid";
 import "../parts/table";
@@ -43,7 +44,8 @@ export class ChipView extends View {
             </div>
             ${this.table ? placeTable(shown) : this.map(run.places)}
             ${mesh && shown.links && this.links
-                ? this.table ? linkTable(shown.links) : this.busiest(shown) : nothing}`;
+                ? this.table ? linkTable(shown.links) : this.busiest(shown) : nothing}
+            ${!shown.places.watt && run.mode === "live" ? html`<isles-host></isles-host>` : nothing}`;
     }
 
     private map(places: number): TemplateResult {
