@@ -54,6 +54,8 @@ mod shared_memory;
 #[cfg(feature = "chip")]
 mod spans;
 mod stall;
+#[cfg(feature = "chip")]
+mod steps;
 mod team;
 #[cfg(feature = "chip")]
 mod timer;

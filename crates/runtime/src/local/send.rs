@@ -447,6 +447,14 @@ impl Local {
         gone
     }
 
+    /// Whether tasks wait until there is room for what was sent before them, as they do on a host, where the send
+    /// itself waits. On a modelled chip it cannot, and a task may compute for long. As there, not at the bound of the
+    /// backlog, where nothing is taken in that could make room.
+    #[inline]
+    pub(crate) fn keeps_tasks_back(&self) -> bool {
+        self.outbox_len.get() > 0 && matches!(self.clock, Clock::Modelled(_)) && !self.is_full()
+    }
+
     /// Whether something that was sent needs this place to go on its way.
     pub(crate) fn is_sending(&self) -> bool {
         self.outbox_len.get() > 0 || self.endpoint.is_sending()

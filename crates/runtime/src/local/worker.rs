@@ -31,6 +31,9 @@ impl Local {
         let arrived = self.take_in_patiently(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
         self.begin_turn(arrived);
+        if self.keeps_tasks_back() && self.flush_outbox() == 0 && self.keeps_tasks_back() {
+            return if arrived + woken + self.timers.expire(self) > 0 { Step::Busy } else { Step::Idle };
+        }
         let ran = self.run_ready();
         let flushed = self.flush_outbox() + self.wake_if_sent();
         if arrived + woken + ran + flushed == 0 {
@@ -141,6 +144,9 @@ impl Local {
     /// Runs a batch of ready tasks, up to one that gives way; returns how many.
     fn run_ready(&self) -> usize {
         for ran in 0..READY_BATCH {
+            if self.keeps_tasks_back() {
+                return ran;
+            }
             let Some(task) = self.ready.borrow_mut().pop() else {
                 return ran;
             };

@@ -71,6 +71,15 @@ pub async fn sent() {
     .await
 }
 
+/// Ends the turn of a task that has sent what waits for room, where its send could not wait: the task goes on when all
+/// is on its way, and what it computes then keeps nothing back.
+#[inline]
+pub(crate) async fn let_leave() {
+    if Local::with(Local::keeps_tasks_back) {
+        yield_now().await;
+    }
+}
+
 /// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.
 #[inline]
 pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {

@@ -8,6 +8,7 @@ use super::Team;
 use super::header::CollectiveKind;
 use super::ongoing::{Begin, OngoingCollective};
 use crate::error::Result;
+use crate::local::Local;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -43,10 +44,11 @@ impl Future for Barrier<'_> {
         let rest = if ongoing.size() == 2 {
             let other = 1 - ongoing.rank();
             ongoing.signal(other, 0)?;
-            if ongoing.look(other, 0, |_, _| ()) {
-                return Poll::Ready(ongoing.complete(()));
+            let has_met = ongoing.look(other, 0, |_, _| ());
+            if has_met && Local::with(|local| !local.keeps_tasks_back()) {
+                return Poll::Ready(ongoing.end(()));
             }
-            wait(ongoing, other)
+            wait(ongoing, other, has_met)
         } else {
             meet(ongoing)
         };
@@ -54,12 +56,14 @@ impl Future for Barrier<'_> {
     }
 }
 
-/// Waits for the signal of the `other` one of two.
+/// Waits for the signal of the `other` one of two, unless they have met, and until the own one has gone.
 #[cold]
-fn wait(ongoing: OngoingCollective<'_>, other: usize) -> SlowPath<'_> {
+fn wait(ongoing: OngoingCollective<'_>, other: usize, has_met: bool) -> SlowPath<'_> {
     Box::pin(async move {
-        ongoing.take(other, 0).await?;
-        ongoing.complete(())
+        if !has_met {
+            ongoing.take(other, 0).await?;
+        }
+        ongoing.complete(()).await
     })
 }
 
@@ -67,6 +71,6 @@ fn wait(ongoing: OngoingCollective<'_>, other: usize) -> SlowPath<'_> {
 fn meet(ongoing: OngoingCollective<'_>) -> SlowPath<'_> {
     Box::pin(async move {
         ongoing.meet(0).await?;
-        ongoing.complete(())
+        ongoing.complete(()).await
     })
 }

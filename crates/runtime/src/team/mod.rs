@@ -174,7 +174,7 @@ impl Team {
         } else {
             ongoing.receive(ranks[0], ongoing.size()).await?
         };
-        ongoing.complete(team)
+        ongoing.complete(team).await
     }
 
     /// How many members there are.

@@ -211,9 +211,16 @@ impl<'t> OngoingCollective<'t> {
         })
     }
 
-    /// Ends the collective in order.
+    /// Ends the collective in order, once all that this member has sent is on its way.
     #[inline]
-    pub(super) fn complete<R>(self, result: R) -> Result<R> {
+    pub(super) async fn complete<R>(self, result: R) -> Result<R> {
+        coop::let_leave().await;
+        self.end(result)
+    }
+
+    /// Ends the collective in order; nothing waits for room.
+    #[inline]
+    pub(super) fn end<R>(self, result: R) -> Result<R> {
         self.state.busy.set(false);
         self.state.span.set(OpenSpan::NONE);
         std::mem::forget(self);
@@ -246,17 +253,12 @@ impl<'t> OngoingCollective<'t> {
         guess: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
+        let to = self.state.members().member(to);
         let sent = Local::with(|local| {
-            local.send_about(
-                self.state.members().member(to),
-                Class::Control,
-                Handler::Team.id(),
-                guess,
-                |writer| {
-                    header.encode(writer);
-                    encode(writer)
-                },
-            )
+            local.send_about(to, Class::Control, Handler::Team.id(), guess, |writer| {
+                header.encode(writer);
+                encode(writer)
+            })
         });
         match sent {
             Ok(sent) => Ok(header::payload_bytes(sent.bytes)),

@@ -43,7 +43,7 @@ impl Team {
         let ongoing = self.begin_at::<T>(CollectiveKind::GatherSlice, root).await?;
         if ongoing.rank() != root {
             push_row(&ongoing, root, slice).await?;
-            return ongoing.complete(());
+            return ongoing.complete(()).await;
         }
         let into = into.ok_or_else(|| ongoing.misused("the root of a gather has no memory"))?;
         check_room(&ongoing, into.len(), ongoing.size() * slice.len())?;
@@ -55,7 +55,7 @@ impl Team {
                 pull_row_into(&ongoing, rank, row).await?;
             }
         }
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Collects the slices of all members, by rank and of any lengths, at member `root`; the others get `None`.
@@ -70,7 +70,7 @@ impl Team {
         let ongoing = self.begin_at::<T>(CollectiveKind::Gatherv, root).await?;
         if ongoing.rank() != root {
             push_row(&ongoing, root, slice).await?;
-            return ongoing.complete(None);
+            return ongoing.complete(None).await;
         }
         let mut all = Vec::with_capacity(ongoing.size());
         for rank in 0..ongoing.size() {
@@ -82,7 +82,7 @@ impl Team {
             }
             all.push(row);
         }
-        ongoing.complete(Some(all))
+        ongoing.complete(Some(all)).await
     }
 
     /// Deals the slice of member `root` out in equal parts, by rank. What others pass is not looked at.
@@ -103,7 +103,7 @@ impl Team {
         } else {
             pull_one(&ongoing, root).await?
         };
-        ongoing.complete(part)
+        ongoing.complete(part).await
     }
 
     /// As [`Team::scatter_slice`], into memory that every member has, which is as long as one part.
@@ -126,7 +126,7 @@ impl Team {
         } else {
             pull_row_into(&ongoing, root, into).await?;
         }
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Deals the rows of member `root` out, one for each member. What others pass is not looked at.
@@ -147,7 +147,7 @@ impl Team {
         } else {
             pull_one(&ongoing, root).await?
         };
-        ongoing.complete(part)
+        ongoing.complete(part).await
     }
 
     /// Puts the slices of all members together, by rank, at every member.
@@ -174,7 +174,7 @@ impl Team {
         check_room(&ongoing, into.len(), rows.end())?;
         into[rows.range(ongoing.rank())].copy_from_slice(slice);
         collect(&ongoing, &rows, into).await?;
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Collects the slices of all members, by rank and of any lengths, at every member.
@@ -188,7 +188,7 @@ impl Team {
         let mut all = bytemuck::zeroed_vec(rows.end());
         all[rows.range(ongoing.rank())].copy_from_slice(slice);
         collect(&ongoing, &rows, &mut all).await?;
-        ongoing.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect())
+        ongoing.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect()).await
     }
 
     /// Gives member `i` part `i` of the slice of every member, by rank; all parts are of the same length.
@@ -223,7 +223,7 @@ impl Team {
             })
             .await?;
         }
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Gives member `i` row `i` of every member, by rank; rows are of any lengths.
@@ -254,7 +254,7 @@ impl Team {
             let give = |_, chunk: &[u8]| with_elements(chunk, |piece| take(round.from, piece));
             trade(&ongoing, round.to, rows[round.to], round.from, None, give).await?;
         }
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 }
 

@@ -41,12 +41,12 @@ impl Team {
             }
             Some(BroadcastAlgorithm::ScatterAllGather) => {
                 rows::scatter_all_gather(&ongoing, root, slice).await?;
-                return ongoing.complete(());
+                return ongoing.complete(()).await;
             }
             None => broadcast_tree(&ongoing, root, chunks.count()),
         };
         broadcast_down(&ongoing, &node, 0, slice, chunks).await?;
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Folds the slices of all members, element by element, into that of member `root`; the others stay as they are.
@@ -66,7 +66,7 @@ impl Team {
         let chunks = cut(slice).1;
         if reduces_serially(ongoing.size(), Some(size_of_val(slice))) {
             serially(&ongoing, (root, folding), slice, chunks, &operator).await?;
-            return ongoing.complete(());
+            return ongoing.complete(()).await;
         }
         let merges = folding.to_root(ongoing.rank()).any(|step| matches!(step, ReductionStep::Merge { .. }));
         let is_copied = merges && ongoing.rank() != root;
@@ -85,7 +85,7 @@ impl Team {
             }
         }
         settle::<T>(&ongoing, folding.to_root(ongoing.rank()), chunks).await?;
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// As [`Team::reduce_slice`], and every member gets the result, with the same bits.
@@ -106,19 +106,19 @@ impl Team {
                     fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
                 }
                 broadcast_down(&ongoing, &broadcast_tree(&ongoing, 0, 1), 1, slice, chunks).await?;
-                return ongoing.complete(());
+                return ongoing.complete(()).await;
             }
             for step in folding.to_all(ongoing.rank()) {
                 fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
             }
-            return ongoing.complete(());
+            return ongoing.complete(()).await;
         }
         transfer(&ongoing, folding.pair(ongoing.rank()), slice, &operator).await?;
         if folding.stays(ongoing.rank()) {
             by_halves(&ongoing, folding.halving(ongoing.rank(), slice.len()), slice, &operator).await?;
         }
         transfer(&ongoing, folding.unpair(ongoing.rank()), slice, &operator).await?;
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Folds into the slice of each member those of all members before it, element by element.
@@ -132,7 +132,7 @@ impl Team {
     ) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::ScanSlice).await?;
         scan(&ongoing, slice, &operator).await?;
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 
     /// Replaces the slice of each member by the fold of those of all members before it, element by element.
@@ -167,7 +167,7 @@ impl Team {
         if let Some(next) = next {
             ongoing.settle(next, bytes, chunks).await?;
         }
-        ongoing.complete(())
+        ongoing.complete(()).await
     }
 }
 

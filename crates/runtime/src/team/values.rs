@@ -39,7 +39,7 @@ impl Team {
             return Err(ongoing.misused("the root of a broadcast has no value"));
         }
         let value = broadcast_down(&ongoing, &node, 0, value).await?;
-        ongoing.complete(value)
+        ongoing.complete(value).await
     }
 
     /// Folds the values of all members, in the order of their ranks; member `root` gets the result, the others `None`.
@@ -62,11 +62,11 @@ impl Team {
                 Some(values) => folding.fold(values, operator),
                 None => None,
             };
-            return ongoing.complete(all);
+            return ongoing.complete(all).await;
         }
         let value = reduce_to_root(&ongoing, folding, value, &operator).await?;
         let is_root = ongoing.rank() == root;
-        ongoing.complete(is_root.then_some(value))
+        ongoing.complete(is_root.then_some(value)).await
     }
 
     /// As [`Team::reduce`], and every member gets the result, with the same bits.
@@ -83,7 +83,7 @@ impl Team {
         if reduces_hierarchically(&ongoing) {
             let value = reduce_to_root(&ongoing, folding, value, &operator).await?;
             let value = broadcast_down(&ongoing, &broadcast_tree(&ongoing, 0, 1), 1, Some(value)).await?;
-            return ongoing.complete(value);
+            return ongoing.complete(value).await;
         }
         let mut value = value;
         for step in folding.to_all(ongoing.rank()) {
@@ -99,7 +99,7 @@ impl Team {
                 ReductionStep::Accept { from } => value = ongoing.receive(from, 0).await?,
             }
         }
-        ongoing.complete(value)
+        ongoing.complete(value).await
     }
 
     /// Gives each member the fold of the values of all members up to itself, in the order of their ranks.
@@ -113,7 +113,7 @@ impl Team {
     ) -> Result<T> {
         let ongoing = self.begin_of::<T>(CollectiveKind::Scan).await?;
         let value = scan(&ongoing, value, operator).await?;
-        ongoing.complete(value)
+        ongoing.complete(value).await
     }
 
     /// Gives each member the fold of the values of all members before itself; the first one gets `None`.
@@ -137,7 +137,7 @@ impl Team {
         } else {
             None
         };
-        ongoing.complete(before)
+        ongoing.complete(before).await
     }
 
     /// Collects the values of all members, by rank, at member `root`; the others get `None`.
@@ -151,7 +151,7 @@ impl Team {
     ) -> Result<Option<Vec<T>>> {
         let ongoing = self.begin_at::<T>(CollectiveKind::Gather, root).await?;
         let all = gather_values(&ongoing, root, value).await?;
-        ongoing.complete(all)
+        ongoing.complete(all).await
     }
 
     /// Collects the values of all members, by rank, at every member.
@@ -161,7 +161,7 @@ impl Team {
     pub async fn all_gather<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<Vec<T>> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllGather).await?;
         let all = all_gather(&ongoing, value).await?;
-        ongoing.complete(all)
+        ongoing.complete(all).await
     }
 
     /// Deals the values of member `root` out, by rank: one for each member. What others pass is not looked at.
@@ -176,7 +176,7 @@ impl Team {
         let ongoing = self.begin_at::<T>(CollectiveKind::Scatter, root).await?;
         if ongoing.rank() != root {
             let value = ongoing.receive(root, 0).await?;
-            return ongoing.complete(value);
+            return ongoing.complete(value).await;
         }
         let values = values.ok_or_else(|| ongoing.misused("the root of a scatter has no values"))?;
         check_count(&ongoing, values.len())?;
@@ -189,7 +189,7 @@ impl Team {
             }
         }
         let own = own.ok_or_else(|| ongoing.misused("the root of a scatter has no value for itself"))?;
-        ongoing.complete(own)
+        ongoing.complete(own).await
     }
 
     /// Gives member `i` value `i` of every member, by rank: the transposed matrix.
@@ -206,7 +206,7 @@ impl Team {
                 Some(swap_values(&ongoing, round.to, round.from, round.distance, value).await?);
         }
         taken[ongoing.rank()] = values.into_iter().nth(ongoing.rank());
-        ongoing.complete(taken.into_iter().flatten().collect())
+        ongoing.complete(taken.into_iter().flatten().collect()).await
     }
 }
 

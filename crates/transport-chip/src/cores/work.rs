@@ -23,6 +23,8 @@ pub(super) struct MemoryWait {
     end: Picoseconds,
     /// What it waits as.
     category: TimeCategory,
+    /// Whether its program computes, and no message of its is copied.
+    is_work: bool,
 }
 
 impl Cores {
@@ -52,6 +54,9 @@ impl Cores {
         let [near, far] = [demand.near.times(costs.near), demand.far.times(one)];
         let alone = near.saturating_add(far).saturating_add(self.now(place) - start);
         self.share_controller(place, start, (alone, demand.far.times(costs.served)), TimeCategory::Fetching);
+        if let Some(wait) = &mut self.cores[place.index()].memory_wait {
+            wait.is_work = true;
+        }
     }
 
     /// What lines of private memory cost the core of `place` in its present gear, if anything is known of it.
@@ -87,13 +92,15 @@ impl Cores {
         let present = self.present;
         let now = self.now(place);
         let end = self.controller(controller).take(present, place.0, start, length).max(now);
-        self.cores[place.index()].memory_wait = Some(MemoryWait { controller, end, category });
+        self.cores[place.index()].memory_wait =
+            Some(MemoryWait { controller, end, category, is_work: false });
         self.spend(place, end - now, category);
     }
 
     /// Lets the clock of `place` go on by what its last step at a memory controller takes longer than was known.
     pub(crate) fn catch_up(&mut self, place: PlaceId) {
-        let Some(MemoryWait { controller, end, category }) = self.cores[place.index()].memory_wait else {
+        let Some(MemoryWait { controller, end, category, is_work }) = self.cores[place.index()].memory_wait
+        else {
             return;
         };
         let present = self.present;
@@ -101,10 +108,17 @@ impl Cores {
         let is_over = known <= present;
         let known = known.max(end);
         self.cores[place.index()].memory_wait =
-            (!is_over).then_some(MemoryWait { controller, end: known, category });
+            (!is_over).then_some(MemoryWait { controller, end: known, category, is_work });
         if known > end {
             self.spend(place, known - end, category);
         }
+    }
+
+    /// How long the work of `place` at a memory controller goes on from the present, if its end may still move.
+    #[inline]
+    pub(crate) fn open_step(&self, place: PlaceId) -> Option<Picoseconds> {
+        let wait = self.cores[place.index()].memory_wait.filter(|wait| wait.is_work)?;
+        Some(Picoseconds(wait.end.0.saturating_sub(self.present.0)))
     }
 
     /// A memory controller by its number.

@@ -13,11 +13,16 @@ use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
 
+/// How many looks long a step is behind which messages wait for its end. To wait costs the place another look, which is
+/// then at most a hundredth of the step.
+const HELD_LOOKS_MIN: u64 = 100;
+
 impl WorldState {
     /// Whether a message could be sent now, if it is empty; notes a refusal. Gives whether it may also have any other
     /// length of up to `room` bytes.
     pub(crate) fn admit(&mut self, out: &Outgoing, room: usize) -> Result<bool, SendError> {
         self.check_open(out)?;
+        self.check_step(out.from)?;
         if self.protocol.has_room_up_to(out, room) {
             return Ok(true);
         }
@@ -32,12 +37,14 @@ impl WorldState {
     /// As `admit`, for a block.
     pub(crate) fn admit_block(&mut self, out: &Outgoing) -> Result<(), SendError> {
         self.check_open(out)?;
+        self.check_step(out.from)?;
         if self.protocol.can_begin_block(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
     /// As `admit`, for a message to several places.
     fn admit_multicast(&mut self, out: &OutgoingMulticast<'_>) -> Result<(), SendError> {
         out.each().try_for_each(|out| self.check_open(&out))?;
+        self.check_step(out.from)?;
         let multicast = self.protocol.multicast();
         let has_room = multicast.is_some_and(|multicast| multicast.has_room_for_all(&mut self.cores, out));
         if has_room { Ok(()) } else { Err(self.refuse(out.from)) }
@@ -46,6 +53,19 @@ impl WorldState {
     fn check_open(&self, out: &Outgoing) -> Result<(), SendError> {
         assert!(!self.statuses[out.from.index()].left, "{} sends although it has left", out.from);
         if self.is_closed(out.from, out.to) { Err(SendError::DeadPlace(out.to)) } else { Ok(()) }
+    }
+
+    /// Refuses a message of `place` behind a long step whose end is not known for good. It goes in the place's next
+    /// turn, which begins at that end: sent now, it would be there before what it says was computed.
+    #[inline]
+    fn check_step(&mut self, place: PlaceId) -> Result<(), SendError> {
+        let Some(left) = self.cores.open_step(place) else { return Ok(()) };
+        let look = self.protocol.poll_period(&self.cores, place, true);
+        if left.0 < look.0.saturating_mul(HELD_LOOKS_MIN) {
+            return Ok(());
+        }
+        self.statuses[place.index()].held = true;
+        Err(self.refuse(place))
     }
 
     fn refuse(&mut self, place: PlaceId) -> SendError {

@@ -43,7 +43,7 @@ impl WorldState {
             self.cores.sample_until(key.time());
             self.digest.record(key, Event::Turn as u32, 0);
             let status = &mut self.statuses[place.index()];
-            (status.parked, status.refused) = (false, false);
+            (status.parked, status.refused, status.held) = (false, false, false);
             if status.left {
                 while self.take_death(place).is_some() {}
                 self.make_progress(place);
@@ -125,6 +125,9 @@ impl WorldState {
 
     /// Ends a turn of a place that waits, at the latest until `due`.
     pub(crate) fn park(&mut self, place: PlaceId, due: Option<Picoseconds>) {
+        if self.statuses[place.index()].held && !self.is_blocked_in_send(place) {
+            return self.go_on(place);
+        }
         self.end_turn();
         let status = &mut self.statuses[place.index()];
         if !status.alive {

@@ -61,6 +61,8 @@ pub(super) struct PlaceStatus {
     pub(super) parked: bool,
     /// Whether a send of its last turn found no room.
     pub(super) refused: bool,
+    /// Whether a send of its last turn was refused because a step before it goes on.
+    pub(super) held: bool,
     /// What is done when the call is over in which the place stands.
     pub(super) postponed: Demand,
     /// Events of this place so far.
@@ -76,6 +78,7 @@ impl PlaceStatus {
             left: false,
             parked: false,
             refused: false,
+            held: false,
             postponed: Demand::default(),
             sequence: 0,
             notices: BTreeMap::new(),

@@ -137,8 +137,10 @@ impl Destination {
             }
             credit.use_up();
             coop::spend(coop::CALL);
-            Ok(())
-        })
+            Ok::<_, Error>(())
+        })?;
+        coop::let_leave().await;
+        Ok(())
     }
 
     async fn request_to_send(&self, element: ElementType, long: LongMessage) -> Result<LongSendGuard> {
