@@ -249,15 +249,20 @@ fn each_counter_stands_in_the_look_at_a_place() {
     }
 }
 
+/// What a job server says of two jobs.
+const JOBS: &str = concat!(
+    r#"{"answer":"jobs","jobs":[{"id":3,"name":"pi\u001b[2J","state":"running","place":1,"processor":99.6,"#,
+    r#""memory":2e6,"busy":1.5,"reason":""},{"id":4,"name":"sum","state":"failed","place":null,"processor":0,"#,
+    r#""memory":0,"busy":0.25,"reason":"no memory"}],"kinds":[]}"#
+);
+
 /// A job server that answers so many requests with what a run of two jobs says.
 fn job_server(folder: &Path, requests: usize) -> JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(folder.join("socket")).unwrap();
     std::thread::spawn(move || {
         let answer = |asked: &str| match asked.contains("output") {
             true => r#"{"answer":"output","lines":["a \u001b[2Jline","the last"],"before":0,"file":"f"}"#,
-            false => {
-                r#"{"answer":"jobs","jobs":[{"id":3,"name":"pi\u001b[2J","state":"running","place":1,"processor":99.6,"memory":2e6,"busy":1.5,"reason":""},{"id":4,"name":"sum","state":"failed","place":null,"processor":0,"memory":0,"busy":0.25,"reason":"no memory"}],"kinds":[]}"#
-            }
+            false => JOBS,
         };
         let one = |_| {
             let (mut stream, _) = listener.accept().unwrap();
