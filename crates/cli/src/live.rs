@@ -19,12 +19,17 @@ pub struct TopArguments {
     /// Print the table of places once, as text, and end
     #[arg(long)]
     once: bool,
+
+    /// The directory of the jobs that the run manages, for the pane of jobs (g j)
+    #[arg(long, value_name = "DIR")]
+    jobs: Option<PathBuf>,
 }
 
 /// Becomes the terminal view of a run.
 pub fn top(arguments: &TopArguments) -> Result<(), Failure> {
     let once = arguments.once.then(|| OsString::from("--once"));
-    TOP.become_it([arguments.directory.clone().into_os_string()].into_iter().chain(once))
+    let jobs = arguments.jobs.iter().flat_map(|jobs| ["--jobs".into(), jobs.clone().into_os_string()]);
+    TOP.become_it([arguments.directory.clone().into_os_string()].into_iter().chain(once).chain(jobs))
 }
 
 /// The arguments of `isles replay`.

@@ -24,7 +24,7 @@ const WIDTHS: [u16; 14] = [5, 7, 5, BAR_CELLS as u16, 6, 7, 6, 7, 6, 6, 8, 7, 5,
 const LEFT_OUT: [usize; 6] = [3, 4, 10, 9, 7, 11];
 
 /// The keys, for the help.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 13] = [
     ("?", "this help"),
     ("q, Ctrl-C", "end; the run goes on"),
     ("j k, arrows", "next and previous place; PgUp PgDn Home End"),
@@ -37,6 +37,7 @@ const KEYS: [(&str, &str); 12] = [
     ("g f", "open finishes"),
     ("g m", "messages between places"),
     ("g w", "warnings"),
+    ("g j", "jobs, with --jobs DIR; Enter shows the last lines of one"),
 ];
 
 /// Draws everything.
@@ -51,6 +52,16 @@ pub fn screen(frame: &mut Frame<'_>, screen: &Screen) {
         Pane::Finishes => lines(frame, pane, "open finishes", finish_lines(screen)),
         Pane::Messages => lines(frame, pane, "messages, the largest first", message_lines(screen)),
         Pane::Warnings => lines(frame, pane, "warnings", warning_lines(screen)),
+        Pane::Jobs => jobs(frame, pane, screen),
+        Pane::Job => {
+            let title =
+                screen.chosen_job().map(|job| format!("job {job}, its last lines")).unwrap_or_default();
+            // The newest lines are what people look for.
+            let room = pane.height.saturating_sub(2) as usize;
+            let output = job_lines(screen);
+            let skipped = output.len().saturating_sub(room);
+            lines(frame, pane, &title, output.into_iter().skip(skipped).collect());
+        }
         Pane::Help => {
             let keys = KEYS.iter().map(|(key, what)| Line::from(format!("{key:<14}{what}")));
             lines(frame, pane, "keys", keys.collect());
@@ -127,7 +138,7 @@ fn foot_line(screen: &Screen) -> Line<'static> {
         if screen.filter.is_empty() { String::new() } else { format!("  filter {}", plain(&screen.filter)) };
     let order = screen.order.name();
     Line::from(format!(
-        "? help  q end  Enter look  / filter  o order ({order})  p pause  g t|f|m|w panes{filter}"
+        "? help  q end  Enter look  / filter  o order ({order})  p pause  g t|f|m|w|j panes{filter}"
     ))
 }
 
@@ -226,6 +237,51 @@ fn places(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
     let mut state = TableState::default();
     state.select((count > 0).then(|| screen.cursor.min(count.saturating_sub(1))));
     frame.render_stateful_widget(table, area, &mut state);
+}
+
+/// The table of jobs, or why there is none.
+fn jobs(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
+    let shown = &screen.jobs;
+    let trouble = match (&shown.trouble, screen.has_jobs) {
+        (_, false) => ": isles top RUN --jobs DIR shows them".to_owned(),
+        (Some(trouble), true) => format!(": {}", plain(trouble)),
+        (None, true) => String::new(),
+    };
+    let rows = shown.jobs.iter().map(|job| {
+        let place = job.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
+        let (used, memory) = (format!("{:.0} %", job.processor), short(job.memory));
+        let computed = format!("{:.1} s", job.busy);
+        Row::new([
+            job.id.to_string(),
+            plain(&job.name),
+            plain(&job.state),
+            place,
+            used,
+            memory,
+            computed,
+            plain(&job.reason),
+        ])
+    });
+    let widths = [5, 16, 13, 5, 6, 7, 9].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]);
+    let head = Row::new(["job", "name", "state", "place", "use", "memory", "computed", "result"]);
+    let table = Table::new(rows, widths)
+        .header(head.style(Style::new().add_modifier(Modifier::UNDERLINED)))
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
+        .block(Block::bordered().title(format!("{} jobs{trouble}", shown.jobs.len())));
+    let mut state = TableState::default();
+    state.select((!shown.jobs.is_empty()).then(|| screen.job_cursor.min(shown.jobs.len().saturating_sub(1))));
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+fn job_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let shown = &screen.jobs;
+    if let Some(trouble) = &shown.trouble {
+        return vec![Line::from(plain(trouble))];
+    }
+    if shown.output.is_empty() {
+        return vec![Line::from("it has written nothing")];
+    }
+    shown.output.iter().map(|line| Line::from(plain(line))).collect()
 }
 
 fn lines(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'static>>) {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod draw;
+mod jobs;
 mod screen;
 mod terminal;
 
@@ -16,8 +17,9 @@ mod tests;
 use clap::Parser;
 use isles_telemetry::{DirectoryError, shown};
 use isles_view::{LiveRun, RunView, WatchError};
+use jobs::JobSource;
 use ratatui::crossterm::event::{self, Event};
-use screen::{KeyOutcome, Screen};
+use screen::{KeyOutcome, Pane, Screen};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +48,10 @@ struct TopArguments {
     /// Print the table of places once, as text, and end
     #[arg(long)]
     once: bool,
+
+    /// The directory of the jobs that the run manages, for the pane of jobs (g j)
+    #[arg(long, value_name = "DIR")]
+    jobs: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -69,7 +75,7 @@ fn main() -> ExitCode {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return fail(&"isles top needs a terminal; --once prints one table");
     }
-    match watch(&mut run) {
+    match watch(&mut run, arguments.jobs.as_deref().map(JobSource::of).as_ref()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(cause) => fail(&format_args!("the terminal cannot be used: {cause}")),
     }
@@ -91,9 +97,10 @@ fn once(run: &mut LiveRun) -> ExitCode {
 }
 
 /// Draws until somebody has enough, or a signal ends the process.
-fn watch(run: &mut LiveRun) -> io::Result<()> {
+fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
     let mut terminal = OwnTerminal::take()?;
     let mut screen = Screen::new(run.description());
+    screen.has_jobs = jobs.is_some();
     screen.take(run.latest().clone());
     let mut looked = Instant::now();
     let mut is_new = true;
@@ -104,6 +111,10 @@ fn watch(run: &mut LiveRun) -> io::Result<()> {
             if run.look().is_ok() {
                 screen.take(run.latest().clone());
             }
+            if let Some(jobs) = jobs.filter(|_| screen.shows_jobs() && !screen.is_paused) {
+                let chosen = screen.chosen_job().filter(|_| screen.pane == Pane::Job);
+                jobs.look(&mut screen.jobs, chosen);
+            }
             is_new = true;
         }
         if std::mem::take(&mut is_new) {
@@ -112,6 +123,8 @@ fn watch(run: &mut LiveRun) -> io::Result<()> {
         if event::poll(KEY_WAIT)? {
             match event::read()? {
                 Event::Key(key) if screen.key(key) == KeyOutcome::End => return Ok(()),
+                // What was chosen is asked for at once.
+                Event::Key(_) if screen.shows_jobs() => (is_new, looked) = (true, looked - LOOK_EVERY),
                 Event::Key(_) | Event::Resize(..) => is_new = true,
                 _ => {}
             }

@@ -3,6 +3,7 @@
 //! Plain state without a terminal, so that tests press keys and look at pictures. Invariants: no key changes anything
 //! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
 
+use crate::jobs::ShownJobs;
 use isles_telemetry::{CounterId, RunDescription};
 use isles_view::{PlaceCondition, Snapshot};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -34,6 +35,10 @@ pub enum Pane {
     Messages,
     /// What is odd.
     Warnings,
+    /// The jobs that the run manages.
+    Jobs,
+    /// The output of one of them.
+    Job,
     /// The keys.
     Help,
 }
@@ -68,6 +73,11 @@ pub struct Screen {
     pub is_typing: bool,
     /// Whether the last key was `g`.
     pub is_going: bool,
+    /// Whether somebody knows where jobs are asked for.
+    pub has_jobs: bool,
+    pub jobs: ShownJobs,
+    /// The row that is chosen among the jobs.
+    pub job_cursor: usize,
 }
 
 impl Screen {
@@ -86,6 +96,9 @@ impl Screen {
             filter: String::new(),
             is_typing: false,
             is_going: false,
+            has_jobs: false,
+            jobs: ShownJobs::default(),
+            job_cursor: 0,
         }
     }
 
@@ -149,6 +162,8 @@ impl Screen {
             KeyCode::Char('o') => self.order = self.order.next(),
             KeyCode::Char(' ') => self.pin(),
             KeyCode::Enter if self.pane == Pane::Places => self.pane = Pane::Place,
+            KeyCode::Enter if self.pane == Pane::Jobs => self.look_at_job(),
+            KeyCode::Esc if self.pane == Pane::Job => self.pane = Pane::Jobs,
             KeyCode::Esc if self.pane == Pane::Places => self.filter.clear(),
             KeyCode::Esc => self.pane = Pane::Places,
             code => self.move_cursor(code),
@@ -156,19 +171,32 @@ impl Screen {
         KeyOutcome::GoOn
     }
 
-    fn move_cursor(&mut self, code: KeyCode) {
-        let last = self.places().len().saturating_sub(1);
-        let cursor = self.cursor.min(last);
-        self.cursor = match code {
-            KeyCode::Char('j') | KeyCode::Down => cursor + 1,
-            KeyCode::Char('k') | KeyCode::Up => cursor.saturating_sub(1),
-            KeyCode::PageDown => cursor + PAGE_ROWS,
-            KeyCode::PageUp => cursor.saturating_sub(PAGE_ROWS),
-            KeyCode::Home => 0,
-            KeyCode::End => last,
-            _ => cursor,
+    /// Whether jobs fill the screen.
+    pub fn shows_jobs(&self) -> bool {
+        matches!(self.pane, Pane::Jobs | Pane::Job)
+    }
+
+    /// The number of the job that the cursor is on.
+    pub fn chosen_job(&self) -> Option<u64> {
+        let jobs = &self.jobs.jobs;
+        jobs.get(self.job_cursor.min(jobs.len().saturating_sub(1))).map(|job| job.id)
+    }
+
+    fn look_at_job(&mut self) {
+        if self.chosen_job().is_some() {
+            self.jobs.output.clear();
+            self.pane = Pane::Job;
         }
-        .min(last);
+    }
+
+    fn move_cursor(&mut self, code: KeyCode) {
+        if self.shows_jobs() {
+            let last = self.jobs.jobs.len().saturating_sub(1);
+            self.job_cursor = moved(self.job_cursor, last, code);
+        } else {
+            let last = self.places().len().saturating_sub(1);
+            self.cursor = moved(self.cursor, last, code);
+        }
     }
 
     fn go(&mut self, code: KeyCode) {
@@ -177,6 +205,7 @@ impl Screen {
             KeyCode::Char('f') => Pane::Finishes,
             KeyCode::Char('m') => Pane::Messages,
             KeyCode::Char('w') => Pane::Warnings,
+            KeyCode::Char('j') => Pane::Jobs,
             _ => self.pane,
         };
     }
@@ -230,6 +259,21 @@ impl Order {
             Order::Queue => "queue",
         }
     }
+}
+
+/// Where a key moves a cursor among rows of which the last has this number.
+fn moved(cursor: usize, last: usize, code: KeyCode) -> usize {
+    let cursor = cursor.min(last);
+    let moved = match code {
+        KeyCode::Char('j') | KeyCode::Down => cursor + 1,
+        KeyCode::Char('k') | KeyCode::Up => cursor.saturating_sub(1),
+        KeyCode::PageDown => cursor + PAGE_ROWS,
+        KeyCode::PageUp => cursor.saturating_sub(PAGE_ROWS),
+        KeyCode::Home => 0,
+        KeyCode::End => last,
+        _ => cursor,
+    };
+    moved.min(last)
 }
 
 /// Whether the filter leaves a place: it is empty, part of the state's name, or a list of numbers and ranges.

@@ -1,6 +1,7 @@
 //! Keys are pressed, and the picture is looked at, in a terminal that is none.
 
 use crate::draw;
+use crate::jobs::JobSource;
 use crate::screen::{KeyOutcome, Pane, Screen};
 use isles_telemetry::{
     COUNTERS, CounterId, DeathCause, EnergySample, Liveness, OpenFinish, PairCount, ProgressSample,
@@ -10,6 +11,10 @@ use isles_view::{Snapshot, SnapshotBuilder};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread::JoinHandle;
 
 /// A run of so many places, as it was seen at these times in seconds.
 struct Scene {
@@ -242,4 +247,67 @@ fn each_counter_stands_in_the_look_at_a_place() {
         let said = format!("{:<18}{value} {}", counter.name.replace('_', " "), counter.unit);
         assert!(picture.contains(&said), "{said} is not in {picture}");
     }
+}
+
+/// What a job server says of two jobs.
+const JOBS: &str = concat!(
+    r#"{"answer":"jobs","jobs":[{"id":3,"name":"pi\u001b[2J","state":"running","place":1,"processor":99.6,"#,
+    r#""memory":2e6,"busy":1.5,"reason":""},{"id":4,"name":"sum","state":"failed","place":null,"processor":0,"#,
+    r#""memory":0,"busy":0.25,"reason":"no memory"}],"kinds":[]}"#
+);
+
+/// A job server that answers so many requests with what a run of two jobs says.
+fn job_server(folder: &Path, requests: usize) -> JoinHandle<Vec<String>> {
+    let listener = UnixListener::bind(folder.join("socket")).unwrap();
+    std::thread::spawn(move || {
+        let answer = |asked: &str| match asked.contains("output") {
+            true => r#"{"answer":"output","lines":["a \u001b[2Jline","the last"],"before":0,"file":"f"}"#,
+            false => JOBS,
+        };
+        let one = |_| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = String::new();
+            BufReader::new(&stream).read_line(&mut asked).unwrap();
+            writeln!(stream, "{}", answer(&asked)).unwrap();
+            asked
+        };
+        (0..requests).map(one).collect()
+    })
+}
+
+#[test]
+fn jobs_are_listed_and_one_shows_its_last_lines() {
+    let folder = std::env::temp_dir().join(format!("isles-top-jobs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut scene = Scene::new(2, "chip:scc");
+    scene.look(1, |_| ());
+    scene.press("gj");
+    assert!(scene.picture().contains("0 jobs: isles top RUN --jobs DIR shows them"), "{}", scene.picture());
+    scene.screen.has_jobs = true;
+    let source = JobSource::of(&folder);
+    source.look(&mut scene.screen.jobs, None);
+    assert!(scene.picture().contains("socket: No such file"), "{}", scene.picture());
+    let server = job_server(&folder, 3);
+    source.look(&mut scene.screen.jobs, None);
+    let picture = scene.picture();
+    assert!(
+        picture.contains("2 jobs") && picture.contains("pi[2J") && !picture.contains('\u{1b}'),
+        "{picture}"
+    );
+    let row = picture.lines().find(|line| line.contains("running")).unwrap();
+    assert!(row.contains("100 %") && row.contains("1.5 s"), "{row}");
+    assert!(picture.contains("no memory"), "{picture}");
+    scene.press("k\n");
+    assert_eq!((scene.screen.pane, scene.screen.chosen_job()), (Pane::Job, Some(3)));
+    let chosen = scene.screen.chosen_job();
+    source.look(&mut scene.screen.jobs, chosen);
+    let picture = scene.picture();
+    assert!(picture.contains("job 3, its last lines") && picture.contains("the last"), "{picture}");
+    assert!(!picture.contains('\u{1b}'), "{picture}");
+    scene.code(KeyCode::Esc);
+    scene.press("j");
+    assert_eq!((scene.screen.pane, scene.screen.chosen_job()), (Pane::Jobs, Some(4)));
+    let asked = server.join().unwrap();
+    assert!(asked[2].contains(r#""job":3"#), "{asked:?}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
