@@ -30,5 +30,5 @@ pub mod topology;
 
 pub use chip::{
     Caches, Chip, ControllerId, Dividers, Domains, FileServer, FrequencyDomainId, Interrupts, LinkTraits,
-    Memory, MessageBuffer, Preset, VoltageDomainId,
+    Memory, MessageBuffer, Preset, TooFastLine, VoltageDomainId,
 };

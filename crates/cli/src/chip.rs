@@ -127,7 +127,15 @@ fn check(file: &str) -> Result<String, Failure> {
     };
     let cores = chip.topology().cores();
     let sources = if sources == 1 { "1 source".to_owned() } else { format!("{sources} sources") };
-    Ok(format!("{file}: no fault; {cores} cores, {constants} constants, {sources}\nplaces: {places}\n"))
+    let warnings: String = chip
+        .presets()
+        .iter()
+        .filter_map(|preset| chip.too_fast_line(preset))
+        .map(|line| format!("warning: {line}\n"))
+        .collect();
+    Ok(format!(
+        "{file}: no fault; {cores} cores, {constants} constants, {sources}\n{warnings}places: {places}\n"
+    ))
 }
 
 /// The most places by each protocol that the chip carries, and why not more; then those that it does not carry.

@@ -11,7 +11,7 @@ mod parts;
 pub(crate) use parts::Controllers;
 pub use parts::{
     Caches, ControllerId, Dividers, Domains, FileServer, FrequencyDomainId, Interrupts, LinkTraits, Memory,
-    MessageBuffer, Preset, VoltageDomainId,
+    MessageBuffer, Preset, TooFastLine, VoltageDomainId,
 };
 
 use crate::cost::Operations;
@@ -118,6 +118,11 @@ impl Chip {
     /// The settings of the clocks, in the order of the file; at least one.
     pub fn presets(&self) -> &[Preset] {
         &self.presets
+    }
+
+    /// The first line that a preset moves faster than links carry it.
+    pub fn too_fast_line(&self, preset: &Preset) -> Option<TooFastLine> {
+        TooFastLine::of(self, preset)
     }
 
     /// A setting of the clocks by its name.

@@ -10,6 +10,7 @@ use crate::cost::{Access, Clocks, Cost, HopCost, Mode, TimingTable};
 use crate::kernel::LinkTiming;
 use crate::quantity::{Bytes, Picoseconds, Rate};
 use crate::topology::{Coordinates, CoreId, TileId, Topology};
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// The clock source of the cores, and what it can be divided by.
@@ -298,6 +299,54 @@ impl Preset {
     /// The times with the acting core at another rate; mesh and memory stay.
     pub fn times_at(&self, core: Rate) -> TimingTable<HopCost> {
         self.costs.at(&self.clocks.with_core(core))
+    }
+}
+
+/// A line that a preset moves faster than links carry it: its cost and what the file says of links contradict each
+/// other, and the model takes the cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooFastLine {
+    preset: String,
+    mode: Mode,
+    hops: u32,
+    taken: Picoseconds,
+    least: Picoseconds,
+}
+
+impl TooFastLine {
+    /// The first mode and least number of hops of which that is so, on the way of the data of a read.
+    pub(super) fn of(chip: &Chip, preset: &Preset) -> Option<TooFastLine> {
+        let (links, times) = (chip.links(), preset.times());
+        let pace = links.pace(preset.clocks());
+        let flits = links.flits(chip.caches().line.0);
+        let topology = chip.topology();
+        let to_memory = (0..topology.cores()).map(|core| chip.hops_to_memory(CoreId(core))).max();
+        let ways = [
+            (Mode::BufferLine, topology.diameter()),
+            (Mode::MemoryThrough, topology.diameter()),
+            (Mode::MemoryCached, to_memory.unwrap_or(0)),
+        ];
+        ways.into_iter().find_map(|(mode, farthest)| {
+            (1..=farthest).find_map(|hops| {
+                let least = u64::from(hops).saturating_mul(pace.hop.0);
+                let least = Picoseconds(least.saturating_add(flits.saturating_mul(pace.flit.0)));
+                let taken = times.read(mode, hops).filter(|taken| *taken < least)?;
+                Some(TooFastLine { preset: preset.name.clone(), mode, hops, taken, least })
+            })
+        })
+    }
+}
+
+impl fmt::Display for TooFastLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooFastLine { preset, mode, hops, taken, least } = self;
+        let [taken, least] = [taken, least].map(|time| time.0 as f64 / 1e3);
+        let (mode, several) = (mode.name(), if *hops == 1 { "hop" } else { "hops" });
+        write!(
+            f,
+            "{mode}.read of {preset} takes {taken} ns over {hops} {several}, and its flits alone {least} ns by \
+             links.head and links.flit_time; where nothing else is on the way, the first holds"
+        )
     }
 }
 

@@ -15,6 +15,32 @@ fn chip(verb: &str, text: &str) -> (Ended, String) {
 }
 
 #[test]
+fn lines_that_are_faster_than_their_links_are_warned_of() {
+    let scene = Scene::new("chip");
+    let check = |name: &str| scene.run(&["chip", "check", name]);
+    for name in ["scc", "mesh", "c6678", "bluegene-p", "xeon-cluster", "opteron-cluster"] {
+        let ended = check(name);
+        assert!(ended.code == Some(0) && !ended.stdout.contains("warning"), "{name}: {ended:?}");
+    }
+    // Over one hop a line of the buffer takes 30 + 6 cycles of 1 ns; its five flits of 8 cycles and its head take 43.
+    let mesh =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../chips/mesh.toml")).unwrap();
+    let slow = mesh.replace("flit_time = \"1 cycle of mesh\"", "flit_time = \"8 cycles of mesh\"");
+    assert_ne!(slow, mesh);
+    std::fs::write(scene.path("slow.toml"), slow).unwrap();
+    let ended = check("slow.toml");
+    let warning =
+        "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, and its flits alone 43 ns by";
+    assert!(ended.code == Some(0) && ended.stdout.contains(warning), "{ended:?}");
+    // So does a run, which takes the first of the two.
+    let line =
+        "run bc --graph karate --machine chip:mesh --places 2 --top 0 --json /dev/null --csv /dev/null";
+    let run = |set: &str| scene.run(&[&words(line)[..], &["--set", set]].concat()).stderr;
+    assert!(run("links.flit_time=8 cycles of mesh").contains(warning));
+    assert!(!run("links.flit_time=2 cycles of mesh").contains("warning"));
+}
+
+#[test]
 fn the_list_names_every_chip_with_its_cores() {
     let ended = Scene::new("chip").run(&["chip", "list"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));

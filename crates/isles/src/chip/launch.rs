@@ -155,6 +155,10 @@ impl Launch {
             let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
             notice(format_args!("warning: {} stale {reads} of shared memory: {first}", stale.number));
         }
+        let of_chip = chip.chip();
+        if let Some(line) = of_chip.too_fast_line(of_chip.default_preset()) {
+            notice(format_args!("warning: {line}"));
+        }
         if let Some(warning) = memory_warning(chip, &report) {
             notice(warning);
         }
