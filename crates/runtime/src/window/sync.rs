@@ -350,7 +350,8 @@ async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()
     let head = MessageHead::new(state.id, MessageKind::Unlock);
     let is_touched = state.peers[target as usize].is_touched.take();
     let is_mapped = matches!(state.peers[target as usize].location.get(), Whereabouts::Mapped(_));
-    if is_touched || state.options.queued && !is_mapped {
+    // An owner that checks has forgotten what was done under the lock before others hear of its end.
+    if is_touched || state.options.checked || state.options.queued && !is_mapped {
         return transfer::request(state, target, "the unlock of", head, &|_| Ok(())).await.map(drop);
     }
     Local::with(|local| state.send(local, target, head, &|_| Ok(())))
