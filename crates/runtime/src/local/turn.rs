@@ -9,13 +9,13 @@
 //! have come and no more follow, for at most a small part of the turn.
 //!
 //! Where places share processors, the system may let one go on for milliseconds and another one wait for as long: so
-//! after a long turn a place gives up its processor once.
+//! an operation gives up the processor once if the place has had it for [`RUN_TIME_MAX`].
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before.
 
 use super::{Clock, Local};
-use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
+use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, RUN_TIME_MAX, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
 use crate::task::TaskRef;
 use std::cell::Cell;
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
+    /// When the place last waited or gave up its processor, where places share processors.
+    rested: Cell<Duration>,
     /// Whether an operation of this turn has found it long.
     is_long: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
@@ -53,12 +55,13 @@ impl Local {
             // No time passes within a turn.
             Clock::Steps(_) => false,
             Clock::Host(_) if !self.has_far && turn.looks.get() == 0 => {
-                let is_looking = self.spent.get().is_multiple_of(LOOK_EFFORT);
-                if self.shares_processors {
-                    is_looking && self.is_measured_turn_long()
-                } else {
-                    is_looking && self.endpoint.is_ready() && self.have_messages_waited()
+                if !self.spent.get().is_multiple_of(LOOK_EFFORT) {
+                    return false;
                 }
+                if self.shares_processors {
+                    self.yield_after_long_run();
+                }
+                self.endpoint.is_ready() && self.have_messages_waited()
             }
             _ => self.is_measured_turn_long(),
         };
@@ -95,12 +98,20 @@ impl Local {
         !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX
     }
 
-    /// After a long turn, lets other places have the processor where there are fewer than places: the system may let
-    /// this one go on for milliseconds.
-    #[inline]
-    pub(super) fn yield_after_long_turn(&self) {
-        if self.shares_processors && self.turn.is_long.get() {
+    /// Lets other places have the processor if this one has had it for long.
+    #[cold]
+    fn yield_after_long_run(&self) {
+        if self.clock.now().saturating_sub(self.turn.rested.get()) >= RUN_TIME_MAX {
             std::thread::yield_now();
+            self.note_rested();
+        }
+    }
+
+    /// Notes that others have had the processor.
+    #[inline]
+    pub(super) fn note_rested(&self) {
+        if self.shares_processors {
+            self.turn.rested.set(self.clock.now());
         }
     }
 
@@ -111,8 +122,7 @@ impl Local {
         turn.sightings.set(0);
         turn.is_long.set(false);
         let is_held = turn.held.get().is_some();
-        let is_measured = self.has_far || self.shares_processors || matches!(self.clock, Clock::Modelled(_));
-        if is_measured || turn.looks.get() > 0 || is_held {
+        if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
             turn.start.set(self.clock.now());
         }
         if is_held {

@@ -26,7 +26,6 @@ pub enum Step {
 impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
-        self.yield_after_long_turn();
         let begun = self.step_begin();
         let arrived = self.take_in_patiently(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
@@ -75,6 +74,7 @@ impl Local {
         } else {
             self.endpoint.wait(Some(crate::limits::ROOM_WAIT));
         }
+        self.note_rested();
         self.note_wake();
     }
 
