@@ -22,10 +22,6 @@ pub(crate) const READY_BATCH: usize = 64;
 /// two calls between cores of the SCC, so that a look costs a few parts in a hundred.
 pub(crate) const TURN_TIME_MAX: Duration = Duration::from_micros(10);
 
-/// How long a place runs before it lets others have the processor, where there are fewer than places: the system's own
-/// slices are of milliseconds.
-pub(crate) const RUN_TIME_MAX: Duration = Duration::from_micros(50);
-
 /// After a longer turn a place waits for at most this part of it, if as many messages as after the last one have not
 /// come. That is what computing beside others may cost, at worst.
 pub(crate) const TURN_PART: u32 = 16;

@@ -8,14 +8,11 @@
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn.
 //!
-//! Where places share processors, the system may let one go on for milliseconds and another one wait for as long: so
-//! an operation gives up the processor once if the place has had it for [`RUN_TIME_MAX`].
-//!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before.
 
 use super::{Clock, Local};
-use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, RUN_TIME_MAX, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
+use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
 use crate::task::TaskRef;
 use std::cell::Cell;
 use std::time::Duration;
@@ -29,8 +26,6 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
-    /// When the place last waited or gave up its processor, where places share processors.
-    rested: Cell<Duration>,
     /// Whether an operation of this turn has found it long.
     is_long: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
@@ -55,13 +50,9 @@ impl Local {
             // No time passes within a turn.
             Clock::Steps(_) => false,
             Clock::Host(_) if !self.has_far && turn.looks.get() == 0 => {
-                if !self.spent.get().is_multiple_of(LOOK_EFFORT) {
-                    return false;
-                }
-                if self.shares_processors {
-                    self.yield_after_long_run();
-                }
-                self.endpoint.is_ready() && self.have_messages_waited()
+                self.spent.get().is_multiple_of(LOOK_EFFORT)
+                    && self.endpoint.is_ready()
+                    && self.have_messages_waited()
             }
             _ => self.is_measured_turn_long(),
         };
@@ -96,23 +87,6 @@ impl Local {
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
         !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX
-    }
-
-    /// Lets other places have the processor if this one has had it for long.
-    #[cold]
-    fn yield_after_long_run(&self) {
-        if self.clock.now().saturating_sub(self.turn.rested.get()) >= RUN_TIME_MAX {
-            std::thread::yield_now();
-            self.note_rested();
-        }
-    }
-
-    /// Notes that others have had the processor.
-    #[inline]
-    pub(super) fn note_rested(&self) {
-        if self.shares_processors {
-            self.turn.rested.set(self.clock.now());
-        }
     }
 
     /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.

@@ -74,7 +74,6 @@ impl Local {
         } else {
             self.endpoint.wait(Some(crate::limits::ROOM_WAIT));
         }
-        self.note_rested();
         self.note_wake();
     }
 
