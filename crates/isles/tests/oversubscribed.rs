@@ -1,7 +1,7 @@
 //! Many more places than processors: everything still works, and a run that waits costs nothing.
 //!
 //! 48 places as processes and 256 as threads, on whatever this machine has. What is measured is the processor time of
-//! an idle run, by the system's own accounts; nothing else here looks at a clock. Speed is the bench's business.
+//! an idle run, by the system's own accounts, beyond that of plain threads; nothing else here looks at a clock. Speed is the bench's business.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Result};
@@ -104,29 +104,33 @@ fn busy_time(threads: &[String]) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
-/// A thread of the lowest priority for each processor, which computes. A processor of a virtual machine that rests may
-/// need a tenth of a millisecond to come back, which the system counts as time of the thread that it comes back for.
-struct AwakeProcessors(Arc<AtomicBool>);
+/// As many plain threads as places, which wake once a second as idle places do. On a busy host a virtual machine may
+/// need a tenth of a millisecond to go on after a rest, which the system counts as time of the thread that has woken.
+struct PlainThreads {
+    accounts: Vec<String>,
+    is_over: Arc<AtomicBool>,
+}
 
-impl AwakeProcessors {
-    fn new() -> AwakeProcessors {
+impl PlainThreads {
+    fn new(count: usize) -> PlainThreads {
         let is_over = Arc::new(AtomicBool::new(false));
-        for _ in 0..std::thread::available_parallelism().unwrap().get() {
-            let is_over = Arc::clone(&is_over);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        for _ in 0..count {
+            let (is_over, sender) = (Arc::clone(&is_over), sender.clone());
             std::thread::spawn(move || {
-                rustix::process::nice(19).unwrap();
+                sender.send(threads(std::process::id()).remove(0)).unwrap();
                 while !is_over.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
+                    std::thread::park_timeout(Duration::from_secs(1));
                 }
             });
         }
-        AwakeProcessors(is_over)
+        PlainThreads { accounts: receiver.iter().take(count).collect(), is_over }
     }
 }
 
-impl Drop for AwakeProcessors {
+impl Drop for PlainThreads {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -147,16 +151,19 @@ async fn idleness() -> Result<()> {
             at!(place, ()).await?; // arrives after the task
         }
         // Other tests run meanwhile, so the quietest of a few looks counts.
-        let _awake = AwakeProcessors::new();
+        let plain = PlainThreads::new(watched.len());
         let mut least = f64::INFINITY;
         for _ in 0..LOOKS {
-            let (before, since) = (busy_time(&watched), Instant::now());
+            let (before, plain_before, since) =
+                (busy_time(&watched), busy_time(&plain.accounts), Instant::now());
             let silence = finish(std::future::pending::<()>()).deadline(WATCHED).await;
             let by_deadline = silence.is_err_and(|error| *error.kind() == ErrorKind::DeadlinePassed);
             if !by_deadline {
                 break;
             }
-            least = least.min(share(busy_time(&watched) - before, since.elapsed()));
+            let used =
+                (busy_time(&watched) - before).saturating_sub(busy_time(&plain.accounts) - plain_before);
+            least = least.min(share(used, since.elapsed()));
             if least < IDLE_SHARE {
                 break;
             }
