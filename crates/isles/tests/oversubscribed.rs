@@ -1,8 +1,8 @@
 //! Many more places than processors: everything still works, and a run that waits costs nothing.
 //!
 //! 48 places as processes and 256 as threads, on whatever this machine has. What is measured is the processor time of
-//! an idle run, by the system's own accounts, beyond that of plain threads; nothing else here looks at a clock. Speed is
-//! the business of the bench.
+//! an idle run, by the system's own accounts, beyond that of plain threads; nothing else here looks at a clock. Speed
+//! is the business of the bench.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Result};
