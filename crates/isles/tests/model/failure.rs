@@ -471,6 +471,8 @@ async fn a_finish_that_nobody_waits_for_any_more_drops_its_tasks() -> Result<()>
                 spawn_at!(place, wait_holding().await);
             }
         }));
+        // The first operation of a turn does not give way.
+        isles::yield_now().await;
         let started = std::future::poll_fn(|context| {
             std::task::Poll::Ready(dropped.as_mut().poll(context).is_pending())
         });

@@ -44,6 +44,8 @@ impl Handles {
         let mut waits: Vec<Pin<Box<dyn Future<Output = Result<()>>>>> =
             vec![Box::pin(finish), Box::pin(async move { at!(there, pending::<()>().await).await })];
         for wait in &mut waits {
+            // The first operation of a turn does not give way.
+            isles::yield_now().await;
             std::future::poll_fn(|context| {
                 assert!(wait.as_mut().poll(context).is_pending());
                 std::task::Poll::Ready(())
