@@ -1,14 +1,11 @@
 //! Many more places than processors: everything still works, and a run that waits costs nothing.
 //!
 //! 48 places as processes and 256 as threads, on whatever this machine has. What is measured is the processor time of
-//! an idle run, by the system's own accounts, beyond that of plain threads; nothing else here looks at a clock. Speed
-//! is the business of the bench.
+//! an idle run, by the system's own accounts; nothing else here looks at a clock. Speed is the business of the bench.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Result};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long an idle run is watched.
@@ -105,36 +102,6 @@ fn busy_time(threads: &[String]) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
-/// As many plain threads as places, which wake once a second as idle places do. On a busy host a virtual machine may
-/// need a tenth of a millisecond to go on after a rest, which the system counts as time of the thread that has woken.
-struct PlainThreads {
-    accounts: Vec<String>,
-    is_over: Arc<AtomicBool>,
-}
-
-impl PlainThreads {
-    fn new(count: usize) -> PlainThreads {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (sender, receiver) = std::sync::mpsc::channel();
-        for _ in 0..count {
-            let (is_over, sender) = (Arc::clone(&is_over), sender.clone());
-            std::thread::spawn(move || {
-                sender.send(threads(std::process::id()).remove(0)).unwrap();
-                while !is_over.load(Ordering::Relaxed) {
-                    std::thread::park_timeout(Duration::from_secs(1));
-                }
-            });
-        }
-        PlainThreads { accounts: receiver.iter().take(count).collect(), is_over }
-    }
-}
-
-impl Drop for PlainThreads {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Every place has a task that waits; nothing happens until the first place has seen enough.
 async fn idleness() -> Result<()> {
     let first = std::process::id();
@@ -152,19 +119,15 @@ async fn idleness() -> Result<()> {
             at!(place, ()).await?; // arrives after the task
         }
         // Other tests run meanwhile, so the quietest of a few looks counts.
-        let plain = PlainThreads::new(watched.len());
         let mut least = f64::INFINITY;
         for _ in 0..LOOKS {
-            let (before, plain_before, since) =
-                (busy_time(&watched), busy_time(&plain.accounts), Instant::now());
+            let (before, since) = (busy_time(&watched), Instant::now());
             let silence = finish(std::future::pending::<()>()).deadline(WATCHED).await;
             let by_deadline = silence.is_err_and(|error| *error.kind() == ErrorKind::DeadlinePassed);
             if !by_deadline {
                 break;
             }
-            let used =
-                (busy_time(&watched) - before).saturating_sub(busy_time(&plain.accounts) - plain_before);
-            least = least.min(share(used, since.elapsed()));
+            least = least.min(share(busy_time(&watched) - before, since.elapsed()));
             if least < IDLE_SHARE {
                 break;
             }

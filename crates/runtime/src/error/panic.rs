@@ -59,6 +59,15 @@ pub(crate) fn watch() {
     std::panic::set_hook(hook);
 }
 
+/// As [`watch`], once a process: for a place that serves, beside which others may run already. In the process of the
+/// first place that one looks before a task of the program can come to any other.
+pub(crate) fn watch_once() {
+    let has_begun = *OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) != 0;
+    if !has_begun {
+        watch();
+    }
+}
+
 /// Where a hook lies; no two of ours lie at one place at one time, because none of them is empty.
 fn address(hook: &Hook) -> usize {
     ptr::from_ref(&**hook).cast::<()>() as usize

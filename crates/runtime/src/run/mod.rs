@@ -141,7 +141,7 @@ where
 /// Serves at any other place until the first one says that the run is over.
 pub fn serve(local: &Rc<Local>) {
     local.enter(|| {
-        panic::watch();
+        panic::watch_once();
         // Only the first place judges silence.
         let _ = drive(local, Local::step, Stall::default(), || local.run.dismissed.get());
         // Messages of teams that came before the word of the first place may lie in other queues.
@@ -173,7 +173,7 @@ fn drive(
         if over() {
             return Ok(());
         }
-        local.wait(silence.stall.soonest());
+        local.wait(silence.longest_wait(local));
         silence.watch(local)?;
     }
     Ok(())
@@ -211,6 +211,12 @@ struct StallWatch {
 }
 
 impl StallWatch {
+    /// How long the place may sleep: the first one looks again when something is due.
+    fn longest_wait(&self, local: &Local) -> Option<Duration> {
+        let judges = local.here() == PlaceId(0);
+        judges.then(|| self.stall.soonest().map_or(COMPARE_WAIT, |soonest| soonest.min(COMPARE_WAIT)))
+    }
+
     /// Something has happened. If it was no more than that another place said what it waits for, that is still silence.
     #[inline]
     fn interrupt(&mut self, local: &Local) {
