@@ -256,7 +256,7 @@ const JOBS: &str = concat!(
     r#""memory":0,"busy":0.25,"reason":"no memory"}],"kinds":[]}"#
 );
 
-/// A job server that answers so many requests with what a run of two jobs says.
+/// A job server that answers `requests` requests with what a run of two jobs says, and then ends.
 fn job_server(folder: &Path, requests: usize) -> JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(folder.join("socket")).unwrap();
     std::thread::spawn(move || {

@@ -45,7 +45,7 @@ pub(crate) struct GovernorState {
 }
 
 impl GovernorState {
-    /// A governor for so many places, from the beginning on; none if it never wants anything.
+    /// A governor for `places` places, from the beginning on; `None` for a policy that never changes a clock.
     pub(crate) fn new(governor: Governor, places: usize) -> Option<GovernorState> {
         (!governor.is_fixed()).then(|| GovernorState {
             governor,

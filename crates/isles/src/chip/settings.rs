@@ -107,7 +107,7 @@ impl ChipSettings {
         Ok(())
     }
 
-    /// Checks that a run of so many places on `chip` can be as it was asked for.
+    /// Checks that `chip` can run `places` places with these settings.
     ///
     /// # Errors
     /// The first setting that does not go with the chip.

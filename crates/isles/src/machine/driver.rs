@@ -41,7 +41,7 @@ pub(crate) trait MachineDriver {
     /// The places of a run of which nobody says how many.
     fn places(&self, environment: &Environment) -> u32;
 
-    /// Checks that a run of so many places can be as `environment` asks for.
+    /// Checks that the machine can run `places` places as `environment` asks.
     ///
     /// # Errors
     /// The first setting that does not go with the machine.

@@ -11,8 +11,8 @@ use std::time::Duration;
 const PLACES: u32 = 48;
 const STEPS: u64 = 3;
 
-/// Lines that a place wants in a step, as of 4,096 by 4,096 cells of 16 bytes: next to none of so many is still in its
-/// cache. And what a controller takes for each: 66.7 cycles of the memory's 800 MHz.
+/// Lines that a place reads in a step, its part of 4,096 by 4,096 cells of 16 bytes: hardly one is still in its cache.
+/// And what a controller takes for each: 66.7 cycles of the memory's 800 MHz.
 const LINES: u64 = 174_720;
 const LINE_NS: f64 = 66.7 / 0.8;
 

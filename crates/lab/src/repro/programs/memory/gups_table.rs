@@ -12,7 +12,7 @@ use isles_app::console;
 /// Entries of the table: 16 Mi, as the paper has.
 const BITS: u32 = 24;
 
-/// Updates of the runs whose time counts: so many that places wait for locks often.
+/// Updates of the runs whose time counts, enough for places to wait for locks often.
 const UPDATES: u64 = 4 << 20;
 
 /// How often each mode is run.
