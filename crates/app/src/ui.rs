@@ -24,9 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Where the run is recorded, which the page reads.
 const RECORD: &SettingRow = setting("record");
 
-/// The machine of the run, and those whose runs are not observed.
+/// The machine of the run, and the one whose runs are not observed.
 const MACHINE: &SettingRow = setting("machine");
-const UNOBSERVED: [&str; 2] = ["loopback", "mpi"];
+const UNOBSERVED: &str = "loopback";
 
 /// What can be said of the live page.
 #[derive(Args, Clone, Debug)]
@@ -63,15 +63,13 @@ pub struct UiServer {
 }
 
 impl UiArguments {
-    /// Refuses the flag where `other` is said: its runs cannot be shown.
+    /// Refuses the flag where `other` is said; `why` says why, and what to do.
     ///
     /// # Errors
     /// It is said.
-    pub fn refuse_beside(&self, other: &str) -> Result<(), Failure> {
+    pub fn refuse_beside(&self, other: &str, why: &str) -> Result<(), Failure> {
         match self.ui {
-            true => Err(Failure::Usage(format!(
-                "--ui does not go with {other}: runs over MPI cannot be shown yet"
-            ))),
+            true => Err(Failure::Usage(format!("--ui does not go with {other}: {why}"))),
             false => Ok(()),
         }
     }
@@ -86,7 +84,7 @@ impl UiArguments {
         }
         let machine =
             places.said(MACHINE).map(str::to_owned).or_else(|| std::env::var(MACHINE.variable).ok());
-        if let Some(machine) = machine.filter(|machine| UNOBSERVED.contains(&machine.as_str())) {
+        if let Some(machine) = machine.filter(|machine| machine == UNOBSERVED) {
             return Err(Failure::Usage(format!(
                 "--ui does not go with the machine {machine}, whose runs cannot be shown yet"
             )));

@@ -46,10 +46,14 @@ pub struct BenchArguments {
     arguments: Vec<OsString>,
 }
 
+/// Why `isles launch --hosts` serves no page.
+const ON_HOSTS: &str =
+    "the page is served where the first rank is; say it behind the --, as in `-- isles run bc --ui`";
+
 /// Becomes the program, with the places in its environment; with a live page, waits for it instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     if let Some(command) = arguments.hosts.command(&arguments.program, &arguments.places.flags())? {
-        arguments.ui.refuse_beside("--hosts")?;
+        arguments.ui.refuse_beside("--hosts", ON_HOSTS)?;
         return if arguments.hosts.is_dry() { hosts::print(&command) } else { become_program(command) };
     }
     if let Some(number) = &arguments.seeds.seeds {
@@ -91,7 +95,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
 
 /// Runs the program with several seeds on a modelled chip.
 fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
-    arguments.ui.refuse_beside("--seeds")?;
+    arguments.ui.refuse_beside("--seeds", "a page shows one run")?;
     let words = arguments.program.iter().map(|word| word.clone().into_string());
     let words = words.collect::<Result<Vec<_>, _>>();
     let words = words.map_err(|word| refusal("the program", &word.to_string_lossy(), "words in UTF-8"))?;

@@ -10,8 +10,8 @@ use crate::print::notice;
 use crate::settings::{ConfigError, Setting};
 use isles_runtime::{Local, Result};
 use isles_telemetry::{
-    DirectoryError, HeadWriter, LogWriter, MeshDescription, ObserverSocket, PageLayout, PagesReader,
-    PlaceWriter, RunDescription, RunDirectory, RunEnd, Sample, WordMemory,
+    DirectoryError, HeadWriter, LogWriter, ObserverSocket, PageLayout, PagesReader, PlaceWriter,
+    RunDescription, RunDirectory, RunEnd, Sample, WordMemory,
 };
 use isles_transport_shm::{Segment, SharedWords};
 use std::io::{PipeReader, PipeWriter, Write};
@@ -59,10 +59,10 @@ pub(crate) fn check(
     let Some(Setting { value, source }) = record else { return Ok(()) };
     let refused = |allowed: String| Err(ConfigError::new(source, &value.to_string_lossy(), allowed));
     match machine {
-        Machine::Mpi | Machine::Loopback => {
+        Machine::Loopback => {
             return refused(format!("nothing with the machine {machine}, whose runs are not observed"));
         }
-        Machine::Threads | Machine::Processes | Machine::Chip(_) => {}
+        Machine::Threads | Machine::Processes | Machine::Mpi | Machine::Chip(_) => {}
     }
     match RunDirectory::check(value) {
         Ok(()) => Ok(()),
@@ -81,14 +81,15 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Begins to observe the run, if that was asked for. `mesh` and the number of `links` are those of a chip.
+    /// Begins to observe the run, if that was asked for. `known` is what only its machine knows of it, `links` how many
+    /// links a chip has.
     ///
     /// # Errors
     /// The directory cannot be made, or the system has no memory or thread for it.
     pub(crate) fn begin(
         launch: &Launch,
-        (mesh, links): (Option<MeshDescription>, u32),
-        core_of: Option<Vec<u32>>,
+        known: RunDescription,
+        links: u32,
     ) -> std::result::Result<Option<Observation>, LaunchError> {
         let Some(Setting { value: path, source }) = &launch.record else { return Ok(None) };
         check(launch.record.as_ref(), launch.machine)?;
@@ -103,9 +104,7 @@ impl Observation {
             started_unix_ms,
             places: launch.places,
             process: std::process::id(),
-            mesh,
-            core_of,
-            ..RunDescription::default()
+            ..known
         };
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let description = description.with_command(words);
@@ -164,17 +163,30 @@ impl Observation {
 
     /// Lets a place of this process count where observers look; `links` is how many links the chip has, if it is one.
     pub(crate) fn observe(&self, local: &Local, links: u32) {
-        let layout = PageLayout::new(local.places(), links);
-        local.observe(PlaceWriter::new(memory(&self.words), layout, local.here().0));
+        observe_by(&self.words, local, links);
+    }
+}
+
+/// What only ranks of MPI ask for.
+#[cfg(feature = "mpi")]
+impl Observation {
+    /// The memory for the counters, which other ranks of this host join.
+    pub(crate) fn words(&self) -> &SharedWords {
+        &self.words
     }
 }
 
 /// Lets a place count where observers look, if the run of its segment is observed.
 pub(crate) fn observe_in(segment: &Segment, local: &Local) {
     if let Some(words) = segment.counters() {
-        let layout = PageLayout::new(segment.places(), 0);
-        local.observe(PlaceWriter::new(memory(words), layout, local.here().0));
+        observe_by(words, local, 0);
     }
+}
+
+/// Lets a place count in these words, which are those of a run with so many links.
+pub(crate) fn observe_by(words: &SharedWords, local: &Local, links: u32) {
+    let layout = PageLayout::new(local.places(), links);
+    local.observe(PlaceWriter::new(memory(words), layout, local.here().0));
 }
 
 fn tell(cause: &dyn std::fmt::Display) {

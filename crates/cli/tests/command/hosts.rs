@@ -53,7 +53,7 @@ fn what_cannot_be_started_is_said_in_one_line() {
             "--places does not go with --hosts; allowed: --places-per-host",
         ),
         ("launch --hosts localhost --machine threads -- prog", "--machine is \"threads\"; allowed: mpi"),
-        ("launch --hosts localhost --ui -- prog", "--ui does not go with --hosts"),
+        ("launch --hosts localhost --ui -- prog", "say it behind the --, as in `-- isles run bc --ui`"),
     ] {
         let told = launch(OPEN_MPI, line);
         let refusal = told.refusal();

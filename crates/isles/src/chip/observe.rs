@@ -9,7 +9,7 @@ use crate::observe::Observation;
 use isles_chip::quantity::Attojoules;
 use isles_chip::topology::{CoreId, Shape, Stop, Topology};
 use isles_runtime::{CoreReading, Local, Result};
-use isles_telemetry::{EnergySample, LinkSample, MeshDescription};
+use isles_telemetry::{EnergySample, LinkSample, MeshDescription, RunDescription};
 use isles_transport::PlaceId;
 use isles_transport_chip::{ChipWorld, EnergyReading, LinkLoad};
 use std::cell::{Cell, RefCell};
@@ -49,7 +49,8 @@ impl ChipObservation {
         let core_of = (!is_linear).then(|| cores.iter().map(|core| core.0).collect());
         let links = world.link_loads().len() as u32;
         let mesh = mesh_of(topology, chip.chip().name());
-        let begun = Observation::begin(launch, (mesh, links), core_of)?;
+        let known = RunDescription { mesh, core_of, ..RunDescription::default() };
+        let begun = Observation::begin(launch, known, links)?;
         Ok(begun.map(|observation| {
             locals.iter().for_each(|local| observation.observe(local, links));
             let observed = ChipObservation {

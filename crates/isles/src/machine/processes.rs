@@ -11,6 +11,7 @@ use crate::settings::Environment;
 use crate::test::{TestBody, same_test};
 use crate::trace::{Collector, TRACE_VARIABLE, attach};
 use isles_runtime::{Clock, Local, run};
+use isles_telemetry::RunDescription;
 use isles_transport::PlaceId;
 use isles_transport_shm::processes::{JoinError, ProcessExit, Program};
 use isles_transport_shm::{Segment, processes};
@@ -88,7 +89,7 @@ fn run_program(
     let image = image::identity().map_err(unable)?;
     let segment = Segment::for_places(launch.places, image).map_err(unable)?;
     segment.keep_processors(&launch.pinning.value);
-    let observation = Observation::begin(launch, (None, 0), None)?;
+    let observation = Observation::begin(launch, RunDescription::default(), 0)?;
     observation.iter().for_each(|observation| observation.offer(&segment));
     let mut program = program.clone();
     let descriptor = collector.as_ref().map(Collector::descriptor).unwrap_or_default();

@@ -54,13 +54,17 @@ pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: M
             "a section of an MPI program is not recorded; allowed: no ISLES_TRACE".to_owned(),
         ));
     }
+    if let Some(Setting { value, source }) = &launch.record {
+        let allowed = "nothing in a section of an MPI program, which is not recorded";
+        return Err(ConfigError::new(source, &value.to_string_lossy(), allowed.to_owned()).into());
+    }
     let library = Rc::new(Library::using(communicator).map_err(|error| unable(error.to_string()))?);
     let met = meeting::meet(&library).map_err(|error| {
         library.end();
         unable(error.to_string())
     })?;
     let is_first = library.rank() == 0;
-    let outcome = run_place(&library, met, None, |local| {
+    let outcome = run_place(&library, met, (None, None), |local| {
         if is_first {
             return run::run_first_place(local, main(), launch.stall);
         }

@@ -8,6 +8,7 @@ use crate::output::Unwritten;
 use crate::settings::Environment;
 use crate::trace::{Collector, attach};
 use isles_runtime::{Clock, Local, run};
+use isles_telemetry::RunDescription;
 use isles_transport::PlaceId;
 use isles_transport_shm::Segment;
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
     // Threads share one image, so there is nothing to tell apart.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;
     segment.keep_processors(&launch.pinning.value);
-    let observation = Observation::begin(launch, (None, 0), None)?;
+    let observation = Observation::begin(launch, RunDescription::default(), 0)?;
     observation.iter().for_each(|observation| observation.offer(&segment));
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {

@@ -187,9 +187,7 @@ const HOST: Machines = Machines { on: &[MachineClass::Host], elsewhere: Elsewher
 const RANKS: Machines = Machines { on: &[MachineClass::Ranks], elsewhere: Elsewhere::PassedOver };
 const CHIP: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::FlagRefused };
 const CHIP_ALONE: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::Refused };
-const OBSERVED: Machines =
-    Machines { on: &[MachineClass::Host, MachineClass::Chip], elsewhere: Elsewhere::Refused };
-const TRACED: Machines = Machines {
+const OBSERVED: Machines = Machines {
     on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Chip],
     elsewhere: Elsewhere::Refused,
 };
@@ -576,7 +574,7 @@ pub const SETTINGS: &[SettingRow] = &[
         about: "[What each place did when](traces.md), for ui.perfetto.dev; slower. Of threads, processes, mpi and \
                 modelled chips",
         default: SettingDefault::Nothing("not written"),
-        machines: TRACED,
+        machines: OBSERVED,
         stored: Stored::Nowhere,
         read: |environment, source, value| environment.want(Export::Trace, source, value),
     },

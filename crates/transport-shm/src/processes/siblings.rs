@@ -5,6 +5,7 @@
 //! sibling that ends without having left is marked dead by some survivor.
 
 use crate::segment::{Image, Segment, SegmentError};
+use crate::words::SharedWords;
 use isles_transport::PlaceId;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -24,11 +25,7 @@ impl Segment {
     /// The process is not to be seen from here, or may not be looked into; what is behind the descriptor is not the
     /// segment of this program.
     pub fn join_sibling(process: u32, descriptor: i32, image: Image) -> Result<Segment, SegmentError> {
-        let path = format!("/proc/{process}/fd/{descriptor}");
-        let file = OpenOptions::new().read(true).write(true).open(path);
-        let file =
-            file.map_err(|_| SegmentError::NotASegment("the process that made it cannot be looked into"))?;
-        Segment::attach(file.into(), image)
+        Segment::attach(file_of(process, descriptor)?, image)
     }
 
     /// Marks each of these places dead when its process ends, from a thread of its own, to the end of this process. One
@@ -67,11 +64,36 @@ impl Segment {
     }
 }
 
+impl SharedWords {
+    /// What [`SharedWords::join_sibling`] wants to know of the process that has created the words: their descriptor.
+    pub fn descriptor(&self) -> i32 {
+        self.file().as_raw_fd()
+    }
+
+    /// Attaches to the words that the living process `process` of this host has created.
+    ///
+    /// # Errors
+    /// The process is not to be seen from here, or may not be looked into; behind the descriptor are no shared words.
+    pub fn join_sibling(process: u32, descriptor: i32) -> Result<SharedWords, SegmentError> {
+        SharedWords::attach(file_of(process, descriptor)?)
+    }
+}
+
+/// Opens the memory file behind a descriptor of another process.
+fn file_of(process: u32, descriptor: i32) -> Result<OwnedFd, SegmentError> {
+    let path = format!("/proc/{process}/fd/{descriptor}");
+    let file = OpenOptions::new().read(true).write(true).open(path);
+    let file =
+        file.map_err(|_| SegmentError::NotASegment("the process that made it cannot be looked into"))?;
+    Ok(file.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use isles_transport::{Class, Endpoint, HandlerId, Inbound};
     use std::process::{Command, id};
+    use std::sync::atomic::Ordering;
 
     const IMAGE: Image = [7; 16];
 
@@ -84,6 +106,15 @@ mod tests {
         assert_eq!(there.progress(Inbound::All, &mut |_| ()), 1);
         assert!(Segment::join_sibling(id(), ours.descriptor(), [8; 16]).is_err(), "another program");
         assert!(Segment::join_sibling(id(), 1_000_000, IMAGE).is_err(), "no such descriptor");
+    }
+
+    #[test]
+    fn words_are_joined_by_process_and_descriptor() {
+        let ours = SharedWords::create(8).unwrap();
+        let theirs = SharedWords::join_sibling(id(), ours.descriptor()).unwrap();
+        theirs.words()[3].store(7, Ordering::Relaxed);
+        assert_eq!(ours.words()[3].load(Ordering::Relaxed), 7);
+        assert!(SharedWords::join_sibling(id(), 1_000_000).is_err(), "no such descriptor");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod clocks;
 pub(super) mod meeting;
+mod observed;
 pub(super) mod recorded;
 
 use crate::launch::{EXIT_USAGE, Launch, LaunchError, Main};
@@ -13,16 +14,18 @@ use crate::machine::driver::{Ended, MachineDriver};
 use crate::machine::launcher::{Launcher, names_of_launchers};
 use crate::machine::mpi::meeting::{Met, NotMet};
 use crate::machine::mpi::recorded::RecordedRun;
+use crate::observe::{Observation, observe_by};
 use crate::output::Unwritten;
 use crate::print::notice;
 use crate::settings::Environment;
 use crate::test::TestBody;
 use crate::trace::{Collector, attach};
 use isles_runtime::{Clock, Collectives, Local, run};
+use isles_telemetry::RunDescription;
 use isles_transport::composite::CompositeEndpoint;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_mpi::{Library, MpiEndpoint};
-use isles_transport_shm::ShmEndpoint;
+use isles_transport_shm::{SharedWords, ShmEndpoint};
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::rc::Rc;
@@ -42,10 +45,11 @@ const MEETING_LIMIT: Duration = Duration::from_secs(300);
 /// How long a rank whose run is over waits for the others, for which it is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the first rank says before a run: there is none; it begins; it begins, and is recorded.
+/// What the first rank says before a run: there is none, or it begins, and what is kept of it: a bit each.
 const NO_RUN: u8 = 0;
 const RUN: u8 = 1;
-const RECORDED_RUN: u8 = 2;
+const TRACED: u8 = 2;
+const OBSERVED: u8 = 4;
 
 /// The handler of what the first rank says before a run, which none of the runtime has.
 const START: HandlerId = HandlerId(u16::MAX);
@@ -130,8 +134,9 @@ pub(super) fn serve_as_rank(launcher: &Launcher) {
         if said != NO_RUN
             && let Some(met) = ranks.met.take()
         {
-            let collector = (said == RECORDED_RUN).then(Collector::within);
-            run_place(&ranks.library, met, collector, run::serve);
+            let words = (said & OBSERVED != 0).then(|| observed::join(&ranks.library, &met.hosts)).flatten();
+            let collector = (said & TRACED != 0).then(Collector::within);
+            run_place(&ranks.library, met, (collector, words), run::serve);
         }
         std::process::exit(0);
     }
@@ -206,11 +211,12 @@ impl Collectives for FlatCollectives {
     }
 }
 
-/// Runs the place of this rank by `body`, recorded for `collector` if there is one; all ranks call it at once.
+/// Runs the place of this rank by `body`, recorded for `collector` and counted in `words` if there are any; all ranks
+/// call it at once.
 pub(super) fn run_place<V>(
     library: &Library,
     Met { endpoint, hosts, hierarchical_collectives }: Met,
-    collector: Option<Collector>,
+    (collector, words): (Option<Collector>, Option<SharedWords>),
     body: impl FnOnce(&Rc<Local>) -> V,
 ) -> V {
     let recorded = collector.map(|collector| RecordedRun::begin(library, &hosts, collector));
@@ -218,6 +224,9 @@ pub(super) fn run_place<V>(
     let local = Local::new(endpoint, Clock::host());
     if !hierarchical_collectives {
         local.set_collectives(Rc::new(FlatCollectives));
+    }
+    if let Some(words) = words {
+        observe_by(&words, &local, 0);
     }
     let outcome = body(&local);
     // The end of the endpoint waits for those of the others, so that nothing is under way.
@@ -291,10 +300,26 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
         return Err(unable(format!("{} places of {size} ranks; allowed: a place a rank", launch.places)));
     }
     let once = "one run a process: its ranks have ended with the first";
+    let host_of = match &*ranks.met.borrow() {
+        Some(met) => observed::host_of(&met.hosts),
+        None => return Err(unable(once.to_owned())),
+    };
+    // What fails here is told while the others still wait for a run.
+    let observation = Observation::begin(launch, RunDescription { host_of, ..RunDescription::default() }, 0)?;
     let met = ranks.met.take().ok_or_else(|| unable(once.to_owned()))?;
-    say_start(&met.endpoint, if collector.is_some() { RECORDED_RUN } else { RUN });
+    let traced = if collector.is_some() { TRACED } else { 0 };
+    let observed = if observation.is_some() { OBSERVED } else { 0 };
+    say_start(&met.endpoint, RUN | traced | observed);
+    let words = observation.as_ref().map(|observation| {
+        observed::offer(&ranks.library, &met.hosts, observation.words());
+        observation.words().clone()
+    });
     let body = |local: &Rc<Local>| run::run_first_place(local, main(), launch.stall);
-    Ok(run_place(&ranks.library, met, collector, body))
+    let outcome = run_place(&ranks.library, met, (collector, words), body);
+    if let Some(observation) = observation {
+        observation.finish(&outcome.0);
+    }
+    Ok(outcome)
 }
 
 /// The process exits: lets the other ranks end, if they wait for a run, and ends the library.

@@ -1,0 +1,94 @@
+//! The counters of a run for those who observe it: ranks that share memory with the first one count in its memory.
+//!
+//! The ranks say it to each other before the run, so the run sends no message for its observers. A rank of another host
+//! counts for nobody, and the first one says so. Invariant: all ranks do the same steps, whether they can join or not.
+
+use crate::print::notice;
+use isles_transport_mpi::Library;
+use isles_transport_shm::SharedWords;
+
+/// What a rank says if it counts where observers look, and if not.
+const COUNTS: [u8; 1] = [1];
+const IS_UNSEEN: [u8; 1] = [0];
+
+/// Lets other ranks count in the words of this one, which is the first, and says on standard error which of them
+/// cannot. `hosts` says for each rank which one is the first of those that share memory with it.
+pub(super) fn offer(library: &Library, hosts: &[u32], words: &SharedWords) {
+    library.gather_all(&to_bytes(std::process::id(), words.descriptor()));
+    let joined = library.gather_all(&COUNTS);
+    let unseen: Vec<usize> = (0..hosts.len()).filter(|rank| joined[*rank] != COUNTS).collect();
+    if let Some(told) = told(&unseen) {
+        notice(format_args!("{told}"));
+    }
+}
+
+/// Joins the words of the first rank; nothing if this one shares no memory with it.
+pub(super) fn join(library: &Library, hosts: &[u32]) -> Option<SharedWords> {
+    let said = library.gather_all(&to_bytes(0, -1));
+    let (process, descriptor) = of_bytes(&said[0]);
+    let shares = hosts[library.rank() as usize] == hosts[0];
+    let words = shares.then(|| SharedWords::join_sibling(process, descriptor).ok()).flatten();
+    library.gather_all(if words.is_some() { &COUNTS } else { &IS_UNSEEN });
+    words
+}
+
+/// What observers are told of the host of each rank; nothing if all are on one. Ranks that share no memory with the
+/// first are said not to be seen.
+pub(super) fn host_of(hosts: &[u32]) -> Option<Vec<String>> {
+    let name = |host: &u32| match *host {
+        0 => "host of rank 0".to_owned(),
+        host => format!("host of rank {host}, not seen"),
+    };
+    hosts.iter().any(|host| *host != 0).then(|| hosts.iter().map(name).collect())
+}
+
+fn to_bytes(process: u32, descriptor: i32) -> [u8; 8] {
+    (u64::from(process) << 32 | u64::from(descriptor as u32)).to_le_bytes()
+}
+
+/// Reads what [`to_bytes`] has written.
+fn of_bytes(bytes: &[u8]) -> (u32, i32) {
+    let word = u64::from_le_bytes(bytes.try_into().expect("ranks of one library say as many bytes"));
+    ((word >> 32) as u32, word as u32 as i32)
+}
+
+/// The line about places that observers do not see; nothing if they see all.
+fn told(unseen: &[usize]) -> Option<String> {
+    let (last, others) = unseen.split_last()?;
+    let others: Vec<String> = others.iter().map(usize::to_string).collect();
+    let places = match others.as_slice() {
+        [] => format!("place {last} is"),
+        others => format!("places {} and {last} are", others.join(", ")),
+    };
+    Some(format!(
+        "isles: {places} missing in what is recorded and shown: only ranks that share memory with rank 0 are seen"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_first_rank_says_is_read_as_it_was_said() {
+        for said in [(0, -1), (u32::MAX, i32::MAX), (12_345, 7)] {
+            assert_eq!(of_bytes(&to_bytes(said.0, said.1)), said);
+        }
+    }
+
+    #[test]
+    fn hosts_are_told_where_there_are_several() {
+        assert_eq!(host_of(&[0, 0, 0]), None);
+        let told = host_of(&[0, 0, 2]).unwrap();
+        assert_eq!(told, ["host of rank 0", "host of rank 0", "host of rank 2, not seen"]);
+    }
+
+    #[test]
+    fn places_that_are_not_seen_are_named() {
+        assert_eq!(told(&[]), None);
+        let one = told(&[2]).unwrap();
+        assert!(one.starts_with("isles: place 2 is missing in what is recorded"), "{one}");
+        let several = told(&[1, 2, 5]).unwrap();
+        assert!(several.starts_with("isles: places 1, 2 and 5 are missing"), "{several}");
+    }
+}
