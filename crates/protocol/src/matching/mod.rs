@@ -103,7 +103,9 @@ impl<M> Matching<M> {
             return Some((id, matched));
         }
         let queue = self.unexpected.entry(matched.envelope).or_default();
-        let position = queue.partition_point(|other| other.order < matched.order);
+        let is_newest = queue.back().is_none_or(|newest| newest.order < matched.order);
+        let position =
+            if is_newest { queue.len() } else { queue.partition_point(|other| other.order < matched.order) };
         queue.insert(position, matched);
         None
     }
@@ -117,6 +119,11 @@ impl<M> Matching<M> {
             self.unexpected.remove(&envelope);
         }
         matched
+    }
+
+    /// Returns the oldest unexpected message that is wanted, if there is one; it stays here.
+    pub fn front(&self, wanted: Wanted) -> Option<&Matched<M>> {
+        self.unexpected.get(&self.oldest(wanted)?)?.front()
     }
 
     fn oldest(&self, wanted: Wanted) -> Option<Envelope> {

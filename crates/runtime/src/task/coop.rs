@@ -9,10 +9,11 @@
 //! the turn has been long by the clock of the place (`local/turn.rs`): what other places have sent meanwhile is looked
 //! at before more is taken from them.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::local::{Clock, Local};
 use std::future::poll_fn;
-use std::pin::pin;
+use std::panic::Location;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 /// Effort of operations that end at once before a task gives way.
@@ -147,4 +148,71 @@ async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: 
         polled
     })
     .await
+}
+
+/// A future that goes on.
+type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
+
+/// What the first attempt of an operation came to.
+pub(crate) enum Attempt<'a, R> {
+    Done(R),
+    /// It has to wait.
+    Slow(Slow<'a, R>),
+}
+
+/// An attempt that has to wait for `operation`. Apart, so that what one that is over needs stays in registers.
+#[cold]
+#[inline(never)]
+pub(crate) fn slowly<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
+where
+    F: Future<Output = Result<R>> + 'a,
+{
+    Attempt::Slow(Box::pin(operation()))
+}
+
+/// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
+///
+/// It begins when the budget allows it; `attempt` spends what it costs.
+pub(crate) struct AtOnce<'a, R, F> {
+    /// The line of the program that errors name.
+    line: Option<&'static Location<'static>>,
+    /// Called once.
+    attempt: F,
+    slow: Option<Slow<'a, R>>,
+}
+
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> AtOnce<'a, R, F> {
+    #[inline]
+    pub(crate) fn new(attempt: F) -> Self {
+        AtOnce { line: None, attempt, slow: None }
+    }
+
+    /// Its errors name `line`.
+    #[inline]
+    pub(crate) fn named(line: &'static Location<'static>, attempt: F) -> Self {
+        AtOnce { line: Some(line), attempt, slow: None }
+    }
+}
+
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>> + Unpin> Future for AtOnce<'a, R, F> {
+    type Output = Result<R>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R>> {
+        let name = |error: Error, line: Option<&'static Location<'static>>| match line {
+            Some(line) => error.called_at(Local::with(Local::here), line),
+            None => error,
+        };
+        let line = self.line;
+        if self.slow.is_none() {
+            ready!(poll_proceed(context));
+            match (self.attempt)() {
+                Ok(Attempt::Done(result)) => return Poll::Ready(Ok(result)),
+                Ok(Attempt::Slow(slow)) => self.slow = Some(slow),
+                Err(error) => return Poll::Ready(Err(name(error, line))),
+            }
+        }
+        let slow = self.slow.as_mut().expect("an attempt that is not over goes on");
+        slow.as_mut().poll(context).map(|result| result.map_err(|error| name(error, line)))
+    }
 }

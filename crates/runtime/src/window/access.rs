@@ -13,16 +13,14 @@ use super::{Window, describe, table, transfer};
 use crate::call::span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::task::coop::{CALL, poll_proceed, spend};
+use crate::task::coop::{AtOnce, Attempt, CALL, slowly, spend};
 use crate::wire::Writer;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
 use isles_telemetry::CounterId;
 use std::panic::Location;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
-use std::task::{Context, Poll, ready};
 
 /// Pieces of equal length at equal distances, in elements.
 #[derive(Clone, Copy)]
@@ -249,7 +247,7 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let access = AccessCall { name, kind: PUT, target: rank_of(target), elements, line };
         let (state, data): (_, &[u8]) = (self.state(), bytemuck::cast_slice(data));
-        AtOnce::new(line, move || {
+        AtOnce::named(line, move || {
             if put_at_once(state, &access, data, notifies)? {
                 return Ok(Attempt::Done(()));
             }
@@ -300,7 +298,7 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let access = AccessCall { name, kind: GET, target: rank_of(target), elements, line };
         let (state, mut into) = (self.state(), Some(bytemuck::cast_slice_mut(into)));
-        AtOnce::new(line, move || {
+        AtOnce::named(line, move || {
             let into: &mut [u8] = into.take().unwrap_or_default();
             if get_at_once(state, &access, into)? {
                 return Ok(Attempt::Done(()));
@@ -329,7 +327,7 @@ impl<T: WindowNumber> Window<T> {
             AccessCall { name: "an accumulate", kind: UPDATE, target: rank_of(target), elements, line };
         let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
         let kinds = (T::KIND, how);
-        AtOnce::new(line, move || {
+        AtOnce::named(line, move || {
             if accumulate_at_once(state, &access, kinds, operands)? {
                 return Ok(Attempt::Done(()));
             }
@@ -376,7 +374,7 @@ impl<T: WindowNumber> Window<T> {
         let elements = Elements::contiguous(at, 1);
         let access = AccessCall { name, kind: UPDATE, target: rank_of(target), elements, line };
         let state = self.state();
-        AtOnce::new(line, move || {
+        AtOnce::named(line, move || {
             Ok(match fetch_at_once(state, &access, T::KIND, how, operands)? {
                 Some(before) => Attempt::Done(T::of_bits(before)),
                 None => slowly(|| async move {
@@ -384,60 +382,6 @@ impl<T: WindowNumber> Window<T> {
                 }),
             })
         })
-    }
-}
-
-/// A future that goes on.
-type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
-
-/// What the first attempt of an operation came to.
-pub(super) enum Attempt<'a, R> {
-    Done(R),
-    /// It has to wait.
-    Slow(Slow<'a, R>),
-}
-
-/// An attempt that has to wait for `operation`. Apart, so that what one that is over needs stays in registers.
-#[cold]
-#[inline(never)]
-pub(super) fn slowly<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
-where
-    F: Future<Output = Result<R>> + 'a,
-{
-    Attempt::Slow(Box::pin(operation()))
-}
-
-/// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
-pub(super) struct AtOnce<'a, R, F> {
-    line: Line,
-    /// Called once.
-    attempt: F,
-    slow: Option<Slow<'a, R>>,
-}
-
-impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> AtOnce<'a, R, F> {
-    #[inline]
-    pub(super) fn new(line: Line, attempt: F) -> Self {
-        AtOnce { line, attempt, slow: None }
-    }
-}
-
-impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>> + Unpin> Future for AtOnce<'a, R, F> {
-    type Output = Result<R>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R>> {
-        let line = self.line;
-        if self.slow.is_none() {
-            ready!(poll_proceed(context));
-            match (self.attempt)() {
-                Ok(Attempt::Done(result)) => return Poll::Ready(Ok(result)),
-                Ok(Attempt::Slow(slow)) => self.slow = Some(slow),
-                Err(error) => return Poll::Ready(named(line, Err(error))),
-            }
-        }
-        let slow = self.slow.as_mut().expect("an attempt that is not over goes on");
-        slow.as_mut().poll(context).map(|result| named(line, result))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
 
-use super::access::{AtOnce, Attempt, named, slowly};
+use super::access::named;
 use super::header::{MessageHead, MessageKind};
 use super::queue::NotedWhat;
 use super::state::{Line, Whereabouts, WindowState};
@@ -10,6 +10,7 @@ use super::{Window, describe, table, transfer};
 use crate::call::span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
+use crate::task::coop::{AtOnce, Attempt, slowly};
 use isles_protocol::window::{EpochFault, LockMode};
 use std::panic::Location;
 use std::rc::Rc;
@@ -53,7 +54,7 @@ impl<T: 'static> Window<T> {
     pub fn flush(&self, target: usize) -> impl Future<Output = Result<()>> {
         let line = Location::caller();
         let state = self.state();
-        AtOnce::new(line, move || {
+        AtOnce::named(line, move || {
             let rank = state.check_rank(target)?;
             if state.is_noted(rank) || state.peers[target].is_touched.get() {
                 return Ok(slowly(|| flush_messages(state, rank)));

@@ -16,6 +16,7 @@ use super::Team;
 use super::ongoing::misused;
 use crate::error::Result;
 use crate::join::{try_join, try_join_all};
+use crate::task::coop::AtOnce;
 use bytemuck::{AnyBitPattern, NoUninit};
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
@@ -108,11 +109,11 @@ impl Team {
     /// # Errors
     /// As [`Tagged`] says.
     #[track_caller]
-    pub fn recv_slice<T: NoUninit + AnyBitPattern>(
-        &self,
+    pub fn recv_slice<'a, T: NoUninit + AnyBitPattern>(
+        &'a self,
         from: usize,
-        into: &mut [T],
-    ) -> impl Future<Output = Result<()>> {
+        into: &'a mut [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
         self.tagged(0).recv_slice(from, into)
     }
 
@@ -324,11 +325,14 @@ impl<'t> Tagged<'t> {
     /// # Errors
     /// As [`Tagged`] says. After an error, `into` may hold a chunk of what was sent.
     #[track_caller]
-    pub fn recv_slice<T: NoUninit + AnyBitPattern>(
+    pub fn recv_slice<'a, T: NoUninit + AnyBitPattern>(
         self,
         from: usize,
-        into: &mut [T],
-    ) -> impl Future<Output = Result<()>> + use<'_, 't, T> {
+        into: &'a mut [T],
+    ) -> impl Future<Output = Result<()>> + use<'a, 't, T>
+    where
+        't: 'a,
+    {
         self.recv_slice_to(from, into, Location::caller())
     }
 
@@ -337,12 +341,18 @@ impl<'t> Tagged<'t> {
     /// # Errors
     /// As [`Tagged::recv_slice`] says.
     #[track_caller]
-    pub fn recv_slice_any<T: NoUninit + AnyBitPattern>(
+    pub fn recv_slice_any<'a, T: NoUninit + AnyBitPattern>(
         self,
-        into: &mut [T],
-    ) -> impl Future<Output = Result<usize>> + use<'_, 't, T> {
-        let caller = Location::caller();
-        async move { self.rank_of(self.request(None, caller)?.slice(into).await?) }
+        into: &'a mut [T],
+    ) -> impl Future<Output = Result<usize>> + use<'a, 't, T>
+    where
+        't: 'a,
+    {
+        let (caller, mut into) = (Location::caller(), Some(into));
+        AtOnce::new(move || {
+            let into = into.take().unwrap_or_default();
+            self.request(None, caller)?.slice(into, move |source| self.rank_of(source))
+        })
     }
 
     /// Sends `value` to member `to` and receives one of member `from`, both at once.
@@ -377,35 +387,51 @@ impl<'t> Tagged<'t> {
         Ok(self.request(Some(from), caller)?.value().await?.1)
     }
 
-    async fn send_slice_from<T: NoUninit>(
+    #[inline]
+    fn send_slice_from<'a, T: NoUninit>(
         self,
         to: usize,
-        slice: &[T],
+        slice: &'a [T],
         caller: &'static Location<'static>,
-    ) -> Result<()> {
-        self.destination(to, caller)?.send_slice(slice).await
+    ) -> impl Future<Output = Result<()>> + use<'a, 't, T> {
+        AtOnce::new(move || self.destination(to, caller)?.send_slice(slice))
     }
 
-    async fn recv_slice_to<T: NoUninit + AnyBitPattern>(
+    #[inline]
+    fn recv_slice_to<'a, T: NoUninit + AnyBitPattern>(
         self,
         from: usize,
-        into: &mut [T],
+        into: &'a mut [T],
         caller: &'static Location<'static>,
-    ) -> Result<()> {
-        self.request(Some(from), caller)?.slice(into).await.map(drop)
+    ) -> impl Future<Output = Result<()>> + use<'a, 't, T>
+    where
+        't: 'a,
+    {
+        let mut into = Some(into);
+        AtOnce::new(move || {
+            self.request(Some(from), caller)?.slice(into.take().unwrap_or_default(), |_| Ok(()))
+        })
     }
 
+    #[inline]
     fn destination(&self, to: usize, caller: &'static Location<'static>) -> Result<Destination> {
         Ok(Destination { team: self.team.state.id, tag: self.tag, to: self.member(to)?, caller })
     }
 
+    #[inline]
     fn request(&self, from: Option<usize>, caller: &'static Location<'static>) -> Result<ReceiveRequest<'t>> {
-        let source = from.map(|from| self.member(from)).transpose()?;
-        self.team.state.check_membership()?;
+        let source = match from {
+            Some(from) => Some(self.member(from)?),
+            None => {
+                self.team.state.check_membership()?;
+                None
+            }
+        };
         Ok(ReceiveRequest { state: &self.team.state, tag: self.tag, source, caller })
     }
 
     /// The member of this rank, as a member sees it.
+    #[inline]
     fn member(&self, rank: usize) -> Result<PlaceId> {
         self.team.state.check_membership()?;
         let size = self.team.size();

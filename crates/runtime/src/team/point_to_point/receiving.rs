@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::task::coop;
+use crate::task::coop::{Attempt, slowly};
 use crate::wire::Reader;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::PlaceId;
@@ -69,19 +70,47 @@ impl<'t> ReceiveRequest<'t> {
         }
     }
 
-    /// Receives a slice into `into`; returns its sender.
-    pub(super) async fn slice<T: NoUninit + AnyBitPattern>(&self, into: &mut [T]) -> Result<PlaceId> {
-        poll_fn(coop::poll_proceed).await;
-        let element = ElementType::of::<[T]>();
-        let into: &mut [u8] = bytemuck::cast_slice_mut(into);
-        let source =
-            self.look(element, |bytes| (bytes.len() == into.len()).then(|| into.copy_from_slice(bytes)));
-        if let Some(source) = source {
-            return Ok(source);
+    /// Receives a slice into `into`; gives its sender to `end`.
+    #[inline]
+    pub(super) fn slice<'a, T, V>(
+        self,
+        into: &'a mut [T],
+        end: impl FnOnce(PlaceId) -> Result<V> + 'a,
+    ) -> Result<Attempt<'a, V>>
+    where
+        T: NoUninit + AnyBitPattern,
+        't: 'a,
+    {
+        let (element, into): (_, &mut [u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice_mut(into));
+        match self.try_slice(element, into) {
+            Some(source) => end(source).map(Attempt::Done),
+            None => Ok(slowly(|| async move {
+                let source = self.slice_bytes(element, type_name::<[T]>(), into).await?;
+                end(source)
+            })),
         }
+    }
+
+    /// Receives an eager slice that is here, or comes at once; returns its sender.
+    fn try_slice(&self, element: ElementType, into: &mut [u8]) -> Option<PlaceId> {
+        let mut take =
+            |bytes: &[u8]| (bytes.len() == into.len()).then(|| into.copy_from_slice(bytes)).is_some();
+        self.look(element, |bytes| take(bytes).then_some(())).or_else(|| {
+            let source = Local::with(|local| {
+                table::receive_unexpected(local, self.wanted(), |other, bytes| {
+                    other == element && take(bytes)
+                })
+            })?;
+            coop::spend(coop::CALL);
+            Some(source)
+        })
+    }
+
+    /// Receives a slice of elements called `name`; returns its sender.
+    async fn slice_bytes(&self, element: ElementType, name: &str, into: &mut [u8]) -> Result<PlaceId> {
         loop {
             let got = self.next_match().await?;
-            got.check(element, type_name::<[T]>())?;
+            got.check(element, name)?;
             if let Some(source) = got.slice(into).await? {
                 return Ok(source);
             }

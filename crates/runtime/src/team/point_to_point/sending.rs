@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::task::coop;
+use crate::task::coop::{Attempt, slowly};
 use crate::team::payload::Payload;
 use crate::wire::{EncodeError, Writer};
 use bytemuck::NoUninit;
@@ -23,7 +24,7 @@ use isles_transport::{Class, LentSlice, Source};
 use serde::Serialize;
 use std::future::poll_fn;
 use std::panic::Location;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 /// The length in bytes of the longest eager message, which does not wait for its receive: that of Open MPI on one host.
 pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
@@ -62,6 +63,7 @@ impl Destination {
 
     /// Sends `value`; returns when it is on its way, or, if it is long, received.
     pub(super) async fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
+        poll_fn(coop::poll_proceed).await;
         let encode = |writer: &mut Writer<'_>| writer.put_value(value);
         let mut room = [0; SMALL_BYTES];
         let (bytes, is_written) = Local::with(|local| local.write_ahead(self.to, &mut room, &encode))
@@ -83,10 +85,37 @@ impl Destination {
         }
     }
 
-    /// Sends `slice`; returns when it is on its way, or, if it is long, received.
-    pub(super) async fn send_slice<T: NoUninit>(&self, slice: &[T]) -> Result<()> {
-        let (bytes, element) = (size_of_val(slice), ElementType::of::<[T]>());
-        let all: &[u8] = bytemuck::cast_slice(slice);
+    /// Sends `slice`; it is on its way when the attempt is over, or, if it is long, received.
+    #[inline]
+    pub(super) fn send_slice<T: NoUninit>(self, slice: &[T]) -> Result<Attempt<'_, ()>> {
+        let (element, all): (_, &[u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice(slice));
+        Ok(match self.try_send(element, all)? {
+            Some(Leaving::Gone) => Attempt::Done(()),
+            Some(Leaving::Waits) => slowly(|| async {
+                coop::let_leave().await;
+                Ok(())
+            }),
+            None => slowly(|| async move { self.send_bytes(element, all).await }),
+        })
+    }
+
+    /// Sends `all` if it is eager and there is credit.
+    fn try_send(&self, element: ElementType, all: &[u8]) -> Result<Option<Leaving>> {
+        if !self.is_eager(all.len()) {
+            return Ok(None);
+        }
+        Local::with(|local| {
+            if !local.services.messages.borrow_mut().take_credit_at_once(self.to) {
+                return Ok(None);
+            }
+            local.tally.add(CounterId::MemberSent, 1);
+            self.send_eager(local, SendCredit { to: self.to }, element, all.len(), bytes_of(all)).map(Some)
+        })
+    }
+
+    /// Sends a slice of these bytes; returns when it is on its way, or, if it is long, received.
+    async fn send_bytes(&self, element: ElementType, all: &[u8]) -> Result<()> {
+        let bytes = all.len();
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, bytes_of(all)).await;
         }
@@ -120,27 +149,38 @@ impl Destination {
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<()> {
         let credit = self.credit().await?;
-        Local::with(|local| {
-            let head = self.head(MessageKind::Eager, element, 0);
-            if local.here() == self.to {
-                let copy = local.written_for_here(bytes, &encode).map_err(Error::from)?;
-                let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
-                table::deliver_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
-            } else {
-                let guess = message_bytes([&[], &[]]) + bytes;
-                let whole = |writer: &mut Writer<'_>| {
-                    head.encode(writer);
-                    encode(writer)
-                };
-                let handler = Handler::PointToPoint.id();
-                local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
-            }
-            credit.use_up();
-            coop::spend(coop::CALL);
-            Ok::<_, Error>(())
-        })?;
+        Local::with(|local| self.send_eager(local, credit, element, bytes, encode))?;
         coop::let_leave().await;
         Ok(())
+    }
+
+    /// Sends what `encode` writes as an eager message.
+    #[inline]
+    fn send_eager(
+        &self,
+        local: &Local,
+        credit: SendCredit,
+        element: ElementType,
+        bytes: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<Leaving> {
+        if local.here() == self.to {
+            let copy = local.written_for_here(bytes, &encode).map_err(Error::from)?;
+            let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
+            table::deliver_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
+        } else {
+            let head = self.head(MessageKind::Eager, element, 0);
+            let guess = message_bytes([&[], &[]]) + bytes;
+            let whole = |writer: &mut Writer<'_>| {
+                head.encode(writer);
+                encode(writer)
+            };
+            let handler = Handler::PointToPoint.id();
+            local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
+        }
+        credit.use_up();
+        local.spent.set(local.spent.get() + coop::CALL);
+        Ok(if local.keeps_tasks_back() { Leaving::Waits } else { Leaving::Gone })
     }
 
     async fn request_to_send(&self, element: ElementType, long: LongMessage) -> Result<LongSendGuard> {
@@ -171,9 +211,6 @@ impl Destination {
     }
 
     fn poll_credit(&self, waiting: &mut CreditWait, context: &mut Context<'_>) -> Poll<Result<SendCredit>> {
-        if waiting.ticket.is_none() {
-            ready!(coop::poll_proceed(context));
-        }
         Local::with(|local| {
             if local.is_dead(self.to) {
                 return Poll::Ready(Err(Error::dead(self.to)));
@@ -192,6 +229,13 @@ impl Destination {
             }
         })
     }
+}
+
+/// Whether an eager message is on its way, or waits here for room and keeps its task back.
+#[derive(Clone, Copy)]
+enum Leaving {
+    Gone,
+    Waits,
 }
 
 /// The wait of a send for credit; `ticket` names it in the table once it has begun.

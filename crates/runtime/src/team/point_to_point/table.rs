@@ -160,6 +160,22 @@ impl MessageTable {
         self.matching.take(wanted)
     }
 
+    /// Takes the oldest unexpected message that is wanted if it is an eager one for which `takes` holds.
+    fn take_eager(
+        &mut self,
+        wanted: Wanted,
+        takes: impl FnOnce(ElementType, &[u8]) -> bool,
+    ) -> Option<PlaceId> {
+        let matched = self.matching.front(wanted)?;
+        let Message::Eager(element, payload) = &matched.message else { return None };
+        if !takes(*element, payload.bytes()) {
+            return None;
+        }
+        let source = matched.envelope.source;
+        self.matching.take(wanted);
+        Some(source)
+    }
+
     /// Posts a receive.
     pub(super) fn wait(
         &mut self,
@@ -209,6 +225,12 @@ impl MessageTable {
         let number = *ticket.get_or_insert_with(|| self.new_number());
         self.peers.entry(to).or_default().waiting.insert(number, (waker.clone(), caller));
         false
+    }
+
+    /// Takes credit for one message to `to`, if there is some.
+    #[inline]
+    pub(super) fn take_credit_at_once(&mut self, to: PlaceId) -> bool {
+        self.peers.entry(to).or_default().credit.take()
     }
 
     /// Ends the wait of `ticket` for credit to `to`.
@@ -480,6 +502,17 @@ pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
         Ok(Some(count)) => send_acknowledgement(local, source, count),
         Err(TooMany) => local.endpoint().condemn(source),
     }
+}
+
+/// Receives an eager message that came before it was wanted, if there is one for which `takes` holds.
+pub(super) fn receive_unexpected(
+    local: &Local,
+    wanted: Wanted,
+    takes: impl FnOnce(ElementType, &[u8]) -> bool,
+) -> Option<PlaceId> {
+    let source = local.services.messages.borrow_mut().take_eager(wanted, takes)?;
+    acknowledge(local, source);
+    Some(source)
 }
 
 /// The refusal of a message that is one more than may lie here, or acknowledges one that was not sent.
