@@ -148,7 +148,7 @@ for (const scenario of RUNS) {
         });
     });
 
-    test(`${scenario}: two fingers scale, turn and move the views of cores; one does not; keys do as well`, async () => {
+    test(`${scenario}: two fingers scale, turn and move views of cores; one does not; keys do as well`, async () => {
         await onPage({ scenario, touch: true, at: "chip*,core:1" }, async ({ page }) => {
             for (const [view, part] of [["chip", '.cell[data-place="2"]'], ["core", ".chart"]]) {
                 await fingersLay(page, view, part);
