@@ -22,7 +22,7 @@ async function onReal() {
         console.log("no test on real runs: cargo build -p isles-cli -p isles-dashboard builds what they need");
         return process.env.CI ? 1 : 0;
     }
-    let failed = await run(["real"], 1);
+    let failed = await run(["real", "jobs"], 1);
     for (const [name, words] of Object.entries(LASTING)) {
         if (failed) break;
         console.log(`on a real run: ${name}`);

@@ -60,6 +60,17 @@ export class RealRun {
         this.addresses.catch(() => { /* whoever asks for it is told */ });
     }
 
+    /** Waits until it has said a text. */
+    async hasSaid(text) {
+        while (!this.said.includes(text)) {
+            const more = new Promise((resolve) => {
+                for (const stream of [this.child.stdout, this.child.stderr]) stream.once("data", resolve);
+            });
+            const ended = await Promise.race([more.then(() => false), this.ended]);
+            if (ended) throw new Error(`it has not said ${text}:\n${this.said}`);
+        }
+    }
+
     /** The address by number. */
     async address() {
         return (await this.addresses)[1];

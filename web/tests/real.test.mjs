@@ -8,7 +8,7 @@ import { copyFileSync, linkSync, mkdirSync, readFileSync, statSync, truncateSync
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { axe, keep, open, picture, rendererOf, tasksOf, violations } from "./browser.mjs";
-import { go, shown, theBrowser, withBrowser } from "./run.mjs";
+import { go, onRun, shown, theBrowser, withBrowser } from "./run.mjs";
 import { isles, LASTING, program, RealRun, scratch } from "./real.mjs";
 
 withBrowser();
@@ -29,21 +29,6 @@ before(() => {
     }
 });
 after(() => recorded?.remove());
-
-/** Opens a page on a run, and demands at the end that nothing forbidden has happened. */
-async function onRun(words, body, options = {}) {
-    const run = new RealRun(words, options);
-    try {
-        const address = options.named ? (await run.addresses)[0] : await run.address();
-        const opened = await open(theBrowser(), address, options);
-        await body({ ...opened, run });
-        assert.deepEqual(opened.faults, [], "nothing forbidden was asked or said");
-        if (!opened.page.isClosed()) assert.deepEqual(await violations(opened.page), [], "the policy was kept");
-        await opened.context.close();
-    } finally {
-        await run.stop();
-    }
-}
 
 const CHIP = [...LASTING["48 cores of a modelled SCC"], "--ui"];
 const HOST = [...LASTING["4 processes"], "--ui"];
@@ -471,30 +456,6 @@ function manyCores() {
     ].reduce((text, [from, to]) => change(text, from, to), readFileSync(join(CHIPS, "mesh.toml"), "utf8"));
 }
 
-/** Drags the handle of a job to an element, by mouse or by a finger. */
-async function dragJob(page, job, to, touch = false) {
-    const center = async (locator) => {
-        await locator.scrollIntoViewIfNeeded();
-        const box = await locator.boundingBox();
-        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-    };
-    const handle = page.locator(`.job[data-job="${job}"] .job-handle`);
-    const [from, end] = [await center(handle), await center(page.locator(to).first())];
-    if (touch) {
-        const session = await page.context().newCDPSession(page);
-        const send = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points });
-        await send("touchStart", [from]);
-        await send("touchMove", [{ x: (from.x + end.x) / 2, y: (from.y + end.y) / 2 }]);
-        await send("touchMove", [end]);
-        await send("touchEnd", []);
-        return;
-    }
-    await page.mouse.move(from.x, from.y);
-    await page.mouse.down();
-    await page.mouse.move(end.x, end.y, { steps: 4 });
-    await page.mouse.up();
-}
-
 test("a host is told with the files that say it, or why nobody can read them", async () => {
     await onRun(HOST, async ({ page }) => {
         await page.waitForSelector(".host");
@@ -507,129 +468,3 @@ test("a host is told with the files that say it, or why nobody can read them", a
         assert.equal(await page.locator(".host").count(), 0, "a modelled chip is none");
     });
 });
-
-test("the picture page-jobs of a real run is taken, and is small", async () => {
-    const words = ["serve", "--machine", "chip:scc", "--ui", "--demo", "--seed", "7", "--state", "jobs"];
-    await onRun(words, async ({ page }) => {
-        await page.waitForFunction(() => document.querySelectorAll(".job").length >= 16);
-        await page.waitForSelector('.job[data-state="finished"]');
-        await page.click('.job[data-state="running"] button.link');
-        await page.waitForSelector(".jobs .output");
-        await keep(page, "page-jobs");
-    });
-});
-
-const jobState = (page, job, state) =>
-    page.waitForSelector(`.job[data-job="${job}"] .job-state:text("${state}")`);
-
-for (const touch of [false, true]) {
-    test(`jobs on a modelled chip: added, started, moved and written by ${touch ? "touch" : "mouse"}, paused by keys`,
-        async () => {
-            const words = ["serve", "--machine", "chip:scc", "--ui", "--state", "jobs"];
-            await onRun(words, async ({ page, run }) => {
-                await page.waitForSelector(".jobs-form option[value=pi]", { state: "attached" });
-                await page.fill(".jobs-form [name=words]", "1000000000000");
-                await page.fill(".jobs-form [name=name]", HOSTILE);
-                await page.click('.jobs-form button:text("Add")');
-                await jobState(page, 1, "new");
-                assert.ok(await page.evaluate(() => window.hostile === undefined), "names are text");
-                await dragJob(page, 1, '.cell[data-place="5"]', touch);
-                await jobState(page, 1, "running at 5");
-                await dragJob(page, 1, '.cell[data-place="9"]', touch);
-                await jobState(page, 1, "running at 9");
-                await dragJob(page, 1, '.jobs[data-group="Waiting"] h3', touch);
-                await jobState(page, 1, "checkpointed");
-                await page.focus('button[aria-label="Start job 1"]');
-                await page.keyboard.press("Enter");
-                await jobState(page, 1, "running");
-                await page.focus('button[aria-label="Pause job 1"]');
-                await page.keyboard.press("Enter");
-                await jobState(page, 1, "paused");
-                await page.click('button[aria-label="Duplicate job 1"]');
-                await jobState(page, 2, "new");
-                await page.click('button[aria-label="Remove job 2"]');
-                assert.equal(await page.locator('.job[data-job="2"]').count(), 1, "what is lost is asked for first");
-                await page.click('button[aria-label="Really: Remove job 2"]');
-                await page.waitForSelector('.job[data-job="2"]', { state: "detached" });
-                await page.selectOption(".jobs-clock", "8");
-                await page.waitForSelector(".jobs-said:text('6 supplies now divide their clock by 8')");
-                await page.fill("input[type=search]", "no such job");
-                await page.waitForSelector('.job[data-job="1"]', { state: "detached" });
-                await page.fill("input[type=search]", "");
-                await page.waitForSelector('.job[data-job="1"]');
-                assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
-                // Who has the other address may look only.
-                const view = /watch it only at +(\S+)/.exec(run.said)[1].replace(/\/\/[^:]+/, "//127.0.0.1");
-                const other = await open(theBrowser(), view, {});
-                await other.page.waitForSelector('.job[data-job="1"]');
-                assert.equal(await other.page.locator(".job-handle, .job-orders button, .jobs-form").count(), 0);
-                const refused = await other.page.evaluate(() => fetch("api/v1/jobs", {
-                    method: "POST", headers: { "Content-Type": "application/json" },
-                    body: JSON.stringify({ ask: "tell", job: 1, order: "kill" }),
-                }).then((answer) => answer.status));
-                assert.equal(refused, 403);
-                await other.context.close();
-                await jobState(page, 1, "paused");
-            }, { touch });
-        });
-}
-
-for (const touch of [false, true]) {
-    test(`clocks, a voltage and the governor of a modelled chip are turned by keys and ${touch ? "touch" : "mouse"}`,
-        async () => {
-            const words = ["serve", "--machine", "chip:scc", "--ui", "--state", "jobs", "--demo", "--seed", "7"];
-            await onRun(words, async ({ page, run }) => {
-                await go(page, "power");
-                await page.waitForSelector('.clocks-divider[data-domain="5"]', { state: "attached" });
-                const said = (text) => page.waitForSelector(`.clocks .jobs-said:text(${JSON.stringify(text)})`);
-                const of = (domain, divider) => page.waitForFunction(([number, wanted]) =>
-                    document.querySelector(`.clocks-divider[data-domain="${number}"]`)?.value === wanted,
-                [String(domain), String(divider)]);
-                await page.selectOption('.clocks-divider[data-domain="2"]', "8");
-                await said("1 supply now divides its clock by 8");
-                await of(2, 8);
-                await of(1, 3);
-                // By keys: a choice, and a voltage that ends with Enter.
-                await page.focus('.clocks-divider[data-domain="1"]');
-                await page.keyboard.press("ArrowDown");
-                await of(1, 4);
-                await page.focus('.clocks-voltage[data-domain="4"]');
-                await page.keyboard.type("1.1");
-                await page.keyboard.press("Enter");
-                await said("1 supply gets 1.1 V, or the next step above");
-                await page.waitForSelector('.clocks tr:has([data-domain="4"]) td:text("1.1625 V")');
-                await page.focus('.clocks-voltage[data-domain="4"]');
-                await page.keyboard.type("3");
-                await page.keyboard.press("Enter");
-                await said("refused: the voltage is 3 V; allowed: from 0.65625 V to 1.1625 V");
-                const problem = await page.evaluate(() => fetch("api/v1/jobs", {
-                    method: "POST", headers: { "Content-Type": "application/json" },
-                    body: JSON.stringify({ ask: "clock", divider: 99, at: null }),
-                }).then((answer) => answer.json()));
-                assert.equal(problem.type, "urn:isles:problem:no-such-clock");
-                assert.equal(problem.detail, "the divider is 99; allowed: a whole number from 2 to 16");
-                await page.selectOption('.clocks-divider[data-domain="all"]', "2");
-                await said("6 supplies now divide their clock by 2");
-                await of(5, 2);
-                // A governor begins when no change of a voltage is under way; until then it is refused.
-                await page.selectOption(".clocks-policy", "capped");
-                await page.fill(".clocks-cap", "40");
-                const set = page.locator('.clocks form button[type="submit"]');
-                const governor = page.locator(".clocks .note:text('governor: capped:40W')");
-                while (await governor.count() === 0) {
-                    await (touch ? set.tap() : set.click());
-                    await page.waitForSelector(".clocks .jobs-said:text-matches('the governor is|under way')");
-                }
-                await page.waitForFunction(() => document.querySelector(".clocks isles-chart")?.curve?.x.length > 1);
-                await page.waitForFunction(() => [...document.querySelectorAll(".clocks tbody tr")]
-                    .slice(1).every((row) => /J/.test(row.lastElementChild.textContent)));
-                assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
-                const view = /watch it only at +(\S+)/.exec(run.said)[1].replace(/\/\/[^:]+/, "//127.0.0.1");
-                const other = await open(theBrowser(), view, {});
-                await go(other.page, "power");
-                await other.page.waitForSelector(".clocks table");
-                assert.equal(await other.page.locator(".clocks select, .clocks input").count(), 0);
-                await other.context.close();
-            }, { touch });
-        });
-}

@@ -7,6 +7,7 @@ import { after, before } from "node:test";
 import assert from "node:assert/strict";
 import { launch, open, REAL, violations } from "./browser.mjs";
 import "./end.mjs"; // a file that is told to end closes its browser
+import { RealRun } from "./real.mjs";
 import { TestServer } from "./server.mjs";
 
 let browser;
@@ -36,6 +37,21 @@ export async function onPage(options, body) {
     } finally {
         await opened.context.close();
         await server?.stop();
+    }
+}
+
+/** Opens a page on a run of the program, and demands at the end that nothing forbidden has happened. */
+export async function onRun(words, body, options = {}) {
+    const run = new RealRun(words, options);
+    try {
+        const address = options.named ? (await run.addresses)[0] : await run.address();
+        const opened = await open(browser, address, options);
+        await body({ ...opened, run });
+        assert.deepEqual(opened.faults, [], "nothing forbidden was asked or said");
+        if (!opened.page.isClosed()) assert.deepEqual(await violations(opened.page), [], "the policy was kept");
+        await opened.context.close();
+    } finally {
+        await run.stop();
     }
 }
 

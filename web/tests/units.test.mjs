@@ -11,8 +11,8 @@ const SRC = join(dirname(fileURLToPath(import.meta.url)), "..", "src");
 let page;
 
 before(async () => {
-    const names = ["draw/text", "draw/map", "draw/colour", "draw/metrics", "model/layout", "model/totals", "model/api",
-        "model/history"];
+    const names = ["draw/text", "draw/map", "draw/colour", "draw/metrics", "model/layout", "model/pose",
+        "model/totals", "model/api", "model/history"];
     const { outputFiles } = await build({
         stdin: {
             contents: names.map((name) => `export * from "./${name}";`).join("\n"), resolveDir: SRC, loader: "ts",
@@ -20,6 +20,31 @@ before(async () => {
         bundle: true, format: "esm", write: false, target: "es2022",
     });
     page = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+});
+
+test("what two fingers hold stays under them, however they go, and what is nearly straight is straight", () => {
+    const { UPRIGHT, held, settled, isUpright, transformOf } = page;
+    // Where a point of the view is seen: as the browser applies the transform, whose origin is the corner.
+    const seen = ({ scale, turn, x, y }, point) => ({
+        x: x + scale * (point.x * Math.cos(turn) - point.y * Math.sin(turn)),
+        y: y + scale * (point.x * Math.sin(turn) + point.y * Math.cos(turn)),
+    });
+    const under = [{ x: 100, y: 50 }, { x: 220, y: 90 }];
+    let pose = UPRIGHT;
+    let from = under;
+    for (const to of [[{ x: 90, y: 60 }, { x: 300, y: 10 }], [{ x: 200, y: 200 }, { x: 120, y: 330 }]]) {
+        pose = held(pose, from, to);
+        from = to;
+        for (const finger of [0, 1]) {
+            const at = seen(pose, under[finger]);
+            assert.ok(Math.hypot(at.x - to[finger].x, at.y - to[finger].y) < 1e-6, `finger ${finger}`);
+        }
+    }
+    assert.ok(held(UPRIGHT, under, [{ x: 0, y: 0 }, { x: 1e5, y: 0 }]).scale <= 5, "nothing grows without end");
+    assert.ok(held(UPRIGHT, under, [under[0], under[0]]).scale > 0, "fingers that meet leave something");
+    assert.ok(isUpright(settled({ scale: 1.02, turn: 2 * Math.PI + 0.02, x: 2, y: -3 })));
+    assert.equal(transformOf(UPRIGHT), "");
+    assert.equal(transformOf({ scale: 2, turn: 0.5, x: 3, y: -4 }), "translate(3px, -4px) rotate(0.5rad) scale(2)");
 });
 
 test("foreign text loses its control sequences, and what is left of them is seen", () => {

@@ -7,6 +7,69 @@ import { focused, go, invented, onPage, painted, places, shown, withBrowser } fr
 
 withBrowser();
 const RUNS = REAL ? ["the real run"] : ["scc", "host"];
+/** Nearly equal numbers of pixels. */
+const near = (value, wanted) =>
+    assert.ok(Math.abs(value - wanted) < 0.02 * Math.abs(wanted) + 1.5, `${value}, not ${wanted}`);
+const settledPane = (page, view, posed) =>
+    page.waitForSelector(`.pane[data-view="${view}"] .pane-body[data-posed="${posed}"]`);
+
+/** Lays a view by two fingers, and then straight again; `part` is something on it, whose box tells how it lies. */
+async function fingersLay(page, view, part) {
+    const body = page.locator(`.pane[data-view="${view}"] .pane-body`);
+    await body.scrollIntoViewIfNeeded();
+    const seen = page.locator(`.pane[data-view="${view}"] ${part}`);
+    const frame = await body.boundingBox();
+    const about = { x: Math.round(frame.x + frame.width / 2), y: Math.round(Math.max(frame.y, 0) + 120) };
+    const boxOf = async () => {
+        const { x, y, width, height } = await seen.boundingBox();
+        return { width, height, x: x + width / 2 - about.x, y: y + height / 2 - about.y };
+    };
+    const first = await boxOf();
+    const session = await page.context().newCDPSession(page);
+    const send = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+    const pair = (reach, angle, by = { x: 0, y: 0 }) => [1, -1].map((side) => ({
+        x: about.x + by.x + side * reach * Math.cos(angle), y: about.y + by.y + side * reach * Math.sin(angle),
+        id: side + 1,
+    }));
+    /** From two fingers on a line through the middle to two others, over one between. */
+    const gesture = async (...ways) => {
+        for (const [at, way] of ways.entries()) await send(at === 0 ? "touchStart" : "touchMove", pair(...way));
+        await send("touchEnd", []);
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    };
+    // Out: all is larger, and what is under the middle stays there.
+    await gesture([40, 0], [50, 0], [60, 0]);
+    await settledPane(page, view, "true");
+    const large = await boxOf();
+    near(large.width, 1.5 * first.width);
+    near(large.x, 1.5 * first.x);
+    near(large.y, 1.5 * first.y);
+    // Back in, and a quarter of a turn.
+    await gesture([60, 0], [50, Math.PI / 4], [40, Math.PI / 2]);
+    const turned = await boxOf();
+    near(turned.width, first.height);
+    near(turned.height, first.width);
+    near(turned.x, -first.y);
+    near(turned.y, first.x);
+    // Both fingers go the same way.
+    await gesture([40, 0], [40, 0, { x: 20, y: 10 }], [40, 0, { x: 40, y: 20 }]);
+    const moved = await boxOf();
+    near(moved.x, turned.x + 40);
+    near(moved.y, turned.y + 20);
+    assert.equal(await page.evaluate(() => visualViewport.scale), 1, "the page itself is not zoomed");
+    await page.tap(`.pane[data-view="${view}"] button:text-is("Straighten")`);
+    await settledPane(page, view, "false");
+    // One finger lays nothing.
+    const [finger] = pair(40, 0);
+    await send("touchStart", [finger]);
+    await send("touchMove", [{ ...finger, x: finger.x + 30 }]);
+    await send("touchEnd", []);
+    await settledPane(page, view, "false");
+    const last = await boxOf();
+    near(last.width, first.width);
+    near(last.x, first.x);
+}
+
 const pane = (page, view) => page.locator(`.pane[data-view="${view}"]`);
 
 for (const scenario of RUNS) {
@@ -82,6 +145,30 @@ for (const scenario of RUNS) {
             assert.equal((await focused(page)).place, "2", "pinning leaves the keyboard on the map");
             await page.keyboard.press("Space");
             await page.waitForFunction(() => document.querySelectorAll('.pane[data-view="core"]').length === 1);
+        });
+    });
+
+    test(`${scenario}: two fingers scale, turn and move views of cores; one does not; keys do as well`, async () => {
+        await onPage({ scenario, touch: true, at: "chip*,core:1" }, async ({ page }) => {
+            for (const [view, part] of [["chip", '.cell[data-place="2"]'], ["core", ".chart"]]) {
+                await fingersLay(page, view, part);
+            }
+            const cell = page.locator('.pane[data-view="chip"] .cell[data-place="2"]');
+            const before = await cell.boundingBox();
+            await page.focus('.pane[data-view="chip"] h2');
+            await page.keyboard.press("+");
+            await settledPane(page, "chip", "true");
+            near((await cell.boundingBox()).width, 1.25 * before.width);
+            for (const key of ["r", "r", "r"]) await page.keyboard.press(key);
+            await page.waitForFunction(() => Math.abs(window.isles.store.panes[0].pose.turn - Math.PI / 2) < 1e-6);
+            near((await cell.boundingBox()).width, 1.25 * before.height);
+            // What is turned is pressed where it is seen.
+            await cell.tap();
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 2")');
+            await page.focus('.pane[data-view="chip"] h2');
+            await page.keyboard.press("0");
+            await settledPane(page, "chip", "false");
+            assert.deepEqual(await cell.boundingBox(), before);
         });
     });
 

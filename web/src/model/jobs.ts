@@ -33,8 +33,8 @@ class Jobs {
     policy = "";
     /** What chooses the clocks of a modelled chip. */
     governor: string | null = null;
-    /** The job whose output is shown; 0 for none. */
-    selected = 0;
+    /** The jobs whose output is shown, beside each other. */
+    selected: number[] = [];
     /** What came of the last order, or why nothing is known. */
     said = "";
     trouble = false;
@@ -122,7 +122,7 @@ class Jobs {
         this.cores = answer.cores;
         this.policy = answer.policy;
         this.governor = answer.governor;
-        if (!this.job(this.selected)) this.selected = 0;
+        this.selected = this.selected.filter((id) => this.job(id));
         store.changed();
     }
 

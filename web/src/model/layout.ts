@@ -3,10 +3,15 @@
 // A pane that is pinned stays; opening a view reuses the one pane that is not, or adds one. So what somebody wants to
 // compare is pinned, and everything else never piles up. A place opens beside the map, where the next one is chosen.
 
+import { UPRIGHT, type Pose } from "./pose";
+
 export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "power", "jobs", "warnings"] as const;
 export type ViewName = typeof VIEWS[number];
 
-export interface Pane { id: number; view: ViewName; place: number; pinned: boolean }
+/** Views that two fingers scale, turn and move: those of cores. */
+export const POSED: readonly ViewName[] = ["chip", "core"];
+
+export interface Pane { id: number; view: ViewName; place: number; pinned: boolean; pose: Pose }
 
 /** More than this many side by side could not be read. */
 export const PANES_MAX = 6;
@@ -14,7 +19,7 @@ export const PANES_MAX = 6;
 let nextId = 1;
 
 export function paneOf(view: ViewName, place: number, pinned: boolean): Pane {
-    return { id: nextId++, view, place, pinned };
+    return { id: nextId++, view, place, pinned, pose: UPRIGHT };
 }
 
 /** Opens a view: focuses one that shows it already, else takes the pane that is not pinned, else adds one. */
@@ -23,7 +28,7 @@ export function open(panes: Pane[], view: ViewName, place: number): { panes: Pan
     if (shown) return { panes, at: shown };
     const free = panes.findIndex((pane) => !pane.pinned && !(view === "core" && pane.view === "chip"));
     if (free >= 0) {
-        const at = { ...panes[free]!, view, place };
+        const at = { ...panes[free]!, view, place, pose: view === panes[free]!.view ? panes[free]!.pose : UPRIGHT };
         return { panes: panes.map((pane, index) => index === free ? at : pane), at };
     }
     const at = paneOf(view, place, false);

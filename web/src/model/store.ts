@@ -6,7 +6,8 @@
 
 import { getAt, getRun, getSummary, RequestError, snapshotOf, type Run, type Snapshot, type Summary } from "./api";
 import type { History } from "./history";
-import { fromFragment, open, PANES_MAX, paneOf, toFragment, type Pane, type ViewName } from "./layout";
+import { fromFragment, open, PANES_MAX, paneOf, POSED, toFragment, type Pane, type ViewName } from "./layout";
+import type { Pose } from "./pose";
 import { preferences } from "./preferences";
 import { openStream, type Connection } from "./stream";
 import { ratesOf, totalOf, Totals, type Rates } from "./totals";
@@ -259,6 +260,14 @@ export class Store {
         const panes = this.panes.filter((pane) => pane.id !== id);
         if (panes.length === 0) panes.push(paneOf("chip", 0, false));
         this.setPanes(panes, panes[Math.max(0, index - 1)]!.id);
+    }
+
+    /** Lays the view of a pane so; of a view that is none of cores nothing happens. */
+    setPose(id: number, pose: Pose): void {
+        const pane = this.panes.find((other) => other.id === id && POSED.includes(other.view));
+        if (!pane) return;
+        pane.pose = pose;
+        this.changed();
     }
 
     private setPanes(panes: Pane[], id: number): void {

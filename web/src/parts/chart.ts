@@ -114,7 +114,7 @@ export class Chart extends Element {
             width: Math.max(200, target.clientWidth), height: HEIGHT,
             padding: [8, 12, 0, 0],
             legend: { show: false },
-            cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+            cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, move: inPlot },
             scales: { x: { time: false }, y: { range: (_, __, most) => [0, this.curve?.top ?? (most * 1.1 || 1)] } },
             axes: [
                 {
@@ -212,5 +212,12 @@ function valueText(curve: Curve, series: Series, row: number): string {
     const value = series.values[row];
     return value === null || value === undefined ? "unknown" : curve.show(value);
 }
+
+/** Where the pointer is in the curve, whose view may have been scaled. */
+const inPlot: uPlot.Cursor.MousePosRefiner = ({ over }, left, top) => {
+    const box = over.getBoundingClientRect();
+    return left < 0 || box.width === 0 ? [left, top]
+        : [left * over.offsetWidth / box.width, top * over.offsetHeight / box.height];
+};
 
 customElements.define("isles-chart", Chart);

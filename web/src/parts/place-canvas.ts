@@ -159,8 +159,6 @@ export class PlaceCanvas extends Element {
     }
 
     private placeUnder(event: MouseEvent): number {
-        const canvas = event.currentTarget as HTMLElement;
-        const box = canvas.getBoundingClientRect();
         const { cellWidth, cellHeight, gap, inner } = this.geometry;
         const find = (offset: number, size: number, each: number, many: number) => {
             const tile = each * size + (each - 1) * inner + gap;
@@ -169,8 +167,8 @@ export class PlaceCanvas extends Element {
             const at = Math.floor(offset / tile) * each + part;
             return inside <= tile - gap && at >= 0 && at < many ? at : -1;
         };
-        const column = find(event.clientX - box.left - 2, cellWidth, this.map.across, this.map.columns);
-        const row = find(event.clientY - box.top - 2, cellHeight, this.map.down, this.map.rows);
+        const column = find(event.offsetX - 2, cellWidth, this.map.across, this.map.columns);
+        const row = find(event.offsetY - 2, cellHeight, this.map.down, this.map.rows);
         return column < 0 || row < 0 ? -1 : this.map.placeAt(column, row);
     }
 

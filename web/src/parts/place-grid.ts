@@ -150,24 +150,24 @@ export class PlaceGrid extends Element {
         const show = this.links && this.map.mesh && store.shown?.links !== undefined;
         canvas.hidden = !show;
         if (!show) return;
-        const outer = grid.getBoundingClientRect();
         const context = fit(canvas, grid.clientWidth, grid.clientHeight);
         if (!context) return;
-        // One tile tells where all are: the style sheet makes them of one size, at one distance.
+        // One tile tells where all are: the style sheet makes them of one size, at one distance. Where they lie in the
+        // map is asked, not where in the window, since the map may be turned.
         const { columns, rows, across, down } = this.map;
-        const tiles = this.querySelectorAll(".map-tile");
-        const first = tiles[0]!.getBoundingClientRect();
-        const last = tiles[tiles.length - 1]!.getBoundingClientRect();
+        const tiles = this.querySelectorAll<HTMLElement>(".map-tile");
+        const [first, last] = [tiles[0]!, tiles[tiles.length - 1]!];
         const [wide, high] = [columns / across, rows / down];
-        const below = tiles[(down - 1) * wide]!.getBoundingClientRect();
-        const height = below.bottom - first.top;
-        const stepX = wide > 1 ? (last.left - first.left) / (wide - 1) : 0;
-        const stepY = high > 1 ? (last.bottom - height - first.top) / (high - 1) : 0;
+        const below = tiles[(down - 1) * wide]!;
+        const bottomOf = (tile: HTMLElement) => tile.offsetTop + tile.offsetHeight;
+        const height = bottomOf(below) - first.offsetTop;
+        const stepX = wide > 1 ? (last.offsetLeft - first.offsetLeft) / (wide - 1) : 0;
+        const stepY = high > 1 ? (bottomOf(last) - height - first.offsetTop) / (high - 1) : 0;
         drawLinks(context, this.map, store.shown!.links!, (tile) => {
             const at = this.map.tileCell(tile);
             return {
-                x: first.left - outer.left + at.column * stepX, y: first.top - outer.top + at.row * stepY,
-                width: first.width, height,
+                x: first.offsetLeft + at.column * stepX, y: first.offsetTop + at.row * stepY,
+                width: first.offsetWidth, height,
             };
         }, inkOf());
     }

@@ -4,7 +4,8 @@ import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { clock, commandOf, count, modelled, percent, plain, plural, rate } from "../draw/text";
 import type { Run, Snapshot } from "../model/api";
-import { VIEWS, type Pane } from "../model/layout";
+import { POSED, VIEWS, type Pane } from "../model/layout";
+import { changed, isUpright, settled, transformOf, UPRIGHT } from "../model/pose";
 import { preferences } from "../model/preferences";
 import { store } from "../model/store";
 import { totalOf } from "../model/totals";
@@ -14,6 +15,7 @@ import { chipFigures } from "../views/power";
 import { warningsOf } from "../views/warnings";
 import { banners, refusal } from "./banners";
 import { commandsOf, viewName, type Shell } from "./commands";
+import { Fingers } from "./fingers";
 import type { Help } from "./help";
 import { listen } from "./keys";
 import type { Palette } from "./palette";
@@ -29,6 +31,7 @@ import "./replay";
 
 export class App extends Element implements Shell {
     private commands = commandsOf(this);
+    private fingers = new Fingers();
 
     override connectedCallback(): void {
         super.connectedCallback();
@@ -65,6 +68,10 @@ export class App extends Element implements Shell {
             this.drawn = true;
             // The views draw after this element; the frame after that shows them.
             requestAnimationFrame(() => performance.mark("picture"));
+        }
+        for (const { id, pose } of store.panes) {
+            const view = this.querySelector<HTMLElement>(`#pane-${id} .pane-body > *`);
+            view?.style.setProperty("transform", transformOf(pose));
         }
         if (store.seenPane !== 0) {
             const id = `#pane-${store.seenPane}`;
@@ -141,11 +148,17 @@ export class App extends Element implements Shell {
         return html`<section id=${`pane-${pane.id}`} class="pane" aria-labelledby=${`pane-head-${pane.id}`}
             data-view=${pane.view} @focusin=${() => { store.paneId = pane.id; }}>
             <div class="pane-head"><h2 id=${`pane-head-${pane.id}`} tabindex="-1">${name}</h2>
+                ${isUpright(pane.pose) ? nothing : html`<button class="quiet" aria-label=${`Straighten ${name}`}
+                    @click=${() => store.setPose(pane.id, UPRIGHT)}>Straighten</button>`}
                 <button class="quiet" aria-pressed=${String(pane.pinned)} aria-label=${`Pin ${name}`}
                     @click=${() => store.pin(pane.id, !pane.pinned)}>Pin</button>
                 <button class="quiet" aria-label=${`Close ${name}`} ?disabled=${store.panes.length === 1}
                     @click=${() => store.closePane(pane.id)}>Close</button></div>
-            <div class="pane-body">${this.view(pane)}</div></section>`;
+            ${POSED.includes(pane.view)
+                ? html`<div class="pane-body" data-pane=${pane.id} data-posed=${String(!isUpright(pane.pose))}
+                    @touchstart=${this.fingers} @touchmove=${this.fingers} @touchend=${this.fingers}
+                    @touchcancel=${this.fingers}>${this.view(pane)}</div>`
+                : html`<div class="pane-body">${this.view(pane)}</div>`}</section>`;
     }
 
     private view(pane: Pane): TemplateResult {
@@ -189,6 +202,25 @@ export class App extends Element implements Shell {
         const at = store.panes.findIndex((pane) => pane.id === store.paneId);
         const pane = store.panes[(at + 1) % store.panes.length];
         if (pane) this.querySelector<HTMLElement>(`#pane-${pane.id} h2`)?.focus();
+    }
+
+    /** Scales and turns the view of cores that has the keyboard, or the first one, about its middle. */
+    lay(scale: number, turn: number): void {
+        const pane = this.posed();
+        const body = this.querySelector<HTMLElement>(`#pane-${pane?.id ?? 0} .pane-body`);
+        if (!pane || !body) return;
+        const middle = { x: body.clientWidth / 2, y: body.clientHeight / 2 };
+        store.setPose(pane.id, settled(changed(pane.pose, middle, middle, scale, turn)));
+    }
+
+    straighten(): void {
+        const pane = this.posed();
+        if (pane) store.setPose(pane.id, UPRIGHT);
+    }
+
+    private posed(): Pane | undefined {
+        const panes = store.panes.filter((pane) => POSED.includes(pane.view));
+        return panes.find((pane) => pane.id === store.paneId) ?? panes[0];
     }
 
     output(): void {

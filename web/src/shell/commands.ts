@@ -3,7 +3,7 @@
 // No command ends or changes a run: this page only looks.
 
 import { preferences } from "../model/preferences";
-import { VIEWS, type ViewName } from "../model/layout";
+import { POSED, VIEWS, type ViewName } from "../model/layout";
 import { store } from "../model/store";
 
 export interface Command {
@@ -13,6 +13,9 @@ export interface Command {
     run(): void;
     offered?(): boolean;
 }
+
+/** What a key does to the view of cores: a quarter larger, or a twelfth of a turn. */
+const [LARGER, TURN] = [1.25, Math.PI / 6];
 
 export const VIEW_NAMES: Record<ViewName, string> = {
     summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power",
@@ -34,11 +37,16 @@ export interface Shell {
     back(): void;
     next(): void;
     output(): void;
+    /** Scales by a factor, and turns by an angle in radians, the view of cores that is in use. */
+    lay(scale: number, turn: number): void;
+    /** Lays that view as it was. */
+    straighten(): void;
     /** Presses the button of a name in the view that has the keyboard, or else in the first that has one. */
     press(name: string): void;
 }
 
 export function commandsOf(shell: Shell): Command[] {
+    const posed = () => store.panes.some((pane) => POSED.includes(pane.view));
     const replay = () => store.run?.mode === "replay";
     return [
         ...VIEWS.map((view): Command => ({
@@ -65,6 +73,10 @@ export function commandsOf(shell: Shell): Command[] {
                 if (pane) store.pin(pane.id, !pane.pinned);
             },
         },
+        { name: "Larger view of cores", keys: ["+"], run: () => shell.lay(LARGER, 0), offered: posed },
+        { name: "Smaller view of cores", keys: ["-"], run: () => shell.lay(1 / LARGER, 0), offered: posed },
+        { name: "Turn the view of cores", keys: ["r"], run: () => shell.lay(1, TURN), offered: posed },
+        { name: "Straighten the view of cores", keys: ["0"], run: () => shell.straighten(), offered: posed },
         { name: "Next view", keys: ["F6"], run: () => shell.next() },
         { name: "Back to the map", keys: ["Escape"], run: () => shell.back() },
         { name: "Light theme", run: () => preferences.setTheme("light") },

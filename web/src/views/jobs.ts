@@ -21,10 +21,13 @@ const GROUPS: { name: string; has: (job: Job) => boolean }[] = [
     { name: "Over", has: (job) => ["finished", "failed"].includes(job.state) },
 ];
 
+/** Keeps the browser from taking a finger that drags for a fling of the page, after which it passes over a tap. */
+const TAKEN = { handleEvent: (event: Event) => event.preventDefault(), passive: false };
+
 export class JobsView extends View {
     private search = "";
     private asked = "";
-    private output: JobOutput | null = null;
+    private outputs = new Map<number, JobOutput>();
     private dragged = 0;
     private target: Element | null = null;
     private leaveJobs: (() => void) | null = null;
@@ -57,7 +60,7 @@ export class JobsView extends View {
             ${jobs.mayTell ? this.form() : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
             ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}
-            ${jobs.selected ? this.details(jobs.job(jobs.selected)) : nothing}`;
+            ${repeat(jobs.selected, (id) => id, (id) => this.details(jobs.job(id)))}`;
     }
 
     private form(): TemplateResult {
@@ -102,10 +105,10 @@ export class JobsView extends View {
             ${jobs.mayTell && job.state !== "finished" && job.state !== "failed"
                 ? html`<span class="job-handle" aria-hidden="true"
                     title="Drag to a core, or to the list of those that wait"
-                    @pointerdown=${(event: PointerEvent) => this.grab(event, job.id)}
+                    @pointerdown=${(event: PointerEvent) => this.grab(event, job.id)} @touchstart=${TAKEN}
                     @pointermove=${this.drag} @pointerup=${this.drop} @pointercancel=${this.release}>⠿</span>`
                 : html`<span></span>`}
-            <button class="link" aria-pressed=${String(jobs.selected === job.id)}
+            <button class="link" aria-pressed=${String(jobs.selected.includes(job.id))}
                 @click=${() => this.select(job.id)}>${job.id} ${plain(job.name)}</button>
             <span class="job-state">${job.state}${job.place !== null && active
                 ? html` at ${job.place}` : nothing}</span>
@@ -130,34 +133,52 @@ export class JobsView extends View {
     }
 
     private select(id: number): void {
-        jobs.selected = jobs.selected === id ? 0 : id;
-        this.output = null;
+        const others = jobs.selected.filter((other) => other !== id);
+        jobs.selected = others.length < jobs.selected.length ? others : [...others, id];
         void this.read();
         store.changed();
     }
 
     private details(job: Job | undefined): TemplateResult | typeof nothing {
         if (!job) return nothing;
-        const lines = this.output?.lines ?? [];
+        const output = this.outputs.get(job.id);
+        const lines = output?.lines ?? [];
         return html`<section class="jobs" aria-label=${`Output of job ${job.id}`}>
             <div class="part-head"><h3>Job ${job.id}: ${plain(whatOf(job))}</h3>
-                ${this.output?.before ? html`<span class="note">${bytes(this.output.before)} before these lines are
-                    in ${plain(this.output.file)}</span>` : nothing}</div>
+                ${output?.before ? html`<span class="note">${bytes(output.before)} before these lines are
+                    in ${plain(output.file)}</span>` : nothing}</div>
+            ${this.place(job)}
             <div class="output" tabindex="0" role="log" aria-live="off"
                 aria-label=${`Last lines of job ${job.id}`}>${lines.length === 0
                     ? html`<p class="nothing">it has written nothing</p>`
                     : lines.map((line) => html`<p>${plain(line)}</p>`)}</div></section>`;
     }
 
+    /** Starts the job at a place, or moves it there, without dragging it. */
+    private place(job: Job): TemplateResult | typeof nothing {
+        const moves = isActive(job);
+        const may = moves ? ["running", "paused"].includes(job.state) && !isCommand(job)
+            : ORDERS.start!.states.includes(job.state);
+        if (!jobs.mayTell || !may) return nothing;
+        return html`<form class="tools" @submit=${(event: Event) => {
+            event.preventDefault();
+            const { value } = (event.target as HTMLFormElement).querySelector("input")!;
+            void jobs.drop(job.id, Number(value));
+        }}>
+            <label>Place for job ${job.id} <input name="place" type="number" min="0" required
+                max=${(store.run?.places ?? 1) - 1}></label>
+            <button type="submit">${moves ? "Move there" : "Start there"}</button></form>`;
+    }
+
     private async read(): Promise<void> {
-        const id = jobs.selected;
-        if (id === 0 || document.hidden) return;
-        try {
-            const output = await getJobOutput(id, LINES);
-            if (id === jobs.selected) this.output = output;
-        } catch {
-            this.output = null; // the list says what is wrong
-        }
+        if (document.hidden) return;
+        await Promise.all(jobs.selected.map(async (id) => {
+            try {
+                this.outputs.set(id, await getJobOutput(id, LINES));
+            } catch {
+                this.outputs.delete(id); // the list says what is wrong
+            }
+        }));
         this.requestUpdate();
     }
 
