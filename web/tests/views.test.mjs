@@ -160,7 +160,8 @@ for (const scenario of RUNS) {
             await settledPane(page, "chip", "true");
             near((await cell.boundingBox()).width, 1.25 * before.width);
             for (const key of ["r", "r", "r"]) await page.keyboard.press(key);
-            await page.waitForFunction(() => Math.abs(window.isles.store.panes[0].pose.turn - Math.PI / 2) < 1e-6);
+            await page.waitForFunction(() => document.querySelector('.pane[data-view="chip"] .pane-body > *')
+                .style.transform.includes("rotate(1.571rad)"));
             near((await cell.boundingBox()).width, 1.25 * before.height);
             // What is turned is pressed where it is seen.
             await cell.tap();
