@@ -40,6 +40,10 @@ pub(crate) const LONG_TURN_LOOKS: u32 = 32;
 /// First guess of the room that a message needs, in bytes; longer ones are measured by the first attempt.
 pub(crate) const ROOM_GUESS: usize = 256;
 
+/// The same for a handle: the name of its part and who counts it, at most 21 bytes. With the heads of a body and of the
+/// transport that is one cache line.
+pub(crate) const HANDLE_ROOM: usize = 24;
+
 /// Longest wire form of one error, in bytes; longer texts are cut. What a finish carries of each fault.
 pub(crate) const ERROR_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
