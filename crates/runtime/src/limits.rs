@@ -29,9 +29,9 @@ pub(crate) const TURN_PART: u32 = 16;
 /// And for no longer than this: several times what a message takes, and what the system takes to wake who waits for it.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
-/// After so much effort an operation looks whether messages wait, where turns are not measured: with that the shortest
-/// ones, of 13 ns, take 1 ns more.
-pub(crate) const LOOK_EFFORT: u32 = 4;
+/// After so much effort an operation looks whether messages wait, where turns are not measured: a look takes as long as
+/// half of the shortest operation, of 13 ns.
+pub(crate) const LOOK_EFFORT: u32 = 8;
 
 /// After a long turn for whose end messages waited so many operations of a place look at the clock, whether messages
 /// wait or not: a few pieces of work.

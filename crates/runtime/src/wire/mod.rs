@@ -372,6 +372,14 @@ impl<'a> Reader<'a> {
         Ok(&self.bytes[range])
     }
 
+    /// Takes `prefix`, if it comes next; says whether it does.
+    #[inline]
+    pub(crate) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
+        let comes = self.bytes[self.position..].starts_with(prefix);
+        self.position += if comes { prefix.len() } else { 0 };
+        comes
+    }
+
     /// Moves over the next `len` bytes and says where they are.
     #[inline]
     fn range(&mut self, len: usize) -> Result<Range<usize>, DecodeError> {
