@@ -229,14 +229,19 @@ impl<V> ChannelHome<V> {
         Ok(())
     }
 
-    /// As [`ChannelHome::want`] of a task of this place, where a value only leaves the buffer; none if that is not all
-    /// there is to do.
+    /// As [`ChannelHome::want`] of a task of this place, where a value leaves the buffer and nobody waits for the room;
+    /// none if that is not all there is to do.
     #[inline]
-    pub fn want_at_once(&mut self) -> Option<V> {
-        if !self.sending.is_empty() || !matches!(self.buffer.front(), Some((_, None))) {
+    pub fn want_at_once(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
+        if !self.sending.is_empty() {
             return None;
         }
-        self.buffer.pop_front().map(|(value, _)| value)
+        let (value, from) = self.buffer.pop_front()?;
+        if let Some(place) = from {
+            self.windows.note_received(place);
+            self.keep(place, steps);
+        }
+        Some(value)
     }
 
     /// As [`ChannelHome::want`] of a task of this place at a rendezvous, where a value waits with its sender and nobody

@@ -5,7 +5,7 @@
 
 use super::home::{OperationId, SlotViolation};
 use crate::PlaceId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The slots of one place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,18 +43,60 @@ impl Window {
     }
 }
 
+/// A window for each place that has had one, in the order of the places. Hardly ever are there many, and each value
+/// that comes from another place looks for its window several times.
+#[derive(Clone, Debug, Default)]
+struct WindowTable(Vec<(PlaceId, Window)>);
+
+impl WindowTable {
+    /// Where the window of `place` is, or would be.
+    #[inline]
+    fn find(&self, place: PlaceId) -> Result<usize, usize> {
+        match self.0.first() {
+            Some((first, _)) if *first == place => Ok(0),
+            _ => self.search(place),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn search(&self, place: PlaceId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&place, |(place, _)| *place)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, place: PlaceId) -> Option<&mut Window> {
+        let found = self.find(place).ok()?;
+        Some(&mut self.0[found].1)
+    }
+
+    /// The window of `place`, a new one if it has none.
+    #[inline]
+    fn entry(&mut self, place: PlaceId) -> &mut Window {
+        let at = self.find(place).unwrap_or_else(|at| {
+            self.0.insert(at, (place, Window::default()));
+            at
+        });
+        &mut self.0[at].1
+    }
+
+    fn remove(&mut self, place: PlaceId) -> Option<Window> {
+        self.find(place).ok().map(|found| self.0.remove(found).1)
+    }
+}
+
 /// The slots of all places.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     here: PlaceId,
-    places: BTreeMap<PlaceId, Window>,
+    places: WindowTable,
     /// Slots that are out or kept, of all places.
     reserved: u32,
 }
 
 impl Windows {
     pub(super) fn new(here: PlaceId) -> Windows {
-        Windows { here, places: BTreeMap::new(), reserved: 0 }
+        Windows { here, places: WindowTable::default(), reserved: 0 }
     }
 
     /// Slots that are out or kept, of all places.
@@ -65,7 +107,7 @@ impl Windows {
 
     /// Reserves `slots` for `place`.
     pub(super) fn reserve(&mut self, place: PlaceId, slots: u32) {
-        self.places.entry(place).or_default().out += slots;
+        self.places.entry(place).out += slots;
         self.reserved += slots;
     }
 
@@ -93,24 +135,24 @@ impl Windows {
 
     /// The window of a place that has as many slots out.
     fn with_slots(&mut self, place: PlaceId, slots: u32) -> Result<&mut Window, SlotViolation> {
-        self.places.get_mut(&place).filter(|window| window.out >= slots).ok_or(SlotViolation)
+        self.places.get_mut(place).filter(|window| window.out >= slots).ok_or(SlotViolation)
     }
 
     /// A value for which `place` had a slot goes into the buffer.
     pub(super) fn note_buffered(&mut self, place: PlaceId) {
-        self.places.entry(place).or_default().buffered += 1;
+        self.places.entry(place).buffered += 1;
     }
 
     /// A value of `place` has left the buffer.
     pub(super) fn note_received(&mut self, place: PlaceId) {
-        if let Some(window) = self.places.get_mut(&place) {
+        if let Some(window) = self.places.get_mut(place) {
             window.buffered = window.buffered.saturating_sub(1);
         }
     }
 
     /// Keeps a slot for `place`; as many as are announced to it, when what is kept is a quarter of all.
     pub(super) fn keep(&mut self, place: PlaceId) -> Option<u32> {
-        let window = self.places.get_mut(&place).filter(|window| !window.is_recalled)?;
+        let window = self.places.get_mut(place).filter(|window| !window.is_recalled)?;
         window.kept += 1;
         self.reserved += 1;
         if 4 * window.kept < window.size() {
@@ -123,15 +165,15 @@ impl Windows {
 
     /// Takes all kept slots from their places, because they are needed, or because there are to be none; how many.
     pub(super) fn take_idle(&mut self) -> u32 {
-        let kept: u32 = self.places.values_mut().map(|window| std::mem::take(&mut window.kept)).sum();
+        let kept: u32 = self.places.0.iter_mut().map(|(_, window)| std::mem::take(&mut window.kept)).sum();
         self.reserved -= kept;
         kept
     }
 
     /// The places that have slots and were not asked for them; now they are.
     pub(super) fn recall(&mut self) -> Vec<PlaceId> {
-        let others = self.places.iter_mut().filter(|(_, window)| window.out > 0);
-        let ask = |(place, window): (&PlaceId, &mut Window)| {
+        let others = self.places.0.iter_mut().filter(|(_, window)| window.out > 0);
+        let ask = |(place, window): &mut (PlaceId, Window)| {
             (!std::mem::replace(&mut window.is_recalled, true)).then_some(*place)
         };
         others.filter_map(ask).collect()
@@ -139,8 +181,8 @@ impl Windows {
 
     /// The places that have slots; they are asked for them, again if they were.
     pub(super) fn recall_all(&mut self) -> Vec<PlaceId> {
-        let others = self.places.iter_mut().filter(|(_, window)| window.out > 0);
-        let recall = |(place, window): (&PlaceId, &mut Window)| {
+        let others = self.places.0.iter_mut().filter(|(_, window)| window.out > 0);
+        let recall = |(place, window): &mut (PlaceId, Window)| {
             window.is_recalled = true;
             *place
         };
@@ -149,17 +191,17 @@ impl Windows {
 
     /// Notes that a value goes where it may come back from.
     pub(super) fn lend(&mut self, place: PlaceId) {
-        self.places.entry(place).or_default().lent += 1;
+        self.places.entry(place).lent += 1;
     }
 
     /// A value comes back from `place`: whether any was there.
     pub(super) fn take_back(&mut self, place: PlaceId) -> bool {
-        self.places.get_mut(&place).is_some_and(Window::take_back)
+        self.places.get_mut(place).is_some_and(Window::take_back)
     }
 
     /// A value that went to an operation of this place cannot come back any more.
     pub(super) fn forget_lent(&mut self) {
-        if let Some(window) = self.places.get_mut(&self.here) {
+        if let Some(window) = self.places.get_mut(self.here) {
             window.lent = window.lent.saturating_sub(1);
         }
     }
@@ -167,32 +209,34 @@ impl Windows {
     /// The other places from which values may come back and which were not asked; now they are.
     pub(super) fn settle(&mut self) -> Vec<PlaceId> {
         let here = self.here;
-        let open = |(place, window): &(&PlaceId, &mut Window)| {
-            **place != here && window.lent > 0 && window.settling.is_none()
+        let open = |(place, window): &&mut (PlaceId, Window)| {
+            *place != here && window.lent > 0 && window.settling.is_none()
         };
-        let settle = |(place, window): (&PlaceId, &mut Window)| {
+        let settle = |(place, window): &mut (PlaceId, Window)| {
             (window.lent, window.settling) = (0, Some(window.lent));
             *place
         };
-        self.places.iter_mut().filter(open).map(settle).collect()
+        self.places.0.iter_mut().filter(open).map(settle).collect()
     }
 
     /// Each value that had gone to `place` when it was asked has been taken or put back.
     pub(super) fn settled(&mut self, place: PlaceId) {
-        if let Some(window) = self.places.get_mut(&place) {
+        if let Some(window) = self.places.get_mut(place) {
             window.settling = None;
         }
     }
 
     /// Whether no value is under way, in either direction.
     pub(super) fn are_quiet(&self) -> bool {
-        let is_quiet = |window: &Window| window.out == 0 && window.lent == 0 && window.settling.is_none();
-        self.places.values().all(is_quiet)
+        let is_quiet = |(_, window): &(PlaceId, Window)| {
+            window.out == 0 && window.lent == 0 && window.settling.is_none()
+        };
+        self.places.0.iter().all(is_quiet)
     }
 
     /// Forgets a place that is dead.
     pub(super) fn remove(&mut self, place: PlaceId) {
-        if let Some(window) = self.places.remove(&place) {
+        if let Some(window) = self.places.remove(place) {
             self.reserved -= window.out + window.kept;
         }
     }

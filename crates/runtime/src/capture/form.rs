@@ -4,9 +4,10 @@
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
 use super::{
-    CanReturn, CanTravel, InteriorMutable, Land, Travel, TravelsWithInteriorMutability, roundtrip_check,
+    CanReturn, CanTravel, Handle, InteriorMutable, Land, Travel, TravelsWithInteriorMutability,
+    roundtrip_check,
 };
-use crate::limits::ROOM_GUESS;
+use crate::limits::{HANDLE_ROOM, ROOM_GUESS};
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use serde::Serialize;
@@ -133,6 +134,28 @@ impl<T: CanTravel> Format<T> for CheckedSerde<T> {
 
     fn check_roundtrip(source: &T) -> crate::Result<()> {
         roundtrip_check::capture::<T>(|writer| writer.put_value(source))
+    }
+}
+
+/// A handle, by the bytes of its `Serialize`; most write them without it.
+pub struct ByName<H>(PhantomData<H>);
+
+impl<H: Handle> Format<H> for ByName<H> {
+    type Owned = H;
+    const ROOM: usize = HANDLE_ROOM;
+
+    #[inline]
+    fn encode(source: &H, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        source.__isles_put(to)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<H, DecodeError> {
+        H::__isles_take(from)
+    }
+
+    fn check_roundtrip(source: &H) -> crate::Result<()> {
+        roundtrip_check::capture::<H>(|writer| writer.put_value(source))
     }
 }
 

@@ -9,7 +9,7 @@
 //! a field that lies behind a handle is looked at here and then stays at home.
 
 use super::form::{
-    AlreadyRefused, BorrowedCapture, Capture, CheckedElements, CheckedSerde, DerefCapture, InPlace,
+    AlreadyRefused, BorrowedCapture, ByName, Capture, CheckedElements, CheckedSerde, DerefCapture, InPlace,
     OwnedCapture, Plain, PlainVec, RefusedFormat, Serialised,
 };
 use super::references::{HoldsReferences, TravelsWithReferences};
@@ -86,10 +86,14 @@ levels! {
     Slices,
     /// References to plain values.
     PlainReferences,
+    /// References to handles.
+    ReferencesToHandles,
     /// References to other values.
     References,
     /// Plain values.
     PlainValues,
+    /// Handles.
+    HandleValues,
     /// All other values.
     Values
 }
@@ -179,6 +183,14 @@ impl<'a, 'r, T: NoUninit + AnyBitPattern> PlainReferences<'a, &'r T> {
     }
 }
 
+impl<'a, 'r, H: Handle> ReferencesToHandles<'a, &'r H> {
+    /// The handle.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, H, ByName<H>, BorrowedCapture<H>> {
+        Capture::of(self.source())
+    }
+}
+
 impl<'a, 'r, T> References<'a, &'r T> {
     /// Serde.
     #[inline]
@@ -191,6 +203,14 @@ impl<'a, T: NoUninit + AnyBitPattern> PlainValues<'a, T> {
     /// The bytes of the value.
     #[inline]
     pub fn __isles_capture(&self) -> Capture<'a, T, Plain, OwnedCapture<T>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<'a, H: Handle> HandleValues<'a, H> {
+    /// The handle.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, H, ByName<H>, OwnedCapture<H>> {
         Capture::of(self.source())
     }
 }
@@ -223,7 +243,7 @@ impl<'a, H: Handle> Handles<'a, H> {
     pub fn __isles_choose<V>(
         &self,
         _fields: impl FnOnce() -> V,
-    ) -> Capture<'a, H, Serialised<H>, OwnedCapture<H>> {
+    ) -> Capture<'a, H, ByName<H>, OwnedCapture<H>> {
         Capture::of(self.source())
     }
 }
@@ -234,7 +254,7 @@ impl<'a, 'r, H: Handle> HandleReferences<'a, &'r H> {
     pub fn __isles_choose<V>(
         &self,
         _fields: impl FnOnce() -> V,
-    ) -> Capture<'r, H, Serialised<H>, BorrowedCapture<H>> {
+    ) -> Capture<'r, H, ByName<H>, BorrowedCapture<H>> {
         Capture::of(self.source())
     }
 }

@@ -109,7 +109,27 @@ pub trait Ship {
 ///
 /// A body that reads a field through a handle (`graph.offsets`, where `graph: Replicated<Graph>`) takes the
 /// handle along, not the field of the local copy.
-pub trait Handle: Serialize + DeserializeOwned {}
+pub trait Handle: Serialize + DeserializeOwned {
+    /// Writes the handle, with the same bytes as its `Serialize`.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: it cannot be sent.
+    #[doc(hidden)]
+    #[inline]
+    fn __isles_put(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_value(self)
+    }
+
+    /// Reads what [`Handle::__isles_put`] wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`]: the bytes are not what was written.
+    #[doc(hidden)]
+    #[inline]
+    fn __isles_take(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        from.take_value()
+    }
+}
 
 /// Types whose values may go to another place: all that serde can write, and read into something owned. Nobody
 /// implements it; it is the bound of a type parameter whose values a body takes along.

@@ -256,10 +256,19 @@ fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
 
 /// Receives a message about a channel.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let item = local.services.channels.borrow().next_item(reader);
+    if let Some(end) = item {
+        return end.receive(local, source, Head::Item, reader);
+    }
     let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
     let end = local.services.channels.borrow().get(id);
     match end {
-        Some(end) => end.receive(local, source, head, reader),
+        Some(end) => {
+            if let Head::Item = head {
+                local.services.channels.borrow_mut().note_item(&end);
+            }
+            end.receive(local, source, head, reader)
+        }
         None => {
             // What is gone here has returned the slots that it had.
             let answer = match head {

@@ -50,6 +50,8 @@ pub(super) const fn value_bytes<T>() -> usize {
 pub(crate) struct ChannelTable {
     serial: u32,
     ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
+    /// The channel to which an item came last: streams bring many to one.
+    recent: Option<Rc<dyn AnyEnd>>,
     /// Counts the `select!`s of the place.
     select_turn: u64,
     /// The number of the `select!` within a branch of which something is polled now, and receives that wait there.
@@ -96,7 +98,22 @@ impl ChannelTable {
     }
 
     pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
+        // What is returned keeps it, so that nothing is dropped here.
+        self.recent.take_if(|recent| recent.control().id == id);
         self.ends.remove(&id)
+    }
+
+    /// The channel to which an item came last, if another one follows in `reader`; its head is taken. No other message
+    /// begins with the same bytes.
+    #[inline]
+    pub(super) fn next_item(&self, reader: &mut Reader<'_>) -> Option<Rc<dyn AnyEnd>> {
+        let recent = self.recent.as_ref()?;
+        reader.take_prefix(recent.control().item_head.bytes()).then(|| Rc::clone(recent))
+    }
+
+    /// Notes that an item has come to this channel, which is in the table.
+    pub(super) fn note_item(&mut self, end: &Rc<dyn AnyEnd>) {
+        self.recent = Some(Rc::clone(end));
     }
 
     /// The number of a `select!`, each time the next one.

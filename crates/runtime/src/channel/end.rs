@@ -82,19 +82,30 @@ impl<T: CanSend> End<T> {
     }
 
     /// Begins to send `value`, which stays there if it is not sent. Ready if it is over; else the number to ask for.
+    #[inline]
     pub(super) fn send(
         self: &Rc<Self>,
+        local: &Local,
         value: &mut Option<T>,
         manner: Manner,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
-        Local::with(|local| match &self.home {
-            _ if self.control.attachment != local.attachment() => Ok(Answer::Foreign),
-            Some(home) => self.send_here(local, home, value, manner, caller),
-            None => self.send_there(local, value, manner, caller),
-        })
+        if self.control.attachment != local.attachment() {
+            return Ok(Answer::Foreign);
+        }
+        let Some(home) = &self.home else { return self.send_there(local, value, manner, caller) };
+        self.control.charge(local);
+        if let Some(offered) = value.take_if(|_| !manner.asks) {
+            match home.borrow_mut().offer_at_once(offered) {
+                Ok(()) => return Ok(Answer::Accepted),
+                Err(back) => *value = Some(back),
+            }
+        }
+        self.send_here(local, home, value, manner, caller)
     }
 
+    /// As [`End::send`], at the home, where there is more to do than to put the value into the buffer.
+    #[inline(never)]
     fn send_here(
         self: &Rc<Self>,
         local: &Local,
@@ -103,13 +114,6 @@ impl<T: CanSend> End<T> {
         manner: Manner,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
-        self.control.charge(local);
-        if let Some(offered) = value.take_if(|_| !manner.asks) {
-            match home.borrow_mut().offer_at_once(offered) {
-                Ok(()) => return Ok(Answer::Accepted),
-                Err(back) => *value = Some(back),
-            }
-        }
         let (number, mut steps) = (self.control.new_number(), Vec::new());
         let outcome = if manner.asks {
             let asked = home.borrow_mut().ask(self.id(number), manner.choice, manner.waits, &mut steps);
@@ -245,51 +249,70 @@ impl<T: CanSend> End<T> {
     }
 
     /// Begins to receive into `value`; as [`End::send`].
+    #[inline]
     pub(super) fn receive_value(
         self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        how: (bool, Choice),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        if self.control.attachment != local.attachment() {
+            return Ok(Answer::Foreign);
+        }
+        if let Some(home) = &self.home {
+            self.control.charge(local);
+            let mut steps = Vec::new();
+            let next = home.borrow_mut().want_at_once(&mut steps);
+            if let Some(next) = next {
+                *value = Some(self.exchange(next));
+                if !steps.is_empty() {
+                    self.carry_out(local, steps);
+                }
+                return Ok(Answer::Ready);
+            }
+        }
+        self.receive_slowly(local, value, how, caller)
+    }
+
+    /// As [`End::receive_value`], where there is more to do than to take a value out of the buffer.
+    #[inline(never)]
+    fn receive_slowly(
+        self: &Rc<Self>,
+        local: &Local,
         value: &mut Option<T>,
         (waits, choice): (bool, Choice),
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
-        Local::with(|local| {
-            if self.control.attachment != local.attachment() {
-                return Ok(Answer::Foreign);
-            }
-            // Inside of another future it belongs to the `select!` around that.
-            let within = || local.services.channels.borrow().choice_within();
-            let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
-            let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
-            self.control.charge(local);
-            if let Some(next) = home.borrow_mut().want_at_once() {
-                *value = Some(self.exchange(next));
+        // Inside of another future it belongs to the `select!` around that.
+        let within = || local.services.channels.borrow().choice_within();
+        let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
+        let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
+        let mut steps = Vec::new();
+        // What lies here for others would come first.
+        if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
+            *value = home.borrow_mut().take_offer(&mut steps);
+            if value.is_some() {
+                self.carry_out(local, steps);
                 return Ok(Answer::Ready);
             }
-            let mut steps = Vec::new();
-            // What lies here for others would come first.
-            if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
-                *value = home.borrow_mut().take_offer(&mut steps);
-                if value.is_some() {
-                    self.carry_out(local, steps);
-                    return Ok(Answer::Ready);
-                }
+        }
+        let number = self.control.new_number();
+        let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
+        if matches!(wanted, Wanted::Waits) {
+            self.control.wait(number, "a value of", caller);
+            self.control.arrivals.borrow_mut().begin(number);
+        }
+        self.carry_out(local, steps);
+        match wanted {
+            Wanted::Value(next) => {
+                *value = Some(self.exchange(next));
+                Ok(Answer::Ready)
             }
-            let number = self.control.new_number();
-            let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
-            if matches!(wanted, Wanted::Waits) {
-                self.control.wait(number, "a value of", caller);
-                self.control.arrivals.borrow_mut().begin(number);
-            }
-            self.carry_out(local, steps);
-            match wanted {
-                Wanted::Value(next) => {
-                    *value = Some(self.exchange(next));
-                    Ok(Answer::Ready)
-                }
-                Wanted::Waits => Err(number),
-                Wanted::Ended => Ok(Answer::Ended),
-                Wanted::Empty => Ok(Answer::Empty),
-            }
-        })
+            Wanted::Waits => Err(number),
+            Wanted::Ended => Ok(Answer::Ended),
+            Wanted::Empty => Ok(Answer::Empty),
+        }
     }
 
     fn receive_there(
@@ -313,6 +336,7 @@ impl<T: CanSend> End<T> {
     }
 
     /// A task has a value of the home at once; if earlier ones lie here for others, it takes the first of them.
+    #[inline]
     fn exchange(&self, value: T) -> T {
         let mut arrived = self.arrived.borrow_mut();
         match arrived.pop_front() {

@@ -35,7 +35,7 @@ use std::future::poll_fn;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Makes a channel whose buffer is here, of at most `capacity` values; 0 is a rendezvous: a send ends when its value
@@ -304,12 +304,10 @@ impl<T: CanSend> Stream for Values<'_, T> {
     type Item = std::result::Result<T, RecvError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let (end, caller) = (&self.receiver.0.end, self.caller);
-        let mut next = self.next.take().unwrap_or_else(|| RecvFuture::new(end, true, caller));
-        let Poll::Ready(received) = Pin::new(&mut next).poll(context) else {
-            self.next = Some(next);
-            return Poll::Pending;
-        };
+        let this = &mut *self;
+        let next = this.next.get_or_insert_with(|| RecvFuture::new(&this.receiver.0.end, true, this.caller));
+        let received = ready!(Pin::new(next).poll(context));
+        this.next = None;
         Poll::Ready(match received {
             Err(RecvError::Closed) => None,
             received => Some(received),

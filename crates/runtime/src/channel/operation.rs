@@ -10,13 +10,12 @@ use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::capture::CanSend;
 use crate::local::Local;
-use crate::task::coop::{CALL, poll_proceed, spend};
+use crate::task::coop::{CALL, must_give_way};
 use crate::time::{Sleep, sleep};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
 use isles_telemetry::CounterId;
 use isles_transport::Source;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -33,8 +32,8 @@ enum Progress {
 }
 
 /// An operation under way.
-struct Operation<T: CanSend> {
-    end: Rc<End<T>>,
+struct Operation<'a, T: CanSend> {
+    end: &'a Rc<End<T>>,
     caller: &'static Location<'static>,
     progress: Progress,
     /// Its number, once it has waited.
@@ -44,37 +43,48 @@ struct Operation<T: CanSend> {
     span: OpenSpan,
 }
 
-impl<T: CanSend> Operation<T> {
-    fn new(end: &Rc<End<T>>, name: &'static str, caller: &'static Location<'static>) -> Operation<T> {
-        let (end, progress) = (Rc::clone(end), Progress::New);
-        Operation { end, caller, progress, number: None, name, span: OpenSpan::NONE }
+impl<'a, T: CanSend> Operation<'a, T> {
+    fn new(end: &'a Rc<End<T>>, name: &'static str, caller: &'static Location<'static>) -> Operation<'a, T> {
+        Operation { end, caller, progress: Progress::New, number: None, name, span: OpenSpan::NONE }
     }
 
-    /// The answer; `begin` begins the operation.
-    fn poll_answer(
+    /// Begins a new operation by `begin`, when the place allows it: the answer if that is all, none if it waits now.
+    /// What most operations of a stream do is in one piece, with one look at the place.
+    #[inline]
+    fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
-        begin: impl FnOnce(&Rc<End<T>>, &'static Location<'static>) -> Result<Answer, u64>,
-    ) -> Poll<Answer> {
-        if let Progress::New = self.progress {
-            ready!(poll_proceed(context));
-            match begin(&self.end, self.caller) {
+        begin: impl FnOnce(&Local, &Rc<End<T>>, &'static Location<'static>) -> Result<Answer, u64>,
+    ) -> Poll<Option<Answer>> {
+        Local::with(|local| {
+            if must_give_way(local) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match begin(local, self.end, self.caller) {
                 Ok(answer) => {
-                    spend(CALL);
+                    local.spent.set(local.spent.get() + CALL);
                     self.progress = Progress::Over;
-                    return Poll::Ready(answer);
+                    Poll::Ready(Some(answer))
                 }
                 Err(number) => {
-                    self.progress = Progress::Waiting(number);
-                    self.number = Some(number);
-                    Local::with(|local| {
-                        local.tally.add(CounterId::ChannelWaits, 1);
-                        let source = || Some(Source::of_caller(self.caller));
-                        self.span = local.span(self.name, Some(self.end.control.id.home), source);
-                    });
+                    self.note_begun(local, number);
+                    Poll::Ready(None)
                 }
             }
-        }
+        })
+    }
+
+    fn note_begun(&mut self, local: &Local, number: u64) {
+        self.progress = Progress::Waiting(number);
+        self.number = Some(number);
+        local.tally.add(CounterId::ChannelWaits, 1);
+        let source = || Some(Source::of_caller(self.caller));
+        self.span = local.span(self.name, Some(self.end.control.id.home), source);
+    }
+
+    /// The answer to an operation that waits.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
         let answer = ready!(self.end.control.poll(number, context.waker()));
         self.progress = Progress::Over;
@@ -85,7 +95,7 @@ impl<T: CanSend> Operation<T> {
     /// Tells the `select!` within a branch of which it is polled, if it is, that it waits.
     fn note_waiting(&self) {
         if let Progress::Waiting(number) = self.progress {
-            let end = || Rc::clone(&self.end) as Rc<dyn AnyEnd>;
+            let end = || Rc::clone(self.end) as Rc<dyn AnyEnd>;
             Local::with(|local| local.services.channels.borrow_mut().note_waiting(&end, number));
         }
     }
@@ -99,6 +109,24 @@ impl<T: CanSend> Operation<T> {
         }
     }
 
+    /// Whether it has begun, so that there may be something to give up.
+    #[inline]
+    fn has_begun(&self) -> bool {
+        matches!(self.progress, Progress::Waiting(_))
+    }
+
+    /// What a receive ends with that has no value.
+    #[cold]
+    fn failed(&self, answer: Answer) -> RecvError {
+        match answer {
+            Answer::Empty => RecvError::Empty,
+            Answer::Dead => RecvError::DeadPlace(self.home()),
+            Answer::Faulty(text) => RecvError::Faulty(text),
+            Answer::Foreign => RecvError::Foreign,
+            _ => RecvError::Closed,
+        }
+    }
+
     fn home(&self) -> PlaceId {
         self.end.control.id.home
     }
@@ -109,13 +137,12 @@ impl<T: CanSend> Operation<T> {
 /// A send that is dropped before its end may have sent its value or not; in a `select!` it has not.
 #[must_use = "a send does nothing unless it is awaited"]
 pub struct SendFuture<'a, T: CanSend> {
-    operation: Operation<T>,
+    operation: Operation<'a, T>,
     value: Option<T>,
     manner: Manner,
     stage: Stage,
     /// How often its value was declined.
     declined: u32,
-    sender: PhantomData<&'a ()>,
 }
 
 /// How far a send is that asks before it sends.
@@ -132,7 +159,7 @@ impl<T: CanSend> Unpin for SendFuture<'_, T> {}
 
 impl<'a, T: CanSend> SendFuture<'a, T> {
     pub(super) fn new(
-        end: &Rc<End<T>>,
+        end: &'a Rc<End<T>>,
         value: T,
         waits: bool,
         caller: &'static Location<'static>,
@@ -140,7 +167,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         let operation = Operation::new(end, span::SEND, caller);
         let manner = Manner { asks: false, waits, choice: None };
         let (value, stage) = (Some(value), Stage::Undecided);
-        SendFuture { operation, value, manner, stage, declined: 0, sender: PhantomData }
+        SendFuture { operation, value, manner, stage, declined: 0 }
     }
 
     /// Lets the value stay here until there is room for it. So nothing is sent if it is dropped before it has
@@ -188,6 +215,21 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         }
     }
 
+    /// What it ends with, if its value was not accepted.
+    #[cold]
+    fn ended(&mut self, answer: Answer) -> Result<(), SendError<T>> {
+        match answer {
+            Answer::Full => self.refused(SendErrorKind::Full),
+            Answer::Dead => {
+                let home = self.operation.home();
+                self.refused(SendErrorKind::DeadPlace(home))
+            }
+            Answer::Faulty(text) => self.refused(SendErrorKind::Faulty(text)),
+            Answer::Foreign => self.refused(SendErrorKind::Foreign),
+            _ => self.refused(SendErrorKind::Closed),
+        }
+    }
+
     /// How long to wait before the value is sent again that was declined: two that decline each other do not do so for
     /// ever, because they wait for different times.
     fn patience(&self, number: u64) -> Duration {
@@ -207,6 +249,8 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         answer
     }
 
+    /// The answer to a send that has begun.
+    #[inline(never)]
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         loop {
             if let Stage::Granted(number, wait) = &mut self.stage {
@@ -217,9 +261,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
                     return Poll::Ready(answer);
                 }
             }
-            let (value, manner) = (&mut self.value, self.manner);
-            let begin = |end: &Rc<End<T>>, caller| end.send(value, manner, caller);
-            let answer = ready!(self.operation.poll_answer(context, begin));
+            let answer = ready!(self.operation.poll_answer(context));
             let Some(number) = self.operation.number else { return Poll::Ready(answer) };
             if let Some(back) = self.operation.end.take_returned(number) {
                 self.value = Some(back);
@@ -247,33 +289,46 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
 }
 
 impl<T: CanSend> Drop for SendFuture<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        self.suspend();
+        if self.operation.has_begun() {
+            self.suspend();
+        }
     }
 }
 
 impl<T: CanSend> Future for SendFuture<'_, T> {
     type Output = Result<(), SendError<T>>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        if let Progress::New = this.operation.progress {
+            let (value, manner) = (&mut this.value, this.manner);
+            let begun = this.operation.poll_begin(context, |local, end, caller| {
+                let begun = end.send(local, value, manner, caller);
+                if let Ok(Answer::Accepted) = begun {
+                    local.tally.add(CounterId::ChannelSent, 1);
+                }
+                begun
+            });
+            match ready!(begun) {
+                Some(Answer::Accepted) => {
+                    this.value = None;
+                    return Poll::Ready(Ok(()));
+                }
+                Some(answer) => return Poll::Ready(this.ended(answer)),
+                None => {}
+            }
+        }
         let answer = ready!(this.poll_send(context));
         this.stage = Stage::Undecided;
-        Poll::Ready(match answer {
-            Answer::Accepted => {
-                this.value = None;
-                Local::with(|local| local.tally.add(CounterId::ChannelSent, 1));
-                Ok(())
-            }
-            Answer::Full => this.refused(SendErrorKind::Full),
-            Answer::Dead => {
-                let home = this.operation.home();
-                this.refused(SendErrorKind::DeadPlace(home))
-            }
-            Answer::Faulty(text) => this.refused(SendErrorKind::Faulty(text)),
-            Answer::Foreign => this.refused(SendErrorKind::Foreign),
-            _ => this.refused(SendErrorKind::Closed),
-        })
+        if let Answer::Accepted = answer {
+            this.value = None;
+            Local::with(|local| local.tally.add(CounterId::ChannelSent, 1));
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Ready(this.ended(answer))
     }
 }
 
@@ -282,26 +337,45 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
 /// One that is dropped before its end has received nothing: a value that arrives for it is the next that is received.
 #[must_use = "nothing is received unless it is awaited"]
 pub struct RecvFuture<'a, T: CanSend> {
-    operation: Operation<T>,
+    operation: Operation<'a, T>,
     waits: bool,
     choice: Choice,
-    receiver: PhantomData<&'a ()>,
 }
 
 impl<'a, T: CanSend> RecvFuture<'a, T> {
     pub(super) fn new(
-        end: &Rc<End<T>>,
+        end: &'a Rc<End<T>>,
         waits: bool,
         caller: &'static Location<'static>,
     ) -> RecvFuture<'a, T> {
         let operation = Operation::new(end, span::RECEIVE, caller);
-        RecvFuture { operation, waits, choice: None, receiver: PhantomData }
+        RecvFuture { operation, waits, choice: None }
     }
 
     /// Lets it be one of several; it waits if it `waits`.
     pub(super) fn select(&mut self, choice: Choice, waits: bool) {
         self.waits &= waits;
         self.choice = choice;
+    }
+
+    /// What a receive that has begun ends with; none if it is to begin anew.
+    #[inline(never)]
+    fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T, RecvError>>> {
+        let Poll::Ready(answer) = self.operation.poll_answer(context) else {
+            self.operation.note_waiting();
+            return Poll::Pending;
+        };
+        Poll::Ready(match answer {
+            Answer::Suspended => None,
+            Answer::Ready => Some(match self.operation.end.take_arrived() {
+                Some(value) => {
+                    Local::with(|local| local.tally.add(CounterId::ChannelReceived, 1));
+                    Ok(value)
+                }
+                None => Err(RecvError::Closed),
+            }),
+            answer => Some(Err(self.operation.failed(answer))),
+        })
     }
 
     /// Lets it begin anew when it is polled again; nothing was received.
@@ -313,8 +387,11 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
 }
 
 impl<T: CanSend> Drop for RecvFuture<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        self.suspend();
+        if self.operation.has_begun() {
+            self.suspend();
+        }
     }
 }
 
@@ -322,31 +399,26 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let how = (self.waits, self.choice);
-        let mut now = None;
-        let answer = loop {
-            let begin = |end: &Rc<End<T>>, caller| end.receive_value(&mut now, how, caller);
-            match self.operation.poll_answer(context, begin) {
-                Poll::Ready(Answer::Suspended) => self.operation.progress = Progress::New,
-                Poll::Ready(answer) => break answer,
-                Poll::Pending => {
-                    self.operation.note_waiting();
-                    return Poll::Pending;
+        let (this, mut now) = (&mut *self, None);
+        let how = (this.waits, this.choice);
+        loop {
+            if let Progress::New = this.operation.progress {
+                let begun = this.operation.poll_begin(context, |local, end, caller| {
+                    let begun = end.receive_value(local, &mut now, how, caller);
+                    if now.is_some() {
+                        local.tally.add(CounterId::ChannelReceived, 1);
+                    }
+                    begun
+                });
+                if let Some(answer) = ready!(begun) {
+                    return Poll::Ready(now.take().ok_or_else(|| this.operation.failed(answer)));
                 }
             }
-        };
-        if let Answer::Ready = answer
-            && let Some(value) = now.or_else(|| self.operation.end.take_arrived())
-        {
-            Local::with(|local| local.tally.add(CounterId::ChannelReceived, 1));
-            return Poll::Ready(Ok(value));
+            match this.poll_arrival(context) {
+                Poll::Ready(None) => this.operation.progress = Progress::New,
+                Poll::Ready(Some(received)) => return Poll::Ready(received),
+                Poll::Pending => return Poll::Pending,
+            }
         }
-        Poll::Ready(Err(match answer {
-            Answer::Empty => RecvError::Empty,
-            Answer::Dead => RecvError::DeadPlace(self.operation.home()),
-            Answer::Faulty(text) => RecvError::Faulty(text),
-            Answer::Foreign => RecvError::Foreign,
-            _ => RecvError::Closed,
-        }))
     }
 }

@@ -15,6 +15,7 @@ use crate::capture::Handle;
 use crate::local::Local;
 use crate::part::PartRef;
 use crate::place::Place;
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,18 +26,17 @@ use std::rc::Rc;
 macro_rules! travels_by_share {
     ($handle:ident, $part:ty) => {
         impl<T: 'static> serde::Serialize for $handle<T> {
+            #[inline]
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.share.serialize(serializer)
             }
         }
 
         impl<'de, T: 'static> serde::Deserialize<'de> for $handle<T> {
+            #[inline]
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let (share, value) = crate::part::PartRef::with_value(deserializer)?;
-                match value.map(std::rc::Rc::downcast::<$part>) {
-                    Some(Ok(value)) => Ok($handle { share, value }),
-                    _ => Err(serde::de::Error::custom("the handle's part is not at this place")),
-                }
+                $handle::of(share, value).ok_or_else(|| serde::de::Error::custom(crate::handle::NO_VALUE))
             }
         }
 
@@ -46,10 +46,33 @@ macro_rules! travels_by_share {
             }
         }
 
-        impl<T: 'static> crate::capture::Handle for $handle<T> {}
+        impl<T: 'static> crate::capture::Handle for $handle<T> {
+            #[inline]
+            fn __isles_put(&self, to: &mut crate::wire::Writer<'_>) -> Result<(), crate::wire::EncodeError> {
+                self.share.put(to)
+            }
+
+            #[inline]
+            fn __isles_take(from: &mut crate::wire::Reader<'_>) -> Result<Self, crate::wire::DecodeError> {
+                let (share, value) = crate::part::PartRef::take(from)?;
+                $handle::of(share, value).ok_or_else(|| serde::de::Error::custom(crate::handle::NO_VALUE))
+            }
+        }
+
+        impl<T: 'static> $handle<T> {
+            /// The handle that has arrived, if `value` is what it stands for.
+            #[inline]
+            fn of(share: crate::part::PartRef, value: Option<crate::part::Value>) -> Option<Self> {
+                let value = value?.downcast::<$part>().ok()?;
+                Some($handle { share, value })
+            }
+        }
     };
 }
 pub(crate) use travels_by_share;
+
+/// What is said of a handle that has arrived where its part has no value.
+pub(crate) const NO_VALUE: &str = "the handle's part is not at this place";
 
 /// A reference to a value that stays where it was made (X10's `GlobalRef`).
 ///
@@ -133,4 +156,14 @@ impl<'de, T: 'static> Deserialize<'de> for Global<T> {
     }
 }
 
-impl<T: 'static> Handle for Global<T> {}
+impl<T: 'static> Handle for Global<T> {
+    #[inline]
+    fn __isles_put(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        self.share.put(to)
+    }
+
+    #[inline]
+    fn __isles_take(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        PartRef::take(from).map(|(share, _)| Global { share, value: PhantomData })
+    }
+}

@@ -32,7 +32,7 @@ use crate::limits::RETURNS_MAX;
 use crate::local::{Inquiry, Local, Service};
 use crate::members::Members;
 use crate::message::{Handler, Refused};
-use crate::wire::Reader;
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -111,6 +111,39 @@ impl PartRef {
         PartId { home: self.home, serial: self.serial }
     }
 
+    /// A handle that has arrived, which `lender` counts, or nobody, with what it stands for here; none if it is of no
+    /// place of this run.
+    #[inline]
+    fn adopt(id: PartId, lender: Option<PlaceId>) -> Option<(PartRef, Option<Value>)> {
+        Local::try_with(|local| {
+            if id.home.0.max(lender.unwrap_or(id.home).0) >= local.places() {
+                return None;
+            }
+            let (slot, value) = local.services.parts.borrow_mut().count_received(id, lender, local.here());
+            Some((PartRef::of(local, id, slot), value))
+        })?
+    }
+
+    /// Counts a handle that is written into the message under way; the place that counts it, none if it is on trial
+    /// and goes nowhere.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    #[inline]
+    fn lend(&self) -> std::result::Result<Option<PlaceId>, &'static str> {
+        Local::try_with(|local| {
+            if local.attachment() != self.attachment {
+                return Err(FOREIGN);
+            }
+            if roundtrip_check::is_on() {
+                return Ok(None);
+            }
+            local.services.parts.borrow_mut().count_sent((self.id(), self.slot), local.written_to());
+            Ok(Some(local.here()))
+        })
+        .unwrap_or(Err("a handle can be sent only from within a place"))
+    }
+
     /// What the handle stands for on this place, if it is there and a `T`.
     pub(crate) fn value<T: 'static>(&self) -> Option<Rc<T>> {
         self.attachment.try_with(|local| local.services.parts.borrow().value(self.id()))??.downcast().ok()
@@ -143,26 +176,70 @@ impl Drop for PartRef {
     }
 }
 
-impl Serialize for PartRef {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.attachment.is_foreign() {
-            return Err(serde::ser::Error::custom(FOREIGN));
-        }
-        let lend = |local: &Local| {
-            // On trial the handle goes nowhere.
-            let is_counted = !roundtrip_check::is_on();
-            if is_counted {
-                local.services.parts.borrow_mut().count_sent(self.id(), local.written_to());
-            }
-            is_counted.then_some(local.here())
+/// Home and serial of the part, how many places count the handle, and which: numbers only, so that they can be written
+/// and read in one go.
+type Name = (u32, u64, u8, u32);
+
+impl PartRef {
+    /// The name under which the handle goes.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    #[inline]
+    fn name(&self) -> std::result::Result<Name, &'static str> {
+        let lender = self.lend()?;
+        Ok((self.home.0, self.serial, u8::from(lender.is_some()), lender.unwrap_or(self.home).0))
+    }
+
+    /// The handle that has arrived under a name; none if it is of no place of this run.
+    #[inline]
+    fn named((home, serial, lenders, lender): Name) -> Option<(PartRef, Option<Value>)> {
+        let lender = match lenders {
+            0 => None,
+            1 => Some(PlaceId(lender)),
+            _ => return None,
         };
-        let lender = Local::try_with(lend)
-            .ok_or_else(|| serde::ser::Error::custom("a handle can be sent only from within a place"))?;
-        (self.home, self.serial, lender).serialize(serializer)
+        PartRef::adopt(PartId { home: PlaceId(home), serial }, lender)
+    }
+
+    /// Writes the handle, with the same bytes as its `Serialize`.
+    ///
+    /// # Errors
+    /// As for [`PartRef::name`].
+    #[inline]
+    pub(crate) fn put(&self, to: &mut Writer<'_>) -> std::result::Result<(), EncodeError> {
+        let (home, serial, lenders, lender) = self.name().map_err(serde::ser::Error::custom)?;
+        to.put_numbers([home.into(), serial, lenders.into(), lender.into()]);
+        Ok(())
+    }
+
+    /// Reads what [`PartRef::put`] wrote; as [`PartRef::with_value`].
+    ///
+    /// # Errors
+    /// [`DecodeError`]: it is not that, or of no place of this run.
+    #[inline]
+    pub(crate) fn take(from: &mut Reader<'_>) -> std::result::Result<(PartRef, Option<Value>), DecodeError> {
+        let [home, serial, lenders, lender] = from.take_numbers()?;
+        let narrow = |number| u32::try_from(number).ok();
+        let name = narrow(home).zip(u8::try_from(lenders).ok()).zip(narrow(lender));
+        let arrived =
+            name.and_then(|((home, lenders), lender)| PartRef::named((home, serial, lenders, lender)));
+        arrived.ok_or_else(|| serde::de::Error::custom(NO_PLACE))
+    }
+}
+
+/// What is said of the name of a handle that no place of the run has given.
+const NO_PLACE: &str = "a handle of no place of this run";
+
+impl Serialize for PartRef {
+    #[inline]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name().map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for PartRef {
+    #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         PartRef::with_value(deserializer).map(|(share, _)| share)
     }
@@ -170,23 +247,11 @@ impl<'de> Deserialize<'de> for PartRef {
 
 impl PartRef {
     /// A share that has arrived, with what the handle stands for on this place, if it is there.
+    #[inline]
     pub(crate) fn with_value<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<(PartRef, Option<Value>), D::Error> {
-        let (home, serial, lender) = <(PlaceId, u64, Option<PlaceId>)>::deserialize(deserializer)?;
-        let id = PartId { home, serial };
-        let adopted = Local::try_with(|local| {
-            let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
-            is_known.then(|| {
-                let (slot, value) =
-                    local.services.parts.borrow_mut().count_received(id, lender, local.here());
-                (PartRef::of(local, id, slot), value)
-            })
-        });
-        match adopted.flatten() {
-            Some(adopted) => Ok(adopted),
-            None => Err(serde::de::Error::custom("a handle of no place of this run")),
-        }
+        PartRef::named(Name::deserialize(deserializer)?).ok_or_else(|| serde::de::Error::custom(NO_PLACE))
     }
 }
 

@@ -6,6 +6,7 @@
 //! stands in a slot, and no other.
 
 use super::PartId;
+use isles_protocol::PlaceId;
 use slab::Slab;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -26,13 +27,24 @@ impl SlotHint {
 pub(super) struct PartSlots<E> {
     slots: Slab<(PartId, E)>,
     names: HashMap<PartId, u32, NumberHasherBuilder>,
-    /// The slot that was looked up last: streams of messages bring handles to one part.
-    last: Cell<u32>,
+    /// Names that were looked up last, with their slots: streams of messages bring handles to a few parts. A name is
+    /// at the index of its serial number, and stays until it is removed or another one takes its place.
+    recent: [Cell<(PartId, u32)>; RECENT],
+}
+
+/// How many names are remembered; a power of two.
+const RECENT: usize = 4;
+
+/// What stands at the index of `id` if nothing is remembered there: a name that belongs to another index.
+fn nothing_beside(id: PartId) -> (PartId, u32) {
+    (PartId { serial: id.serial.wrapping_add(1), ..id }, 0)
 }
 
 impl<E> Default for PartSlots<E> {
     fn default() -> Self {
-        PartSlots { slots: Slab::new(), names: HashMap::default(), last: Cell::new(0) }
+        let id = |index| PartId { home: PlaceId(0), serial: index as u64 };
+        let recent = std::array::from_fn(|index| Cell::new(nothing_beside(id(index))));
+        PartSlots { slots: Slab::new(), names: HashMap::default(), recent }
     }
 }
 
@@ -40,12 +52,20 @@ impl<E> PartSlots<E> {
     /// The slot of `id`, if it has one.
     #[inline]
     fn find(&self, id: PartId) -> Option<usize> {
-        let last = self.last.get() as usize;
-        if self.slots.get(last).is_some_and(|(name, _)| *name == id) {
-            return Some(last);
-        }
+        let (recent, slot) = self.recent(id).get();
+        if recent == id { Some(slot as usize) } else { self.search(id) }
+    }
+
+    /// Where `id` is remembered.
+    #[inline]
+    fn recent(&self, id: PartId) -> &Cell<(PartId, u32)> {
+        &self.recent[id.serial as usize % RECENT]
+    }
+
+    #[cold]
+    fn search(&self, id: PartId) -> Option<usize> {
         let slot = *self.names.get(&id)?;
-        self.last.set(slot);
+        self.recent(id).set((id, slot));
         Some(slot as usize)
     }
 
@@ -66,6 +86,17 @@ impl<E> PartSlots<E> {
         let slot = hint.0 as usize;
         let is_there = self.slots.get(slot).is_some_and(|(name, _)| *name == id);
         if is_there { self.slots.get_mut(slot).map(|(_, entry)| entry) } else { self.get_mut(id) }
+    }
+
+    /// As [`PartSlots::get_at`], a new one if it has none.
+    #[inline]
+    pub(super) fn entry_at(&mut self, hint: SlotHint, id: PartId) -> &mut E
+    where
+        E: Default,
+    {
+        let slot = hint.0 as usize;
+        let is_there = self.slots.get(slot).is_some_and(|(name, _)| *name == id);
+        if is_there { &mut self.slots[slot].1 } else { self.entry(id).1 }
     }
 
     /// The entry of `id`, a new one if it has none, and where it is.
@@ -92,12 +123,16 @@ impl<E> PartSlots<E> {
 
     pub(super) fn remove(&mut self, id: PartId) -> Option<E> {
         let slot = self.names.remove(&id)?;
+        if self.recent(id).get().0 == id {
+            self.recent(id).set(nothing_beside(id));
+        }
         Some(self.slots.remove(slot as usize).1)
     }
 
     /// Removes all of them.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = E> {
         self.names.clear();
+        self.recent = Self::default().recent;
         std::mem::take(&mut self.slots).into_iter().map(|(_, (_, entry))| entry)
     }
 

@@ -96,10 +96,19 @@ impl Entry {
     }
 
     /// Owes one handle more to `lender`.
+    #[inline]
     fn owe(&mut self, lender: PlaceId, home: PlaceId, here: PlaceId) {
         match &mut self.parent {
             Some((parent, count)) if *parent == lender => *count += 1,
             None if here != home => self.parent = Some((lender, 1)),
+            _ => self.owe_beside(lender, home),
+        }
+    }
+
+    /// As [`Entry::owe`], where the lender is not the parent, and there is one or need not be.
+    #[cold]
+    fn owe_beside(&mut self, lender: PlaceId, home: PlaceId) {
+        match &mut self.parent {
             // The home is the best parent: it waits for nobody.
             Some((parent, count)) if lender == home => {
                 *self.owed.entry(*parent).or_default() += *count;
@@ -179,8 +188,8 @@ impl PartTable {
     /// Counts a handle that is written into a message to `to`; to be settled by [`PartTable::commit_sent`] or
     /// [`PartTable::roll_back_sent`].
     #[inline]
-    pub(super) fn count_sent(&mut self, id: PartId, to: PlaceId) {
-        self.entries.entry(id).1.lent.add(to, 1);
+    pub(super) fn count_sent(&mut self, (id, slot): (PartId, SlotHint), to: PlaceId) {
+        self.entries.entry_at(slot, id).lent.add(to, 1);
         self.lent.push((id, to));
     }
 

@@ -66,7 +66,7 @@ impl World {
     fn send(&mut self, from: PlaceId, to: PlaceId, id: PartId, is_sent: bool) {
         let is_lost = !is_sent || self.knows_dead(from, to);
         let book = &mut self.books[from.index()];
-        book.count_sent(id, to);
+        book.count_sent((id, SlotHint::any(to.index())), to);
         if is_lost {
             return book.roll_back_sent();
         }
@@ -357,7 +357,7 @@ fn a_handle_that_goes_round_and_round_leaves_nothing() {
 fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
     let mut world = World::new();
     let id = world.make(HOME);
-    world.books[0].count_sent(id, PlaceId(1));
+    world.books[0].count_sent((id, SlotHint::any(0)), PlaceId(1));
     world.release(HOME, 0);
     world.books[0].roll_back_sent();
     assert!(world.books[0].is_due());

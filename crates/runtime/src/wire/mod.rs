@@ -256,6 +256,16 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Appends numbers as [`Writer::put_value`] does a tuple of them.
+    #[inline]
+    pub(crate) fn put_numbers<const N: usize>(&mut self, numbers: [u64; N]) {
+        if numbers.iter().all(|number| *number < 0x80) {
+            return self.put_bytes(&numbers.map(|number| number as u8));
+        }
+        let mut values = writing::Values::new(self);
+        numbers.into_iter().for_each(|number| values.put_number(number));
+    }
+
     /// Appends a message of the runtime itself; allocates nothing.
     ///
     /// # Errors
@@ -362,6 +372,14 @@ impl<'a> Reader<'a> {
         Ok(&self.bytes[range])
     }
 
+    /// Takes `prefix`, if it comes next; says whether it does.
+    #[inline]
+    pub(crate) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
+        let comes = self.bytes[self.position..].starts_with(prefix);
+        self.position += if comes { prefix.len() } else { 0 };
+        comes
+    }
+
     /// Moves over the next `len` bytes and says where they are.
     #[inline]
     fn range(&mut self, len: usize) -> Result<Range<usize>, DecodeError> {
@@ -455,6 +473,25 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn take_value<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
         panic::caught(|| reading::Values::new(self).take(PhantomData)).map_err(DecodeError::Panicked)?
+    }
+
+    /// Takes numbers that [`Writer::put_numbers`] wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`]: the bytes end too early, or a number is too large.
+    #[inline]
+    pub(crate) fn take_numbers<const N: usize>(&mut self) -> Result<[u64; N], DecodeError> {
+        if let Some(short) = self.bytes[self.position..].first_chunk::<N>()
+            && short.iter().all(|byte| *byte < 0x80)
+        {
+            self.position += N;
+            return Ok(short.map(u64::from));
+        }
+        let (mut values, mut numbers) = (reading::Values::new(self), [0; N]);
+        for number in &mut numbers {
+            *number = values.number()?;
+        }
+        Ok(numbers)
     }
 
     /// Takes a message of the runtime that [`Writer::put_serde`] wrote.

@@ -82,7 +82,7 @@ impl<'r, 'de> Values<'r, 'de> {
     }
 
     #[inline]
-    fn number(&mut self) -> Result<u64, DecodeError> {
+    pub(super) fn number(&mut self) -> Result<u64, DecodeError> {
         let bytes = self.from.bytes.get(self.from.position..).unwrap_or_default();
         // Nearly all numbers have one byte or two.
         match *bytes {

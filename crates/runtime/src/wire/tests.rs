@@ -256,3 +256,27 @@ fn numbers_of_every_length_arrive_and_cut_or_overlong_ones_are_refused() {
         assert!(Reader::new(overlong).take_value::<u64>().is_err(), "{overlong:x?}");
     }
 }
+
+#[test]
+fn numbers_are_written_as_a_tuple_of_them() {
+    for numbers in [[0, 127, 1, 5], [128, 1, 1, 0], [1 << 31, u64::MAX, 1, 300]] {
+        let [a, b, c, d] = numbers;
+        let mut by_value = [0; 64];
+        let mut writer = Writer::new(&mut by_value);
+        writer.put_value(&(a, b, c, d)).unwrap();
+        let written = writer.written();
+        for room in [0, 3, written, 64] {
+            let mut bytes = vec![0; room];
+            let mut writer = Writer::new(&mut bytes);
+            writer.put_numbers(numbers);
+            assert_eq!((writer.written(), writer.overflowed()), (written, room < written));
+            assert!(room < written || bytes[..written] == by_value[..written]);
+        }
+        let mut reader = Reader::new(&by_value[..written]);
+        assert_eq!((reader.take_numbers(), reader.left()), (Ok(numbers), 0));
+        let cut = Reader::new(&by_value[..written - 1]).take_numbers::<4>();
+        assert!(matches!(cut, Err(DecodeError::Truncated { .. })));
+    }
+    let too_large = Reader::new(&[0xff; 11]).take_numbers::<1>();
+    assert!(matches!(too_large, Err(DecodeError::Refused(_))));
+}

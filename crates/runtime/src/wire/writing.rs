@@ -53,7 +53,7 @@ impl<'w, 'a> Values<'w, 'a> {
 
     /// Seven bits a byte, the lowest first; the eighth says that more follow (LEB128).
     #[inline]
-    fn put_number(&mut self, mut number: u64) {
+    pub(super) fn put_number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.to.put_byte(number as u8 | 0x80);
             number >>= 7;
