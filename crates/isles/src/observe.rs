@@ -183,7 +183,7 @@ pub(crate) fn observe_in(segment: &Segment, local: &Local) {
     }
 }
 
-/// Lets a place count in these words, which are those of a run with so many links.
+/// Lets the place of `local` write its counters into `words`, the memory of a run whose chip has `links` links.
 pub(crate) fn observe_by(words: &SharedWords, local: &Local, links: u32) {
     let layout = PageLayout::new(local.places(), links);
     local.observe(PlaceWriter::new(memory(words), layout, local.here().0));

@@ -204,7 +204,7 @@ fn tell(folder: &Path, job: u64, order: JobOrder) {
     assert!(!matches!(reply, JobReply::Refused { .. }), "{reply:?}");
 }
 
-/// Looks at a job, so far apart, until it is in a state; returns its result, if it has one.
+/// Polls job `id`, once in the interval `apart`, until it is in `state`; returns its result, if it has one.
 fn until(folder: &Path, id: u64, state: &str, apart: Duration) -> String {
     loop {
         let JobReply::Jobs { jobs, .. } = asked(folder, &JobRequest::List) else { panic!("no list") };
