@@ -10,7 +10,7 @@ use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::capture::CanSend;
 use crate::local::Local;
-use crate::task::coop::{CALL, must_give_way};
+use crate::task::coop::{CALL, must_give_way, spend_of};
 use crate::time::{Sleep, sleep};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
@@ -63,7 +63,7 @@ impl<'a, T: CanSend> Operation<'a, T> {
             }
             match begin(local, self.end, self.caller) {
                 Ok(answer) => {
-                    local.spent.set(local.spent.get() + CALL);
+                    spend_of(local, CALL);
                     self.progress = Progress::Over;
                     Poll::Ready(Some(answer))
                 }

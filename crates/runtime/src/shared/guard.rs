@@ -8,7 +8,7 @@ use super::{Controller, Object, Shared};
 use crate::attachment::FOREIGN;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::task::coop::{CALL, must_give_way};
+use crate::task::coop::{CALL, must_give_way, spend_of};
 use isles_protocol::shared::GuardMode;
 use std::cell::{Ref, RefMut};
 use std::future::poll_fn;
@@ -114,7 +114,7 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
             self.is_polled = true;
             let polled = self.poll_at(local, context);
             if is_first && polled.is_ready() {
-                local.spent.set(local.spent.get() + CALL);
+                spend_of(local, CALL);
             }
             polled
         });

@@ -116,7 +116,13 @@ pub(crate) fn must_give_way(local: &Local) -> bool {
 /// Notes that an operation has ended in its first poll.
 #[inline]
 pub(crate) fn spend(effort: u32) {
-    Local::with(|local| local.spent.set(local.spent.get() + effort));
+    Local::with(|local| spend_of(local, effort));
+}
+
+/// As [`spend`], of a place that is known.
+#[inline]
+pub(crate) fn spend_of(local: &Local, effort: u32) {
+    local.spent.set(local.spent.get() + effort);
 }
 
 /// Runs `operation` when the budget allows it, and spends `effort` if it does not wait.

@@ -179,7 +179,7 @@ impl Destination {
             local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
         }
         credit.use_up();
-        local.spent.set(local.spent.get() + coop::CALL);
+        coop::spend_of(local, coop::CALL);
         Ok(if local.keeps_tasks_back() { Leaving::Waits } else { Leaving::Gone })
     }
 
