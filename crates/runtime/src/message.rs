@@ -160,7 +160,7 @@ fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refus
 /// It may have counted what was refused, so whoever waits for that would wait for ever; and what else it says is not to
 /// be believed.
 #[cold]
-fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
+pub(crate) fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     if !fault.is_sound() {
         notice(format_args!("isles: {}: a message from {source} was refused: {fault}", local.here()));
         local.endpoint().condemn(source);

@@ -386,4 +386,11 @@ impl<N: Endpoint, F: FarEndpoint> MappedMemory for CompositeEndpoint<N, F> {
         };
         memory.free(Region { place, ..region });
     }
+
+    #[inline]
+    fn wake(&self, place: PlaceId) {
+        if let (Some(memory), Some(place)) = (self.near.shared_memory(), self.near_numbers.of_place(place)) {
+            memory.wake(place);
+        }
+    }
 }

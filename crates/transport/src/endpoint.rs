@@ -375,7 +375,8 @@ pub trait Observer {
 
 /// Memory that a place shares with others, not necessarily with all: words for flags and counts, and regions.
 ///
-/// Nobody is woken by what is written there. Whoever has written says so with a message, which carries the order, too.
+/// Nobody is woken by what is written there. Whoever has written says so with a message, which carries the order, too;
+/// or the reader looks there before it sleeps, and the writer [wakes](MappedMemory::wake) it.
 pub trait MappedMemory {
     /// Word `index` of the words of `place`, mapped here; none if its memory is not shared with this place, or there is
     /// no such word. Words start at zero. A place always shares its own.
@@ -400,6 +401,12 @@ pub trait MappedMemory {
     /// # Panics
     /// If it did not, or if the region was given back before.
     fn free(&self, region: Region);
+
+    /// Ends the wait of `place`, if it sleeps, and does nothing if it is dead or shares no memory with this place.
+    ///
+    /// Either what this place has written to shared memory before is seen by what `place` asks before it sleeps (`also`
+    /// of [`Endpoint::wait_with`]), or that sleep ends.
+    fn wake(&self, place: PlaceId);
 }
 
 /// A slice that a place has lent: what the place that reads it is told in a message.

@@ -5,8 +5,9 @@
 //! `ISLES_SEED` names one.
 
 use crate::seeds::seeds;
+use isles::counters::CounterId;
 use isles::prelude::*;
-use isles::{ErrorKind, Plan, PlannedDeath, Random, Result};
+use isles::{ErrorKind, Plan, PlannedDeath, Random, Result, SendErrorKind};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -171,6 +172,173 @@ fn with_a_dead_place_nothing_hangs_and_no_value_comes_twice() {
         assert_eq!(digest, run(seed, plan()).1, "ISLES_SEED={seed} gave two different runs");
     }
     assert!(lost < values, "all {values} values are lost");
+}
+
+/// A value of a stream: the number of its task, and which of its values it is. The first goes in words, the second in
+/// what the wire makes of it, and the third owns memory, so that it goes in messages only.
+trait Streamed: isles::CanSend {
+    fn of(task: u32, index: u32) -> Self;
+    fn parts(&self) -> (u32, u32);
+}
+
+impl Streamed for u64 {
+    fn of(task: u32, index: u32) -> u64 {
+        u64::from(task) << 32 | u64::from(index)
+    }
+    fn parts(&self) -> (u32, u32) {
+        ((*self >> 32) as u32, *self as u32)
+    }
+}
+
+impl Streamed for (u32, bool, u32) {
+    fn of(task: u32, index: u32) -> Self {
+        (task, index.is_multiple_of(3), index)
+    }
+    fn parts(&self) -> (u32, u32) {
+        assert_eq!(self.1, self.2.is_multiple_of(3));
+        (self.0, self.2)
+    }
+}
+
+impl Streamed for Vec<u32> {
+    fn of(task: u32, index: u32) -> Self {
+        vec![task, index]
+    }
+    fn parts(&self) -> (u32, u32) {
+        (self[0], self[1])
+    }
+}
+
+/// Sends many values, now and then by an operation that gives up, until all are sent.
+async fn stream_out<T: Streamed>(seed: u64, task: u32, count: u32, way: Sender<T>) -> Result<()> {
+    let mut random = Random::stream(seed, u64::from(task));
+    for index in 0..count {
+        loop {
+            let value = T::of(task, index);
+            let sent = match random.below(40) {
+                0 => way.send_timeout(value, Duration::from_nanos(random.below(2_000))).await,
+                1 => way.try_send(value).await,
+                2 => {
+                    isles::yield_now().await;
+                    way.send(value).await
+                }
+                _ => way.send(value).await,
+            };
+            match sent {
+                Ok(()) => break,
+                Err(error) if matches!(error.kind, SendErrorKind::Full | SendErrorKind::DeadlinePassed) => {
+                    isles::yield_now().await;
+                }
+                Err(error) => return note_death(error.into()),
+            }
+        }
+        SENT.with_borrow_mut(|sent| sent.insert(u64::of(task, index)));
+    }
+    Ok(())
+}
+
+/// Receives until the channel is over; the values of each task come in their order, and none is left out.
+async fn stream_in<T: Streamed>(seed: u64, way: Receiver<T>) -> Result<()> {
+    let mut random = Random::stream(seed, 1 << 40);
+    let mut next = [0; 4];
+    loop {
+        let received = match random.below(30) {
+            0 => way.recv_timeout(Duration::from_nanos(random.below(2_000))).await,
+            1 => way.try_recv().await,
+            _ => way.recv().await,
+        };
+        match received {
+            Ok(value) => {
+                let (task, index) = value.parts();
+                assert_eq!(index, next[task as usize], "ISLES_SEED={seed}: a value of task {task}");
+                next[task as usize] += 1;
+                RECEIVED.with_borrow_mut(|received| received.push(u64::of(task, index)));
+            }
+            Err(isles::RecvError::Closed) => return Ok(()),
+            Err(isles::RecvError::Empty | isles::RecvError::DeadlinePassed) => isles::yield_now().await,
+            Err(error) => return note_death(error.into()),
+        }
+    }
+}
+
+async fn streams<T: Streamed>(seed: u64) -> Result<()> {
+    let mut random = Random::stream(seed, 0);
+    let place = |random: &mut Random| Place::new(random.below(place_count() as u64) as usize).unwrap();
+    let capacity = [2, 5, 64, 100, 1_000][random.below(5) as usize];
+    let (sender, receiver) = channel_at::<T>(place(&mut random), capacity).await?;
+    for task in 0..1 + random.below(3) as u32 {
+        let (count, way) = (1 + random.below(80) as u32, sender.clone());
+        spawn_at!(place(&mut random), stream_out(seed, task, count, way).await?);
+    }
+    drop(sender);
+    spawn_at!(place(&mut random), stream_in(seed, receiver).await?);
+    Ok(())
+}
+
+#[test]
+fn the_values_of_a_stream_come_in_order_also_from_a_place_that_dies() {
+    let mut values = 0;
+    for seed in seeds(SEEDS) {
+        let plan = |dies: bool| {
+            let mut plan = if seed % 4 == 0 { Plan::calm(seed) } else { Plan::adversarial(seed) };
+            let mut random = Random::stream(seed, 2);
+            let place = isles_transport::PlaceId(1 + random.below(1 + seed % 5) as u32);
+            plan.losses.extend(dies.then(|| PlannedDeath { place, step: random.below(2_000) }));
+            plan
+        };
+        let run = |plan: Plan| {
+            SENT.with_borrow_mut(HashSet::clear);
+            RECEIVED.with_borrow_mut(Vec::clear);
+            LOST.set(plan.losses.first().map(|loss| loss.place.index()));
+            let (result, _, digest) = isles::simulate(2 + (seed % 5) as u32, plan, move || async move {
+                let ended = match seed % 3 {
+                    0 => finish(streams::<(u32, bool, u32)>(seed)).await,
+                    1 if seed % 2 == 0 => finish(streams::<Vec<u32>>(seed)).await,
+                    _ => finish(streams::<u64>(seed)).await,
+                };
+                match ended {
+                    Err(error) if LOST.get().is_some() && error.to_string().contains("DeadPlace") => Ok(()),
+                    result => result,
+                }
+            });
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            digest
+        };
+        for dies in [false, true] {
+            let digest = run(plan(dies));
+            values += RECEIVED.with_borrow(Vec::len);
+            let missing = missing(seed);
+            assert!(dies || missing == 0, "ISLES_SEED={seed}: {missing} values are lost");
+            assert_eq!(digest, run(plan(dies)), "ISLES_SEED={seed} gave two different runs");
+        }
+    }
+    assert!(values > 0);
+}
+
+/// Messages of all places, when one streams `count` values to another one.
+fn messages_of<T: Streamed>(count: u32, plan: Plan) -> u64 {
+    let (result, report, _) = isles::simulate(2, plan, move || async move {
+        let (sender, receiver) = channel::<T>(256);
+        finish(async {
+            spawn_at!(Place::new(1).expect("there are two"), stream_out(0, 0, count, sender).await?);
+            drop(sender);
+            stream_in(0, receiver).await
+        })
+        .await
+    });
+    result.unwrap();
+    report.places.iter().flatten().map(|place| place.count(CounterId::MessagesSent)).sum()
+}
+
+#[test]
+fn values_of_a_stream_that_own_nothing_need_no_message_each() {
+    let (few, many) =
+        (messages_of::<u64>(5_000, Plan::calm(1)), messages_of::<Vec<u32>>(5_000, Plan::calm(1)));
+    assert!(few < 1_500 && many > 5_000, "{few} and {many} messages");
+    let few = messages_of::<(u32, bool, u32)>(5_000, Plan::calm(1));
+    assert!(few < 1_500, "{few} messages");
+    let between_hosts = messages_of::<u64>(5_000, Plan { places_per_host: 1, ..Plan::calm(1) });
+    assert!(between_hosts > 5_000, "{between_hosts} messages");
 }
 
 #[test]

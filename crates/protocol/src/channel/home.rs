@@ -366,6 +366,30 @@ impl<V> ChannelHome<V> {
         Ok(None)
     }
 
+    /// Whether a task of this place may have a value that is under way by a slot at once: none is before it, and nobody
+    /// waits for anything.
+    #[inline]
+    pub fn may_pass(&self) -> bool {
+        self.buffer.is_empty() && self.sending.is_empty() && self.receiving.is_empty()
+    }
+
+    /// As [`ChannelHome::item`] and then [`ChannelHome::want`] of a task of this place, where it
+    /// [may have it](ChannelHome::may_pass) at once.
+    ///
+    /// # Errors
+    /// `place` had no slot.
+    #[inline]
+    pub fn pass(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Result<(), SlotViolation> {
+        self.windows.use_slot(place)?;
+        self.keep(place, steps);
+        Ok(())
+    }
+
+    /// How many tasks wait to receive.
+    pub fn receivers(&self) -> usize {
+        self.receiving.len()
+    }
+
     /// Someone wants a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
     pub fn want(
         &mut self,

@@ -252,6 +252,10 @@ impl Receivers {
         self.0.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn push(&mut self, id: OperationId) {
         self.0.push_back(id);
     }

@@ -2,13 +2,14 @@
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
-use super::control_block::Answer;
+use super::control_block::{Answer, AnyEnd};
 use super::end::End;
 use super::message::{ChannelId, Head};
+use super::ring::TakeFrom;
 use crate::capture::CanSend;
 use crate::error::panic::drop_caught;
 use crate::local::Local;
-use crate::message::{Handler, Refused};
+use crate::message::{Handler, Refused, refuse};
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId, Wanted};
@@ -18,6 +19,9 @@ use std::rc::Rc;
 
 /// The refusal of a message about slots that its sender was not given.
 const SLOT_VIOLATION: &str = "it uses slots of a channel that it was not given";
+
+/// The refusal of a place that has written more values than it may, or uses a ring that it does not have.
+const RING_VIOLATION: &str = "it uses a value ring of a channel as no place may";
 
 /// The refusal of a message that puts back more values than have gone to its sender.
 const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";
@@ -37,6 +41,9 @@ impl<T: CanSend> End<T> {
         }
         let mut steps = Vec::new();
         let id = |number| OperationId { place: source, number };
+        if matches!(head, Head::Offer(_) | Head::Item | Head::Chosen(_)) {
+            self.empty_ring(local, source, home);
+        }
         let answer = match head {
             Head::Offer(number) => match reader.take_value::<T>() {
                 Err(fault) => Some(Head::Faulty(number, fault.to_string())),
@@ -47,7 +54,7 @@ impl<T: CanSend> End<T> {
             },
             Head::Item => {
                 self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
-                None
+                self.control.ring_shape.and_then(|shape| self.control.inward.note_item(local, shape, source))
             }
             Head::Ask(number, waits) => ask(home, id(number), None, waits, &mut steps),
             Head::AskAs(number, waits, choice) => ask(home, id(number), Some(choice), waits, &mut steps),
@@ -62,26 +69,7 @@ impl<T: CanSend> End<T> {
                 self.receive_back(source, &head, reader, home, &mut steps)?;
                 None
             }
-            Head::Cancel(number) => {
-                let cancelled = home.borrow_mut().cancel(id(number), &mut steps);
-                let is_now = matches!(cancelled, Cancelled::Now(_));
-                drop_caught(cancelled);
-                is_now.then_some(Head::Cancelled(number))
-            }
-            Head::ReturnSlots(slots) => {
-                let returned = home.borrow_mut().return_slots(source, slots, &mut steps);
-                returned.map_err(|_| Refused::of_service(SLOT_VIOLATION))?;
-                None
-            }
-            Head::Close => {
-                home.borrow_mut().close(&mut steps);
-                None
-            }
-            Head::Settled => {
-                home.borrow_mut().settled(source, &mut steps);
-                None
-            }
-            _ => return Err(Refused::NotItsHome),
+            head => self.receive_word(local, source, &head, home, &mut steps)?,
         };
         if let Some(answer) = answer {
             // A dead place needs no answer.
@@ -89,6 +77,125 @@ impl<T: CanSend> End<T> {
         }
         self.carry_out(local, steps);
         Ok(())
+    }
+
+    /// A message to the home without a value that is about none.
+    fn receive_word(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: &Head,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<Option<Head>, Refused> {
+        Ok(match *head {
+            Head::Cancel(number) => {
+                let cancelled = home.borrow_mut().cancel(OperationId { place: source, number }, steps);
+                let is_now = matches!(cancelled, Cancelled::Now(_));
+                drop_caught(cancelled);
+                is_now.then_some(Head::Cancelled(number))
+            }
+            Head::ReturnSlots(slots) => {
+                let returned = home.borrow_mut().return_slots(source, slots, steps);
+                returned.map_err(|_| Refused::of_service(SLOT_VIOLATION))?;
+                None
+            }
+            Head::Close => {
+                home.borrow_mut().close(steps);
+                None
+            }
+            Head::Settled => {
+                home.borrow_mut().settled(source, steps);
+                None
+            }
+            Head::RingUsed => {
+                if !self.control.inward.begin(source) {
+                    return Err(Refused::of_service(RING_VIOLATION));
+                }
+                self.watch_rings(local);
+                None
+            }
+            _ => return Err(Refused::NotItsHome),
+        })
+    }
+
+    /// Takes the values of the ring of `place` as items that it has sent.
+    #[inline]
+    pub(super) fn empty_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
+        if self.control.inward.are_used.get() {
+            let mut steps = Vec::new();
+            while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
+            self.carry_out(local, steps);
+        }
+    }
+
+    /// Takes the next value of a ring as an item of its place; whether there was one.
+    pub(super) fn take_from_rings(
+        &self,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        from: TakeFrom,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> bool {
+        let taken = match self.control.inward.take(from) {
+            Ok(None) => return false,
+            Ok(Some((source, value))) => {
+                self.receive_item(source, value, home, steps).map_err(|fault| (source, fault))
+            }
+            Err(source) => Err((source, Refused::of_service(RING_VIOLATION))),
+        };
+        taken.map_err(|(source, fault)| refuse(local, source, &fault)).is_ok()
+    }
+
+    /// Takes values of rings into the buffer, if that is empty.
+    pub(super) fn fill_from_rings(
+        &self,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) {
+        if self.control.inward.are_used.get() && home.borrow().is_empty() {
+            while self.take_from_rings(local, home, TakeFrom::Any { may_look: false }, steps) {}
+        }
+    }
+
+    /// The next value of any ring for a task of this place that may have it at once.
+    #[inline]
+    pub(super) fn pass_from_rings(
+        &self,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Option<T> {
+        if !home.borrow().may_pass() {
+            return None;
+        }
+        match self.control.inward.take(TakeFrom::Any { may_look: local.may_look() }) {
+            Ok(Some((source, Ok(value)))) => match home.borrow_mut().pass(source, steps) {
+                Ok(()) => Some(value),
+                Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
+            },
+            Ok(None) => None,
+            // The next attempt goes the long way.
+            Ok(Some((source, value))) => match self.receive_item(source, value, home, steps) {
+                Ok(()) => None,
+                Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
+            },
+            Err(source) => self.refuse_ring(local, source, RING_VIOLATION),
+        }
+    }
+
+    #[cold]
+    fn refuse_ring(&self, local: &Local, source: PlaceId, violation: &str) -> Option<T> {
+        refuse(local, source, &Refused::of_service(violation));
+        None
+    }
+
+    /// Lets the place look into the rings as long as tasks wait for values.
+    pub(super) fn watch_rings(self: &Rc<Self>, local: &Local) {
+        if self.control.inward.are_used.get() && !self.control.inward.are_watched.get() {
+            local.services.channels.borrow_mut().watch(Rc::clone(self) as Rc<dyn AnyEnd>);
+        }
     }
 
     /// What became of a value that had gone to `source`.
@@ -122,13 +229,17 @@ impl<T: CanSend> End<T> {
         (choice, waits): (Choice, bool),
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Option<Head> {
+        self.fill_from_rings(local, home, steps);
         let wanted = home.borrow_mut().want(id, choice, waits, steps);
         match wanted {
             Wanted::Value(value) => {
                 self.deliver(local, id, value);
                 None
             }
-            Wanted::Waits => None,
+            Wanted::Waits => {
+                self.watch_rings(local);
+                None
+            }
             Wanted::Ended => Some(Head::Ended(id.number)),
             Wanted::Empty => Some(Head::Empty(id.number)),
         }
@@ -276,6 +387,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
                 // The home waits for an answer all the same.
                 Head::Recall | Head::Closed => Head::ReturnSlots(0),
                 Head::Settle => Head::Settled,
+                Head::Ring(..) => Head::RingUsed,
                 _ => return Ok(()),
             };
             if id.home == source {

@@ -5,6 +5,7 @@
 //! Invariant: nothing is borrowed while a message is sent or a task is woken.
 
 use super::message::{ChannelId, Head, ItemHead};
+use super::ring::{InwardRings, OutwardRing, RingShape};
 use crate::attachment::Attachment;
 use crate::error::Error;
 use crate::limits::ROOM_GUESS;
@@ -16,7 +17,7 @@ use isles_protocol::PlaceId;
 use isles_protocol::channel::{Arrivals, Choice, SlotPool};
 use isles_transport::{Class, Work};
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::rc::Rc;
@@ -52,6 +53,8 @@ pub(crate) struct ChannelTable {
     ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
     /// The channel to which an item came last: streams bring many to one.
     recent: Option<Rc<dyn AnyEnd>>,
+    /// Channels for which tasks wait, and whose value rings this place looks into therefore.
+    watched: Vec<Rc<dyn AnyEnd>>,
     /// Counts the `select!`s of the place.
     select_turn: u64,
     /// The number of the `select!` within a branch of which something is polled now, and receives that wait there.
@@ -116,6 +119,19 @@ impl ChannelTable {
         self.recent = Some(Rc::clone(end));
     }
 
+    /// Lets the place look into the value rings of this channel until no task waits for its values.
+    pub(super) fn watch(&mut self, end: Rc<dyn AnyEnd>) {
+        if !end.control().inward.are_watched.replace(true) {
+            self.watched.push(end);
+        }
+    }
+
+    /// Whether a value is in a ring for which some task waits.
+    #[inline]
+    pub(crate) fn have_values(&self) -> bool {
+        self.watched.iter().any(|end| end.control().inward.have_values())
+    }
+
     /// The number of a `select!`, each time the next one.
     pub(super) fn next_turn(&mut self) -> u64 {
         let next = self.select_turn + 1;
@@ -175,7 +191,42 @@ pub(super) trait AnyEnd {
     /// A place is dead, and all that it sent has arrived.
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
 
+    /// At the home: gives values of rings to the tasks that wait for them; how many, and whether some still wait.
+    fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool);
+
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// Looks into the value rings of all channels for which tasks wait; how many values there were.
+#[inline]
+pub(crate) fn look_into_rings(local: &Local) -> usize {
+    if local.services.channels.borrow().watched.is_empty() { 0 } else { look_into_watched(local) }
+}
+
+fn look_into_watched(local: &Local) -> usize {
+    let (mut served, mut index) = (0, 0);
+    loop {
+        let table = local.services.channels.borrow();
+        let Some(end) = table.watched.get(index).cloned() else { return served };
+        drop(table);
+        let (count, wait) = Rc::clone(&end).serve_from_rings(local);
+        served += count;
+        if wait {
+            index += 1;
+        } else {
+            end.control().inward.are_watched.set(false);
+            let over = local.services.channels.borrow_mut().watched.swap_remove(index);
+            drop(over);
+        }
+    }
+}
+
+impl Drop for ControlBlock {
+    fn drop(&mut self) {
+        if self.is_home {
+            self.attachment.try_with(|local| self.inward.free(local, None));
+        }
+    }
 }
 
 /// What became of an operation. A value that belongs to it is kept by the end.
@@ -203,6 +254,9 @@ pub(super) enum Answer {
     /// Another branch of the `select!` around it is chosen: it begins anew when it is polled again.
     Suspended,
 }
+
+/// The value ring is held ([`ControlBlock::hold_ring`]).
+pub(super) struct RingHeld;
 
 /// An answer came to an operation that was given up, or to none.
 pub(super) struct NobodyWaits;
@@ -236,6 +290,13 @@ pub(super) struct ControlBlock {
     /// Elsewhere: the home is to be told when there are none.
     is_settling: Cell<bool>,
     next: Cell<u64>,
+    /// What a value ring of it is like, if it can have some; those that come here, and the one that goes from here.
+    pub(super) ring_shape: Option<RingShape>,
+    pub(super) inward: InwardRings,
+    pub(super) outward: OnceCell<OutwardRing>,
+    /// Nothing goes through that ring before an operation with this number or a later one is answered: a value is under
+    /// way in a message that nobody answers, and must not be overtaken.
+    held_until: Cell<Option<u64>>,
     /// What an item begins with.
     pub(super) item_head: ItemHead,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
@@ -244,7 +305,12 @@ pub(super) struct ControlBlock {
 
 impl ControlBlock {
     /// The channel `id` at the place of `local`; at its home with two kinds of handles, elsewhere with none.
-    pub(super) fn new(local: &Local, id: ChannelId, capacity: u32, access: Option<Work>) -> ControlBlock {
+    pub(super) fn new(
+        local: &Local,
+        id: ChannelId,
+        (capacity, ring_shape): (u32, Option<RingShape>),
+        access: Option<Work>,
+    ) -> ControlBlock {
         let here = local.here();
         let is_home = id.home == here;
         ControlBlock {
@@ -259,6 +325,10 @@ impl ControlBlock {
             arrivals: RefCell::default(),
             is_settling: Cell::new(false),
             next: Cell::new(0),
+            ring_shape,
+            inward: InwardRings::default(),
+            outward: OnceCell::new(),
+            held_until: Cell::new(None),
             item_head: ItemHead::new(id),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
@@ -315,6 +385,31 @@ impl ControlBlock {
             put(writer)
         });
         sent.map(drop).map_err(unsent)
+    }
+
+    /// A value was sent in a message that is not answered: holds the ring until what is asked after it is answered.
+    pub(super) fn hold_ring(&self) {
+        self.held_until.set(self.outward.get().map(|_| self.next.get()));
+    }
+
+    /// The ring for values sent by slots, unless it is held.
+    ///
+    /// # Errors
+    /// It is.
+    #[inline]
+    pub(super) fn free_ring(&self) -> Result<Option<&OutwardRing>, RingHeld> {
+        if self.held_until.get().is_some() { Err(RingHeld) } else { Ok(self.outward.get()) }
+    }
+
+    fn note_answered(&self, number: u64) {
+        if self.held_until.get().is_some_and(|first| number >= first) {
+            self.held_until.set(None);
+        }
+    }
+
+    /// Gives a slot back that was taken, and not used.
+    pub(super) fn keep_slot(&self, local: &Local) {
+        self.receive_slots(local, 1);
     }
 
     /// Takes a slot for a value, elsewhere: whether there was one.
@@ -476,7 +571,7 @@ impl ControlBlock {
         local: &Local,
         head: Head,
     ) -> Result<Option<(u64, Answer)>, Refused> {
-        Ok(Some(match head {
+        let answered = match head {
             Head::Accepted(number, slots) => {
                 self.receive_slots(local, slots);
                 (number, Answer::Accepted)
@@ -493,6 +588,10 @@ impl ControlBlock {
                 self.receive_slots(local, slots);
                 return Ok(None);
             }
+            Head::Ring(start, words) => {
+                self.begin_ring(local, start, words);
+                return Ok(None);
+            }
             Head::Settle => {
                 self.is_settling.set(true);
                 self.say_if_settled(local);
@@ -507,7 +606,9 @@ impl ControlBlock {
                 return Ok(None);
             }
             _ => return Err(Refused::NotItsHome),
-        }))
+        };
+        self.note_answered(answered.0);
+        Ok(Some(answered))
     }
 
     fn receive_slots(&self, local: &Local, slots: u32) {

@@ -4,9 +4,11 @@
 //! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
 //! a value is dropped, or a task is woken.
 
-use super::control_block::{Answer, AnyEnd, ControlBlock, access, value_bytes};
+use super::control_block::{Answer, AnyEnd, ControlBlock, RingHeld, access, value_bytes};
 use super::message::{ChannelId, Head};
+use super::ring::{RingShape, TakeFrom};
 use crate::capture::CanSend;
+use crate::error::Error;
 use crate::error::panic::drop_caught;
 use crate::local::output_queue::OutputQueue;
 use crate::local::{Clock, Local};
@@ -49,7 +51,7 @@ impl<T: CanSend> End<T> {
         let id = local.services.channels.borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
         let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
-        let control = ControlBlock::new(local, id, capacity, access);
+        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), access);
         let end = End::new(control, Some(RefCell::new(home)));
         local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
         local.tally.add(CounterId::ChannelsMade, 1);
@@ -63,7 +65,8 @@ impl<T: CanSend> End<T> {
             Some(end) => end.into_any().downcast::<End<T>>().ok()?,
             None if id.home == local.here() || id.home.0 >= local.places() => return None,
             None => {
-                let end = End::new(ControlBlock::new(local, id, capacity, None), None);
+                let shape = RingShape::of::<T>(capacity);
+                let end = End::new(ControlBlock::new(local, id, (capacity, shape), None), None);
                 local.services.channels.borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
                 end
             }
@@ -157,7 +160,11 @@ impl<T: CanSend> End<T> {
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         match self.control.take_slot(local) {
-            Ok(true) => return Ok(self.send_item(local, value)),
+            Ok(true) => {
+                if let Some(answer) = self.send_by_slot(local, value) {
+                    return Ok(answer);
+                }
+            }
             Ok(false) => {}
             Err(answer) => return Ok(answer),
         }
@@ -197,6 +204,7 @@ impl<T: CanSend> End<T> {
                     Ok(()) if waits => None,
                     Ok(()) => {
                         *value = None;
+                        self.control.hold_ring();
                         Some(Answer::Accepted)
                     }
                     Err(answer) => {
@@ -233,9 +241,24 @@ impl<T: CanSend> End<T> {
         self.control.wait(number, "room in", caller);
     }
 
-    fn send_item(&self, local: &Local, value: &mut Option<T>) -> Answer {
-        let Some(item) = value.as_ref() else { return Answer::Refused };
-        match self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)) {
+    /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
+    #[inline]
+    fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<Answer> {
+        let Some(item) = value.as_ref() else { return Some(Answer::Refused) };
+        let ringed = match self.control.free_ring() {
+            Ok(ring) => ring.map(|ring| ring.send(local, self.control.id.home, item)),
+            Err(RingHeld) => Some(Ok(false)),
+        };
+        let sent = match ringed {
+            Some(Ok(true)) => Ok(()),
+            Some(Ok(false)) => {
+                self.control.keep_slot(local);
+                return None;
+            }
+            Some(Err(fault)) => Err(Answer::Faulty(Error::unencodable(fault).text().to_owned())),
+            None => self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
+        };
+        Some(match sent {
             Ok(()) => {
                 *value = None;
                 Answer::Accepted
@@ -245,7 +268,7 @@ impl<T: CanSend> End<T> {
                 self.control.return_slots(local, 1);
                 answer
             }
-        }
+        })
     }
 
     /// Begins to receive into `value`; as [`End::send`].
@@ -263,7 +286,10 @@ impl<T: CanSend> End<T> {
         if let Some(home) = &self.home {
             self.control.charge(local);
             let mut steps = Vec::new();
-            let next = home.borrow_mut().want_at_once(&mut steps);
+            let mut next = home.borrow_mut().want_at_once(&mut steps);
+            if next.is_none() && self.control.inward.are_used.get() {
+                next = self.pass_from_rings(local, home, &mut steps);
+            }
             if let Some(next) = next {
                 *value = Some(self.exchange(next));
                 if !steps.is_empty() {
@@ -298,8 +324,10 @@ impl<T: CanSend> End<T> {
             }
         }
         let number = self.control.new_number();
+        self.fill_from_rings(local, home, &mut steps);
         let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
         if matches!(wanted, Wanted::Waits) {
+            self.watch_rings(local);
             self.control.wait(number, "a value of", caller);
             self.control.arrivals.borrow_mut().begin(number);
         }
@@ -615,6 +643,8 @@ impl<T: CanSend> End<T> {
             if self.control.tell(local, self.control.id.home, &Head::Cancel(number)).is_err() {
                 self.control.forget(number); // a dead home does not answer
             }
+            // It may have been accepted, and is the earlier one then.
+            self.control.hold_ring();
             return;
         };
         let mut steps = Vec::new();
@@ -675,8 +705,20 @@ impl<T: CanSend> AnyEnd for End<T> {
         holders.into_iter().map(line).collect()
     }
 
+    fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool) {
+        let Some(home) = &self.home else { return (0, false) };
+        let (any, mut steps, mut served) = (TakeFrom::Any { may_look: false }, Vec::new(), 0);
+        while home.borrow().receivers() > 0 && self.take_from_rings(local, home, any, &mut steps) {
+            served += 1;
+        }
+        self.carry_out(local, steps);
+        (served, home.borrow().receivers() > 0)
+    }
+
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
         if let Some(home) = &self.home {
+            self.empty_ring(local, place, home);
+            self.control.inward.free(local, Some(place));
             let mut steps = Vec::new();
             let left = home.borrow_mut().place_died(place, &mut steps);
             self.carry_out(local, steps);

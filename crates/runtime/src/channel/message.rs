@@ -75,6 +75,10 @@ pub(super) enum Head {
     Taken(u64),
     /// To the home of a rendezvous: it was not taken.
     NotTaken(u64),
+    /// The region of a value ring: its first word, and how many it has.
+    Ring(u64, u64),
+    /// To the home: values sent by slots are in the ring from now on.
+    RingUsed,
 }
 
 /// Most bytes of the head of an item with the name of its channel: two numbers of 32 bits and one byte that says which

@@ -11,10 +11,11 @@ mod end;
 mod error;
 mod message;
 mod operation;
+mod ring;
 pub mod select;
 
 pub(crate) use arrival::receive;
-pub(crate) use control_block::ChannelTable;
+pub(crate) use control_block::{ChannelTable, look_into_rings};
 pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 

@@ -2,9 +2,10 @@
 
 use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
+use crate::channel::look_into_rings;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, ScopeKind, fault_of};
-use crate::limits::{READY_BATCH, REST_LOOKS, WAIT_MAX};
+use crate::limits::{READY_BATCH, REST_LOOKS, ROOM_WAIT, WAIT_MAX};
 use crate::message;
 use crate::message::Handler;
 use crate::run::process;
@@ -69,11 +70,8 @@ impl Local {
         let due = self.next_due().map(|due| due.saturating_sub(self.clock.now()));
         let shortest = [limit, due].into_iter().flatten().fold(WAIT_MAX, Duration::min);
         self.note_rest();
-        if self.outbox_len.get() == 0 {
-            self.endpoint.wait(Some(shortest));
-        } else {
-            self.endpoint.wait(Some(crate::limits::ROOM_WAIT));
-        }
+        let limit = if self.outbox_len.get() == 0 { shortest } else { ROOM_WAIT };
+        self.endpoint.wait_with(Some(limit), &|| self.services.channels.borrow().have_values());
         self.note_wake();
     }
 
@@ -87,6 +85,7 @@ impl Local {
     pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
         let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
+            + look_into_rings(self)
     }
 
     /// As [`Local::take_in`]; where nothing has arrived and no task is ready, looks for a while.

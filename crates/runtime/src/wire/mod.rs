@@ -17,6 +17,8 @@ mod reading;
 mod tests;
 mod writing;
 
+pub(crate) use numbers::{is_word, of_word, word_of};
+
 use crate::error::panic;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_transport::BlockMemory;

@@ -311,6 +311,11 @@ impl MappedMemory for ShmEndpoint {
     fn free(&self, region: Region) {
         self.regions.free(&self.segment, region);
     }
+
+    #[inline]
+    fn wake(&self, place: PlaceId) {
+        self.outlets.wake(place);
+    }
 }
 
 impl Drop for ShmEndpoint {

@@ -183,6 +183,14 @@ impl Outlets {
         Some(Announced(coming))
     }
 
+    /// As [`isles_transport::MappedMemory::wake`].
+    #[inline]
+    pub fn wake(&self, place: PlaceId) {
+        if let Some(Some(outlet)) = self.peers.get(place.index()) {
+            parking::signal(&outlet.peer.sleeping.0, self.fencing);
+        }
+    }
+
     /// The way to `to`, if it still takes messages.
     #[inline]
     fn outlet(&self, to: PlaceId) -> Result<&Outlet, SendFailure> {

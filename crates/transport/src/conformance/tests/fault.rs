@@ -355,6 +355,10 @@ impl MappedMemory for Broken {
     fn free(&self, region: Region) {
         self.memory().free(region);
     }
+
+    fn wake(&self, place: PlaceId) {
+        self.memory().wake(place);
+    }
 }
 
 impl Multicast for Broken {
