@@ -27,9 +27,9 @@ use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order, Policy};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, TieBreak};
 use isles_chip::quantity::{Microvolts, Picoseconds};
+use isles_transport::ordered::OrderedMap;
 use isles_transport::{AlignedBytes, PlaceId};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What happened, for the digest.
@@ -67,7 +67,7 @@ pub(super) struct PlaceStatus {
     pub(super) postponed: Demand,
     /// Events of this place so far.
     sequence: u32,
-    pub(super) notices: BTreeMap<PlaceId, DeathNotice>,
+    pub(super) notices: OrderedMap<PlaceId, DeathNotice>,
 }
 
 impl PlaceStatus {
@@ -81,7 +81,7 @@ impl PlaceStatus {
             held: false,
             postponed: Demand::default(),
             sequence: 0,
-            notices: BTreeMap::new(),
+            notices: OrderedMap::new(),
         }
     }
 }
