@@ -215,9 +215,14 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
     assert!(!shown.contains('\u{1b}'), "what steers a terminal is not passed on: {shown:?}");
     assert!(!server.folder.join("done").exists());
 
-    let job = server.begin(&["--", "no-such-command"]);
+    // A file may go after somebody has looked for it.
+    let passing = server.folder.join("passing");
+    std::fs::copy("/bin/true", &passing).unwrap();
+    let job = server.json(&["create", "--", passing.to_str().unwrap()])["job"]["id"].to_string();
+    std::fs::remove_file(&passing).unwrap();
+    server.json(&["start", &job]);
     let failed = server.wait(&job, "failed");
-    assert!(failed["reason"].as_str().unwrap().contains("\"no-such-command\" cannot be started"), "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("passing\" cannot be started"), "{failed}");
     let job = server.begin(&["--", "false"]);
     assert_eq!(server.wait(&job, "failed")["reason"], "exit code 1");
     server.end();
@@ -343,6 +348,20 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         (&["start", "--task", "pi", "--at", "2"], "--at is 2; allowed: 0 to 1"),
         (&["wait", "1", "--until", "asleep"], "allowed: new, creating, running"),
         (&["clock", "4"], "no clock has changed"),
+        (
+            &["start", "--", "no-such-command"],
+            "there is no command \"no-such-command\"; allowed: a program in a",
+        ),
+        (&["start", "--", "/etc/passwd"], "there is no command \"/etc/passwd\"; allowed: "),
+        (&["create", "--", "sleep 100"], "there is no command \"sleep 100\"; allowed: "),
+        (&["create", "--", ""], "the command is empty; allowed: the name of a program"),
+        (&["start", "--name", &"n".repeat(1025), "--", "true"], "the name has 1025 bytes; allowed: 1024"),
+        (
+            &[&["start", "--", "true"][..], &vec!["1"; 100_000]].concat(),
+            "there are 100001 words; allowed: 4096",
+        ),
+        (&["start", "--", "true", &"1".repeat(100_000)], "the words have 100004 bytes; allowed: 65536"),
+        (&["start", "--", "true", &"1".repeat(120_000), &"2".repeat(120_000)], "the words have 240004 bytes"),
     ] {
         let line = server.refused(words);
         assert!(line.contains(said), "{words:?}: {line}");

@@ -60,6 +60,10 @@ struct ServeArguments {
     /// Jobs come and go by themselves, as --seed says
     #[arg(long)]
     demo: bool,
+
+    /// Who may manage jobs on the page may also start commands of this host there: any program, as you
+    #[arg(long, requires = "ui")]
+    allow_commands: bool,
 }
 
 #[derive(Args)]
@@ -244,6 +248,11 @@ impl StateArgument {
 fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
     let plan = arguments.ui.plan(&mut arguments.places)?;
     let launch = arguments.places.launch(Vec::new())?;
+    let is_modelled = matches!(launch.chosen_machine(), Machine::Chip(_));
+    if arguments.allow_commands && is_modelled {
+        let text = "--allow-commands does not go with a modelled chip, whose cores run no command";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let directory = arguments.state.directory()?;
     let store = Store::open(&directory, PROGRAM);
     let store = store.map_err(|error| Failure::Usage(format!("--state: {error}")))?;
@@ -257,8 +266,14 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
         store,
         policy: arguments.policy,
         demonstration: arguments.demo.then_some(seed),
-        is_modelled: matches!(launch.chosen_machine(), Machine::Chip(_)),
+        is_modelled,
+        page_commands: arguments.allow_commands,
     };
+    if arguments.allow_commands {
+        console::notice(
+            "commands can be started from the page: who manages there can run any program as you",
+        );
+    }
     let server = plan.map(|plan| plan.managing(directory).start()).transpose()?;
     let served = serve(launch, options, is_over).map_err(Failure::Usage);
     if let Some(server) = server {
