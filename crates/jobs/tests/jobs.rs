@@ -214,6 +214,11 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
     let shown = String::from_utf8(server.ask(&["output", &job]).stdout).unwrap();
     assert!(!shown.contains('\u{1b}'), "what steers a terminal is not passed on: {shown:?}");
     assert!(!server.folder.join("done").exists());
+    let list = String::from_utf8(server.ask(&["list"]).stdout).unwrap();
+    assert!(
+        list.contains(&format!("printf %s\\n \"$(touch {0}/done); `", server.folder.display())),
+        "{list}"
+    );
 
     // A file may go after somebody has looked for it.
     let passing = server.folder.join("passing");

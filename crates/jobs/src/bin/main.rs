@@ -50,7 +50,7 @@ struct ServeArguments {
     #[command(flatten)]
     ui: UiArguments,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Jobs")]
     state: StateArgument,
 
     /// By what a core is chosen for a job that names none: manyman or balanced
@@ -404,10 +404,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
         "job", "name", "state", "place", "use", "memory", "computed", "what"
     );
     for job in jobs {
-        let what = match &job.what {
-            Runnable::Task(kind, words) => format!("{kind} {}", words.join(" ")),
-            Runnable::Command(words) => words.join(" "),
-        };
+        let what = what_of(&job.what);
         let place = job.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
         let reason = if job.reason.is_empty() { String::new() } else { format!(": {}", job.reason) };
         let line = format!(
@@ -425,6 +422,19 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What a job runs: words with spaces, and those that have nothing, stand in quotation marks.
+fn what_of(what: &Runnable) -> String {
+    let (kind, words) = match what {
+        Runnable::Task(kind, words) => (Some(kind), words),
+        Runnable::Command(words) => (None, words),
+    };
+    let is_plain =
+        |word: &str| !word.is_empty() && !word.contains(|sign: char| sign.is_whitespace() || sign == '"');
+    let shown = |word: &String| if is_plain(word) { word.clone() } else { format!("{word:?}") };
+    let words: Vec<String> = kind.into_iter().chain(words).map(shown).collect();
+    words.join(" ")
 }
 
 fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
