@@ -19,13 +19,14 @@ const ENDLESS = "1000000000000";
 
 /** Drags the handle of a job to an element, by mouse or by a finger. */
 async function dragJob(page, job, to, touch = false) {
+    const [handle, target] = [page.locator(`.job[data-job="${job}"] .job-handle`), page.locator(to).first()];
+    // What scrolls for one of them moves the other.
+    for (const end of [target, handle]) await end.scrollIntoViewIfNeeded();
     const center = async (locator) => {
-        await locator.scrollIntoViewIfNeeded();
         const box = await locator.boundingBox();
         return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
     };
-    const handle = page.locator(`.job[data-job="${job}"] .job-handle`);
-    const [from, end] = [await center(handle), await center(page.locator(to).first())];
+    const [from, end] = [await center(handle), await center(target)];
     if (touch) {
         const session = await page.context().newCDPSession(page);
         const send = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points });

@@ -41,7 +41,7 @@ pub struct JobServerOptions {
     pub store: Store,
     /// By what a core is chosen.
     pub policy: Policy,
-    /// Jobs that come and go by themselves, from this seed.
+    /// Jobs that come and go by themselves, from this seed, and are gone at the end.
     pub demonstration: Option<u64>,
     /// Whether the cores are those of a modelled chip.
     pub is_modelled: bool,
@@ -119,10 +119,10 @@ impl JobServer {
                 self.keep();
                 let _ = answer.send(reply); // who asked may have gone
             }
-            if let Some(demonstration) = &mut demonstration {
+            if let Some(demonstration) = demonstration.as_mut().filter(|_| !self.is_ending) {
                 let next = demonstration.next(now(), self.state.borrow().table.jobs());
                 if let Some(request) = next {
-                    self.carry_out(request).await;
+                    demonstration.hear(&self.carry_out(request).await);
                 }
             }
             if looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY) {
@@ -134,8 +134,8 @@ impl JobServer {
                 self.end_jobs();
             }
             self.keep();
-            let state = self.state.borrow();
-            if self.is_ending && state.table.jobs().all(|(_, job)| !job.state.is_active()) {
+            if self.is_ending && self.state.borrow().table.jobs().all(|(_, job)| !job.state.is_active()) {
+                self.forget(demonstration.iter().flat_map(Demonstration::own));
                 return Ok(());
             }
         }
@@ -152,6 +152,15 @@ impl JobServer {
             }
             self.fault = fault;
         }
+    }
+
+    /// Forgets jobs that nobody will ask for.
+    fn forget(&mut self, jobs: impl Iterator<Item = u64>) {
+        for job in jobs {
+            // It may be gone.
+            let _ = self.state.borrow_mut().table.remove(job);
+        }
+        self.keep();
     }
 
     /// On a modelled chip a second of the model takes a second at least, so that people can follow it.

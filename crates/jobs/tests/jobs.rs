@@ -291,6 +291,30 @@ fn what_a_dead_place_had_is_told_and_others_go_on() {
 }
 
 #[test]
+fn a_demonstration_leaves_the_jobs_of_others_alone_and_is_forgotten() {
+    let words = ["--machine", "threads", "--places", "2"];
+    let mut server = JobServer::new("demonstration", &words);
+    for _ in 0..20 {
+        let job = server.begin(&["--task", "count", "--", "10"]);
+        server.wait(&job, "finished");
+    }
+    let before = server.json(&["list"])["jobs"].clone();
+    server.end();
+    server.start(&[&words[..], &["--demo"]].concat());
+    let jobs = |server: &JobServer| server.json(&["list"])["jobs"].as_array().unwrap().clone();
+    until(|| jobs(&server).len() >= 36);
+    // It tells its own jobs something all the time.
+    until(|| {
+        jobs(&server)[20..].iter().any(|job| job["state"] == "paused" || job["state"] == "checkpointed")
+    });
+    assert_eq!(Value::from(jobs(&server)[..20].to_vec()), before);
+    server.end();
+    server.start(&words);
+    assert_eq!(Value::from(jobs(&server)), before);
+    server.end();
+}
+
+#[test]
 fn a_modelled_chip_runs_tasks_and_its_clocks_are_turned_while_they_do() {
     let mut server = JobServer::new("chip", &["--machine", "chip:scc", "--demo", "--seed", "7"]);
     until(|| server.json(&["list"])["jobs"].as_array().unwrap().len() >= 16);

@@ -57,7 +57,7 @@ struct ServeArguments {
     #[arg(long, value_name = "POLICY", default_value = "manyman", value_parser = policy)]
     policy: Policy,
 
-    /// Jobs come and go by themselves, as --seed says
+    /// Jobs come and go by themselves, as --seed says; they are forgotten at the end, others are left alone
     #[arg(long)]
     demo: bool,
 
@@ -272,6 +272,11 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
     if arguments.allow_commands {
         console::notice(
             "commands can be started from the page: who manages there can run any program as you",
+        );
+    }
+    if arguments.demo && plan.is_none() {
+        console::notice(
+            "jobs come and go by themselves: isles job list shows them, --ui shows them on a page",
         );
     }
     let server = plan.map(|plan| plan.managing(directory).start()).transpose()?;
