@@ -152,7 +152,7 @@ fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
         // Somebody may be slow to take in that the server has ended.
         let comm = PathBuf::from(format!("/proc/{server}/comm"));
         while std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with("isles-dashboard"))
-            && !is_zombie(server)
+            && !has_ended(server)
         {
             std::thread::yield_now();
         }
@@ -161,7 +161,7 @@ fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
 }
 
 /// Whether a process has ended, and nobody has asked how.
-fn is_zombie(process: i32) -> bool {
+fn has_ended(process: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));
     status.is_ok_and(|status| status.contains("State:\tZ"))
 }
