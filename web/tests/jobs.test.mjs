@@ -466,6 +466,21 @@ for (const touch of [false, true]) {
                 await page.keyboard.type("3");
                 await page.keyboard.press("Enter");
                 await said("refused: the voltage is 3 V; allowed: from 0.65625 V to 1.1625 V");
+                // The tile of one place alone: others of its domain stay, and the present voltage bounds it.
+                await page.focus('.clocks-tile [name="place"]');
+                await page.keyboard.press("Control+A");
+                await page.keyboard.type("9");
+                await page.keyboard.press("Tab");
+                await page.waitForFunction(() =>
+                    /domain 2, now 200 MHz by 8/.test(document.querySelector(".clocks-tile .note").textContent));
+                await page.selectOption(".clocks-tile-divider", "16");
+                const turn = page.locator('.clocks-tile button[type="submit"]');
+                await (touch ? turn.tap() : turn.click());
+                await said("the tile now divides its clock by 16");
+                await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text("100 to 200")');
+                await page.selectOption(".clocks-tile-divider", "2");
+                await (touch ? turn.tap() : turn.click());
+                await page.waitForSelector(".clocks .jobs-said.is-bad:text('voltage does not carry the divider 2')");
                 const problem = await page.evaluate(() => fetch("api/v1/jobs", {
                     method: "POST", headers: { "Content-Type": "application/json" },
                     body: JSON.stringify({ ask: "clock", divider: 99, at: null }),
@@ -478,7 +493,7 @@ for (const touch of [false, true]) {
                 // A governor begins when no change of a voltage is under way; until then it is refused.
                 await page.selectOption(".clocks-policy", "capped");
                 await page.fill(".clocks-cap", "40");
-                const set = page.locator('.clocks form button[type="submit"]');
+                const set = page.locator('.clocks form:not(.clocks-tile) button[type="submit"]');
                 const governor = page.locator(".clocks .note:text('governor: capped:40W')");
                 while (await governor.count() === 0) {
                     await (touch ? set.tap() : set.click());

@@ -102,6 +102,11 @@ class Jobs {
         await this.send({ ask: "clock", divider, at });
     }
 
+    /** Another divider of the tile of a place alone, which keeps its voltage. */
+    async tileClock(divider: number, at: number): Promise<void> {
+        await this.send({ ask: "clock", divider, at, tile: true });
+    }
+
     async voltage(volts: number, at: number | null): Promise<void> {
         await this.send({ ask: "voltage", volts, at });
     }
