@@ -466,6 +466,7 @@ for (const touch of [false, true]) {
                 await page.keyboard.type("3");
                 await page.keyboard.press("Enter");
                 await said("refused: the voltage is 3 V; allowed: from 0.65625 V to 1.1625 V");
+                await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text("8 to 11, 20 to 23")');
                 // The tile of one place alone: others of its domain stay, and the present voltage bounds it.
                 await page.focus('.clocks-tile [name="place"]');
                 await page.keyboard.press("Control+A");

@@ -117,7 +117,7 @@ export class Clocks extends Element {
         ] : [];
         return [
             { name: "Domain", value: (row) => row?.number ?? -1, show: name },
-            { name: "Places", value: (row) => row?.places[0] ?? -1, show: (row) => row ? range(row.places) : "all" },
+            { name: "Places", value: (row) => row?.places[0] ?? -1, show: (row) => row ? runs(row.places) : "all" },
             { name: "MHz", number: true, value: (row) => row?.mhz[0] ?? 0, show: (row) => row ? range(row.mhz) : "" },
             {
                 name: "Voltage", number: true, value: (row) => row?.volt ?? 0,
@@ -160,6 +160,17 @@ export class Clocks extends Element {
         const known = series.every(({ values }) => values.length === this.domains.x.length);
         return { x: known ? this.domains.x : [], series, show: watts, modelled: true };
     }
+}
+
+/** Numbers as runs of neighbours: a domain of the SCC has two rows of tiles. */
+function runs(numbers: number[]): string {
+    const parts: [number, number][] = [];
+    for (const number of [...numbers].sort((a, b) => a - b)) {
+        const last = parts[parts.length - 1];
+        if (last && last[1] === number - 1) last[1] = number;
+        else parts.push([number, number]);
+    }
+    return parts.map(([first, last]) => first === last ? `${first}` : `${first} to ${last}`).join(", ");
 }
 
 customElements.define("isles-clocks", Clocks);
