@@ -26,6 +26,8 @@ export class Clocks extends Element {
     private leaveJobs: (() => void) | null = null;
     private timer = 0;
     private policy = "";
+    /** The place whose tile is turned alone. */
+    private place = 0;
 
     override connectedCallback(): void {
         super.connectedCallback();
@@ -47,6 +49,7 @@ export class Clocks extends Element {
             <div class="tools"><h3>Clocks and voltages</h3>
                 <span class="note">governor: ${plain(jobs.governor ?? "none")}</span>
                 ${jobs.mayTell ? this.governors() : html`<span class="note">this address may look only</span>`}</div>
+            ${jobs.mayTell ? this.tile() : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
             <isles-table .label=${"Voltage domains"} .columns=${this.columns()} .rows=${[null, ...found]}></isles-table>
             <isles-chart .label=${"Power of domains over modelled time"} .curve=${this.curve(found)}></isles-chart>
@@ -82,6 +85,26 @@ export class Clocks extends Element {
         <button type="submit">Set</button></form>`;
     }
 
+    /** The clock of one tile, which keeps the voltage of its domain. */
+    private tile(): TemplateResult {
+        const core = jobs.cores[this.place];
+        return html`<form class="tools clocks-tile" @submit=${(event: Event) => {
+            event.preventDefault();
+            const divider = this.querySelector<HTMLSelectElement>(".clocks-tile-divider")?.value;
+            void jobs.tileClock(Number(divider), this.place);
+        }}><label>Tile of place <input name="place" type="number" min="0" max=${jobs.cores.length - 1} required
+            .value=${live(String(this.place))} @change=${(event: Event) => {
+                const field = event.target as HTMLInputElement;
+                if (field.reportValidity()) this.place = field.valueAsNumber;
+                this.requestUpdate();
+            }}></label>
+        <label>Divide by <select class="clocks-tile-divider">${DIVIDERS.map((divider) => html`<option
+            value=${divider} ?selected=${divider === core?.divider}>${divider}</option>`)}</select></label>
+        <button type="submit">Set the tile</button>
+        <span class="note">domain ${core?.supply ?? ""}, now ${Math.round(core?.megahertz ?? 0)} MHz by ${
+            core?.divider ?? ""}${core?.volts ? html` at ${core.volts} V, which stays` : nothing}</span></form>`;
+    }
+
     private columns(): Column<Domain | null>[] {
         const name = (row: Domain | null) => row ? `domain ${row.number}` : "whole chip";
         const range = (values: number[]) => {
@@ -94,7 +117,7 @@ export class Clocks extends Element {
         ] : [];
         return [
             { name: "Domain", value: (row) => row?.number ?? -1, show: name },
-            { name: "Places", value: (row) => row?.places[0] ?? -1, show: (row) => row ? range(row.places) : "all" },
+            { name: "Places", value: (row) => row?.places[0] ?? -1, show: (row) => row ? runs(row.places) : "all" },
             { name: "MHz", number: true, value: (row) => row?.mhz[0] ?? 0, show: (row) => row ? range(row.mhz) : "" },
             {
                 name: "Voltage", number: true, value: (row) => row?.volt ?? 0,
@@ -137,6 +160,17 @@ export class Clocks extends Element {
         const known = series.every(({ values }) => values.length === this.domains.x.length);
         return { x: known ? this.domains.x : [], series, show: watts, modelled: true };
     }
+}
+
+/** Numbers as runs of neighbours: a domain of the SCC has two rows of tiles. */
+function runs(numbers: number[]): string {
+    const parts: [number, number][] = [];
+    for (const number of [...numbers].sort((a, b) => a - b)) {
+        const last = parts[parts.length - 1];
+        if (last && last[1] === number - 1) last[1] = number;
+        else parts.push([number, number]);
+    }
+    return parts.map(([first, last]) => first === last ? `${first}` : `${first} to ${last}`).join(", ");
 }
 
 customElements.define("isles-clocks", Clocks);
