@@ -48,7 +48,8 @@ export class Clocks extends Element {
         return html`<section class="clocks" aria-label="Clocks and voltages">
             <div class="tools"><h3>Clocks and voltages</h3>
                 <span class="note">governor: ${plain(jobs.governor ?? "none")}</span>
-                ${jobs.mayTell ? this.governors(found) : html`<span class="note">this address may look only</span>`}</div>
+                ${jobs.mayTell ? this.governors(found)
+                    : html`<span class="note">this address may look only</span>`}</div>
             ${jobs.mayTell ? this.tile() : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
             <isles-table .label=${"Voltage domains"} .columns=${this.columns()} .rows=${[null, ...found]}></isles-table>
