@@ -491,10 +491,24 @@ for (const touch of [false, true]) {
                 await page.selectOption('.clocks-divider[data-domain="all"]', "2");
                 await said("6 supplies now divide their clock by 2");
                 await of(5, 2);
+                // One domain alone: another keeps its own governor, and none is left when the whole chip gets one.
+                await page.selectOption(".clocks-policy", "capped");
+                await page.fill(".clocks-cap", "4");
+                await page.selectOption(".clocks-governed", "2");
+                const alone = page.locator(".clocks .jobs-said:text('the governor of supply 2 is capped:4W')");
+                const set = page.locator('.clocks form:not(.clocks-tile) button[type="submit"]');
+                while (await alone.count() === 0) {
+                    await (touch ? set.tap() : set.click());
+                    await page.waitForSelector(".clocks .jobs-said:text-matches('the governor of|under way')");
+                    await page.selectOption(".clocks-policy", "capped");
+                    await page.fill(".clocks-cap", "4");
+                }
+                await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text-is("capped:4W")');
+                await page.waitForSelector('.clocks tr:has([data-domain="1"]) td:text-is("fixed")');
+                await page.selectOption(".clocks-governed", "all");
                 // A governor begins when no change of a voltage is under way; until then it is refused.
                 await page.selectOption(".clocks-policy", "capped");
                 await page.fill(".clocks-cap", "40");
-                const set = page.locator('.clocks form:not(.clocks-tile) button[type="submit"]');
                 const governor = page.locator(".clocks .note:text('governor: capped:40W')");
                 while (await governor.count() === 0) {
                     await (touch ? set.tap() : set.click());

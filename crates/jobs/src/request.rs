@@ -53,10 +53,13 @@ pub enum JobRequest {
         /// A place of the supply; all supplies without.
         at: Option<usize>,
     },
-    /// Another governor of the clocks of a chip.
+    /// Another governor of the clocks of a chip, or of one supply of it.
     Govern {
         /// Its name, as `--governor` takes it.
         policy: String,
+        /// A place of the supply; the whole chip without.
+        #[serde(default)]
+        at: Option<usize>,
     },
     /// The job server is to end: jobs are written, commands are killed.
     End,
@@ -265,6 +268,8 @@ pub struct CoreView {
     pub megahertz: Option<f64>,
     /// The voltage of its supply, on a chip that says it.
     pub volts: Option<f64>,
+    /// What chooses the clocks of its supply, on a chip.
+    pub governor: Option<String>,
     /// Whether its place is dead.
     pub is_dead: bool,
     /// Its score by the policy; less is better.

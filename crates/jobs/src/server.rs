@@ -201,8 +201,7 @@ impl JobServer {
             JobRequest::Output { job, lines } => self.output(job, lines),
             JobRequest::Clock { divider, at, tile } => self.set_clock(divider, at, tile).await,
             JobRequest::Voltage { volts, at } => self.set_voltage(volts, at).await,
-            JobRequest::Govern { policy } => clocks::govern(&policy)
-                .map(|()| JobReply::Done { text: format!("the governor is {policy} from now on") }),
+            JobRequest::Govern { policy, at } => self.govern(policy, at).await,
             JobRequest::End => {
                 self.is_ending = true;
                 Ok(JobReply::Done { text: "the job server ends when its jobs are written".to_owned() })
@@ -420,6 +419,16 @@ impl JobServer {
         Ok(JobReply::Done { text: format!("{supplies} {volts} V, or the next step above") })
     }
 
+    async fn govern(&self, policy: String, at: Option<usize>) -> Result<JobReply, Refusal> {
+        let place = self.place(at, "--at")?.and_then(Place::new);
+        clocks::govern(policy.clone(), place).await?;
+        let whose = match place {
+            Some(place) => format!("the governor of supply {}", clocks::supply_of(place).await?),
+            None => "the governor".to_owned(),
+        };
+        Ok(JobReply::Done { text: format!("{whose} is {policy} from now on") })
+    }
+
     /// The supply of a place that was named, or all.
     async fn supplies(&self, at: Option<usize>) -> Result<ClockScope, Refusal> {
         let place = self.place(at, "--at")?.and_then(Place::new);
@@ -471,7 +480,7 @@ impl SharedTable {
     /// Notes what a place does; none if it is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
-        let Some(SeatSample { passed, busy, jobs, divider, supply }) = sample else {
+        let Some(SeatSample { passed, busy, jobs, divider, supply, governor }) = sample else {
             *core = CoreView { is_dead: true, ..CoreView::default() };
             return;
         };
@@ -488,6 +497,7 @@ impl SharedTable {
         core.other = core.processor - of_jobs;
         core.memory = memory as f64 * percent_of_byte;
         core.divider = divider;
+        core.governor = governor;
         core.supply = supply.map(|(number, ..)| number);
         core.megahertz = supply.map(|(_, hertz, _)| hertz as f64 / 1e6);
         core.volts = supply.and_then(|(.., volts)| volts);

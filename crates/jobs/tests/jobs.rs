@@ -353,7 +353,19 @@ fn turn_supplies_and_governors(server: &JobServer) {
     until(|| core(9)["divider"] == 2);
     let refused = server.refused(&["clock", "2", "--at", "47", "--tile"]);
     assert!(refused.contains("the present voltage does not carry the divider 2"), "{refused}");
+    // A governor of one supply: others are not under it.
+    done(&["governor", "capped:4W", "--at", "9"]);
+    until(|| core(9)["governor"] == "capped:4W" && core(4)["governor"] == "fixed");
+    let refused = server.refused(&["clock", "4", "--at", "9"]);
+    assert!(refused.contains("the governor capped:4W keeps the clocks"), "{refused}");
+    done(&["clock", "3", "--at", "4"]);
     done(&["governor", "capped:60W"]);
+    until(|| core(9)["governor"] == "capped:60W" && core(4)["governor"] == "capped:60W");
+    let refused = server.refused(&["governor", "on-demand", "--at", "9"]);
+    assert!(
+        refused.contains("the governor capped:60W is that of the whole chip; allowed: fixed"),
+        "{refused}"
+    );
     assert_eq!(server.json(&["cores"])["governor"], "capped:60W");
     let refused = server.refused(&["clock", "4"]);
     assert!(refused.contains("the governor capped:60W keeps the clocks"), "{refused}");

@@ -148,6 +148,7 @@ export interface Core {
     supply: number | null;
     megahertz: number | null;
     volts: number | null;
+    governor: string | null;
 }
 export interface JobKind { name: string; words: string }
 export interface JobsAnswer {

@@ -111,8 +111,9 @@ class Jobs {
         await this.send({ ask: "voltage", volts, at });
     }
 
-    async govern(policy: string): Promise<void> {
-        await this.send({ ask: "govern", policy });
+    /** Another governor of the supply of a place, or of the whole chip. */
+    async govern(policy: string, at: number | null): Promise<void> {
+        await this.send({ ask: "govern", policy, at });
     }
 
     private async send(request: object): Promise<void> {

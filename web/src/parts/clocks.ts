@@ -48,7 +48,8 @@ export class Clocks extends Element {
         return html`<section class="clocks" aria-label="Clocks and voltages">
             <div class="tools"><h3>Clocks and voltages</h3>
                 <span class="note">governor: ${plain(jobs.governor ?? "none")}</span>
-                ${jobs.mayTell ? this.governors() : html`<span class="note">this address may look only</span>`}</div>
+                ${jobs.mayTell ? this.governors(found)
+                    : html`<span class="note">this address may look only</span>`}</div>
             ${jobs.mayTell ? this.tile() : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
             <isles-table .label=${"Voltage domains"} .columns=${this.columns()} .rows=${[null, ...found]}></isles-table>
@@ -67,13 +68,15 @@ export class Clocks extends Element {
         this.requestUpdate();
     }
 
-    private governors(): TemplateResult {
+    private governors(found: Domain[]): TemplateResult {
         const now = (jobs.governor ?? "fixed").split(":")[0]!;
         const chosen = this.policy || now;
         return html`<form class="tools" @submit=${(event: Event) => {
             event.preventDefault();
             const cap = this.querySelector<HTMLInputElement>(".clocks-cap")?.value ?? "";
-            void jobs.govern(chosen === "capped" ? `capped:${cap}W` : chosen);
+            const whose = this.querySelector<HTMLSelectElement>(".clocks-governed")?.value ?? "all";
+            const at = found.find(({ number }) => String(number) === whose)?.places[0] ?? null;
+            void jobs.govern(chosen === "capped" ? `capped:${cap}W` : chosen, at);
             this.policy = "";
         }}><label>Governor <select class="clocks-policy" @change=${(event: Event) => {
             this.policy = (event.target as HTMLSelectElement).value;
@@ -82,6 +85,8 @@ export class Clocks extends Element {
             html`<option value=${policy} .selected=${live(policy === chosen)}>${policy}</option>`)}</select></label>
         ${chosen === "capped" ? html`<label>Watts <input class="clocks-cap" type="number" min="1" step="any"
             value="60"></label>` : nothing}
+        <label>for <select class="clocks-governed"><option value="all">whole chip</option>${found.map(({ number }) =>
+            html`<option value=${number}>domain ${number}</option>`)}</select></label>
         <button type="submit">Set</button></form>`;
     }
 
@@ -122,6 +127,10 @@ export class Clocks extends Element {
             {
                 name: "Voltage", number: true, value: (row) => row?.volt ?? 0,
                 show: (row) => row?.volt ? `${row.volt} V` : "",
+            },
+            {
+                name: "Governor", value: (row) => row?.governor ?? "",
+                show: (row) => plain(row ? row.governor : jobs.governor ?? ""),
             },
             ...told,
             { name: "Power", number: true, value: (row) => row?.watt ?? 0, show: (row) => row ? watts(row.watt) : "" },

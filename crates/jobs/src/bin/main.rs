@@ -196,10 +196,13 @@ enum JobCommand {
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
     },
-    /// Puts the clocks of a modelled chip under another governor
+    /// Puts the clocks of a modelled chip, or of one supply of it, under another governor
     Governor {
         /// As --governor of a run takes it, such as capped:60W
         policy: String,
+        /// A place of the only supply that it shall govern
+        #[arg(long, value_name = "PLACE")]
+        at: Option<usize>,
     },
     /// Ends the job server: jobs are written, commands are killed
     End,
@@ -317,7 +320,7 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
-        JobCommand::Governor { policy } => ask(JobRequest::Govern { policy }),
+        JobCommand::Governor { policy, at } => ask(JobRequest::Govern { policy, at }),
         JobCommand::End => ask(JobRequest::End),
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);
@@ -453,9 +456,11 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
         let supply = core.supply.map(|supply| format!(" supply {supply}")).unwrap_or_default();
         let clock =
             core.divider.map(|divider| format!(" clock / {divider}{volts}{supply}")).unwrap_or_default();
+        let governor = core.governor.as_ref().filter(|governor| *governor != "fixed");
+        let governor = governor.map(|governor| format!(" {governor}")).unwrap_or_default();
         let dead = if core.is_dead { " dead" } else { "" };
         let line = format!(
-            "{:>5} {:>4.0} % {:>4.0} % {:>5.1} % {:>8.1}  {}{clock}{dead}",
+            "{:>5} {:>4.0} % {:>4.0} % {:>5.1} % {:>8.1}  {}{clock}{governor}{dead}",
             core.place,
             core.processor,
             core.other,
