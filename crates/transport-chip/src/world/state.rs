@@ -109,7 +109,7 @@ pub(crate) struct WorldState {
     /// What the governor is, as it was asked for.
     pub(crate) policy: Policy,
     /// What single voltage domains are under instead.
-    own_policies: BTreeMap<usize, Policy>,
+    own_policies: OrderedMap<usize, Policy>,
     /// That of all domains, or those of single ones.
     governing: Vec<GovernorState>,
     /// Memory that all cores share; nothing before it is asked for.
@@ -143,7 +143,7 @@ impl WorldState {
             messages: 0,
             bytes: 0,
             policy: Policy::default(),
-            own_policies: BTreeMap::new(),
+            own_policies: OrderedMap::new(),
             governing: Vec::new(),
             shared: None,
             unsaid,
@@ -236,7 +236,7 @@ impl WorldState {
 
     /// The policy that the supply of a place is under.
     pub(crate) fn policy_of(&self, place: PlaceId) -> Policy {
-        self.own_policies.get(&self.domain_of(place)).copied().unwrap_or(self.policy)
+        self.own_policies.get(self.domain_of(place)).copied().unwrap_or(self.policy)
     }
 
     fn domain_of(&self, place: PlaceId) -> usize {
