@@ -84,8 +84,9 @@ impl NumberIndex {
         self.0.get(&number).copied()
     }
 
-    fn add(&mut self, number: u128, slot: usize) {
-        self.0.insert(number, slot);
+    /// The slot of the number; `slot`, from now on, if it had none.
+    fn find_or_add(&mut self, number: u128, slot: usize) -> usize {
+        *self.0.entry(number).or_insert(slot)
     }
 
     fn remove(&mut self, number: u128) -> Option<usize> {
@@ -196,10 +197,10 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
     /// The value of `key`; `make` makes it if there is none.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let number = key.to_number();
+        // `make` may panic, so it comes before anything is changed.
         let slot = self.index.find(number).unwrap_or_else(|| {
             let slot = self.values.insert(make());
-            self.index.add(number, slot);
-            slot
+            self.index.find_or_add(number, slot)
         });
         &mut self.values[slot]
     }
@@ -214,15 +215,13 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
 
     /// Gives `key` this value; returns the one that it had.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let number = key.to_number();
-        match self.index.find(number) {
-            Some(slot) => Some(std::mem::replace(&mut self.values[slot], value)),
-            None => {
-                let slot = self.values.insert(value);
-                self.index.add(number, slot);
-                None
-            }
+        let vacant = self.values.vacant_key();
+        let slot = self.index.find_or_add(key.to_number(), vacant);
+        if slot == vacant {
+            self.values.insert(value);
+            return None;
         }
+        Some(std::mem::replace(&mut self.values[slot], value))
     }
 
     /// Takes the value of `key` out.
@@ -409,9 +408,9 @@ impl<K: OrderedKey> OrderedSet<K> {
 
     /// Adds `key`; whether it was not there.
     pub fn insert(&mut self, key: K) -> bool {
-        let is_new = !self.contains(key);
-        self.index.add(key.to_number(), 0);
-        is_new
+        let before = self.len();
+        self.index.find_or_add(key.to_number(), 0);
+        self.len() > before
     }
 
     /// Takes `key` out; whether it was there.

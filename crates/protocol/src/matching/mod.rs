@@ -14,8 +14,6 @@ mod tests;
 pub use credit::{Acknowledgement, MessageCredit, TooMany, UNACKNOWLEDGED_MAX};
 
 use crate::PlaceId;
-use crate::ordered::OrderedMap;
-use crate::ordered_keys;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a message is matched by.
@@ -56,8 +54,6 @@ const EMPTY_QUEUES_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiveId(pub u64);
 
-ordered_keys! { ReceiveId: 64, |id| u128::from(id.0), |number| ReceiveId(number as u64); }
-
 /// A message, and where it stands among all that came here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matched<M> {
@@ -74,15 +70,15 @@ pub struct Matched<M> {
 pub struct Matching<M> {
     /// The unexpected messages by envelope, the oldest first. A few empty queues stay for their memory.
     unexpected: BTreeMap<Envelope, VecDeque<Matched<M>>>,
-    /// The receives that wait for a message.
-    posted: OrderedMap<ReceiveId, Wanted>,
+    /// The receives that wait for a message; a tree of its own, because each receive goes through it.
+    posted: BTreeMap<ReceiveId, Wanted>,
     next_order: u64,
     next_receive: u64,
 }
 
 impl<M> Default for Matching<M> {
     fn default() -> Self {
-        Matching { unexpected: BTreeMap::new(), posted: OrderedMap::new(), next_order: 0, next_receive: 0 }
+        Matching { unexpected: BTreeMap::new(), posted: BTreeMap::new(), next_order: 0, next_receive: 0 }
     }
 }
 
@@ -102,8 +98,8 @@ impl<M> Matching<M> {
 
     fn admit(&mut self, matched: Matched<M>) -> Option<(ReceiveId, Matched<M>)> {
         let posted = self.posted.iter().find(|(_, wanted)| wanted.fits(&matched.envelope));
-        if let Some(id) = posted.map(|(id, _)| id) {
-            self.posted.remove(id);
+        if let Some(id) = posted.map(|(id, _)| *id) {
+            self.posted.remove(&id);
             return Some((id, matched));
         }
         let queue = self.unexpected.entry(matched.envelope).or_default();
@@ -172,7 +168,7 @@ impl<M> Matching<M> {
 
     /// Cancels a posted receive.
     pub fn cancel(&mut self, id: ReceiveId) {
-        self.posted.remove(id);
+        self.posted.remove(&id);
     }
 
     /// Removes and returns the unexpected messages for which `is_gone` holds.
@@ -198,7 +194,7 @@ impl<M> Matching<M> {
             None => has_member(wanted.team),
         };
         let ids: Vec<ReceiveId> =
-            self.posted.iter().filter(|(_, wanted)| ended(wanted)).map(|(id, _)| id).collect();
+            self.posted.iter().filter(|(_, wanted)| ended(wanted)).map(|(id, _)| *id).collect();
         ids.iter().for_each(|id| self.cancel(*id));
         ids
     }
