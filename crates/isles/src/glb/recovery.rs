@@ -123,9 +123,12 @@ pub(super) async fn save(safeties: Safeties, (version, save): BegunSave) -> Resu
     Ok(())
 }
 
-/// Keeps the state of a place whose partner this one is.
+/// Keeps the state of a place whose partner this one is; of a dead one no more, because the facts may have been told
+/// from what was kept before, and nothing that the dead one waited for has left it.
 fn keep(safeties: &Safeties, owner: usize, save: Save) {
-    safeties.lock().keep(owner, save);
+    if !is_dead(owner) {
+        safeties.lock().keep(owner, save);
+    }
 }
 
 /// A thief has saved parts of this place.

@@ -126,7 +126,7 @@ fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<
 }
 
 /// The step before which a run, which needs all places to begin, may not have begun.
-const BEGUN: u64 = 600;
+const BEGUN: u64 = 800;
 
 #[test]
 fn a_resilient_run_is_exact_whenever_a_place_dies() {
