@@ -123,12 +123,9 @@ pub(super) async fn save(safeties: Safeties, (version, save): BegunSave) -> Resu
     Ok(())
 }
 
-/// Keeps the state of a place whose partner this one is; of a dead one no more, because the facts may have been told
-/// from what was kept before, and nothing that the dead one waited for has left it.
+/// Keeps the state of a place whose partner this one is.
 fn keep(safeties: &Safeties, owner: usize, save: Save) {
-    if !is_dead(owner) {
-        safeties.lock().keep(owner, save);
-    }
+    safeties.lock().keep(owner, save);
 }
 
 /// A thief has saved parts of this place.

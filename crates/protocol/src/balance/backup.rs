@@ -130,6 +130,8 @@ pub struct Safety {
     unsettled: OrderedSet<usize>,
     telling: OrderedMap<u64, Vec<(usize, Numbers)>>,
     backups: OrderedMap<usize, Backup>,
+    /// Of whom the facts have been told: their backups stay as they were then.
+    told_dead: OrderedSet<usize>,
 }
 
 /// Who keeps the backup of `place`, of `members`, which are in order and have it: the next one below.
@@ -152,6 +154,7 @@ impl Safety {
             unsettled: OrderedSet::new(),
             telling: OrderedMap::new(),
             backups: OrderedMap::new(),
+            told_dead: OrderedSet::new(),
         }
     }
 
@@ -214,8 +217,12 @@ impl Safety {
     }
 
     /// Keeps the state of `owner`, whose partner this place is. An older one than is kept changes nothing: the newer
-    /// one had all of it.
+    /// one had all of it. Nor does one of a dead place of which the facts have been told: it would hold parts that
+    /// their givers restore by these facts, and nothing that the dead place waited for has left it.
     pub fn keep(&mut self, owner: usize, save: Save) {
+        if self.told_dead.contains(owner) {
+            return;
+        }
         let Save { version, bag, received, given, parts: added } = save;
         let mut parts = match self.backups.remove(owner) {
             Some(known) if known.version >= version => {
@@ -232,7 +239,8 @@ impl Safety {
     }
 
     /// What this place knows about the `dead`; nothing is under way, and it knows these deaths.
-    pub fn facts(&self, dead: &[usize]) -> DeathFacts {
+    pub fn facts(&mut self, dead: &[usize]) -> DeathFacts {
+        self.told_dead.extend(dead.iter().copied());
         let given = self.given.keys().filter(|name| dead.contains(&name.thief)).collect();
         let backups = self.backups.iter().filter(|(owner, _)| dead.contains(owner));
         let backups = backups
@@ -253,8 +261,9 @@ impl Safety {
             restored.extend(own.or_else(of_backup));
         }
         let (version, numbers) = (self.version, std::mem::take(&mut self.numbers));
+        let told_dead = std::mem::take(&mut self.told_dead);
         // A body that serves a dead thief may still be about to end a save: numbers are not used again.
-        *self = Safety { version, numbers, ..Safety::new(self.own, members) };
+        *self = Safety { version, numbers, told_dead, ..Safety::new(self.own, members) };
         restored
     }
 }
@@ -393,6 +402,8 @@ mod tests {
 
         /// The place dies, all that lives ends what it has begun, and the others restore.
         fn die(&mut self, victim: usize) {
+            let saves = self.saves.iter().filter(|(owner, ..)| *owner == victim);
+            let late: Vec<(usize, Save)> = saves.filter_map(|(.., save)| save.clone()).collect();
             self.saves.retain(|(owner, _, save)| {
                 *owner != victim && save.as_ref().is_none_or(|(partner, _)| *partner != victim)
             });
@@ -411,6 +422,8 @@ mod tests {
             let all: Vec<usize> = (0..self.bags.len()).collect();
             let living: Vec<usize> = all.iter().copied().filter(|place| *place != victim).collect();
             let facts = living.iter().map(|place| (*place, self.safeties[*place].facts(&[victim]))).collect();
+            // A save of the victim may be carried out only now.
+            late.into_iter().for_each(|(partner, save)| self.safeties[partner].keep(victim, save));
             let orders = restore_orders(&all, &[victim], &facts).expect("its partner lives");
             for (place, orders) in orders {
                 let restored = self.safeties[place].restore(orders, &living);
