@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         policy: Policy::Balanced,
         demonstration: None,
         is_modelled: false,
+        page_commands: false,
     };
     let launch = isles::Launch::from_environment()?;
     Ok(serve(launch, options, Arc::new(AtomicBool::new(false)))?)

@@ -3,7 +3,7 @@
 
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { axe, keep, open } from "./browser.mjs";
 import { go, onRun, painted, theBrowser, withBrowser } from "./run.mjs";
@@ -19,13 +19,14 @@ const ENDLESS = "1000000000000";
 
 /** Drags the handle of a job to an element, by mouse or by a finger. */
 async function dragJob(page, job, to, touch = false) {
+    const [handle, target] = [page.locator(`.job[data-job="${job}"] .job-handle`), page.locator(to).first()];
+    // What scrolls for one of them moves the other.
+    for (const end of [target, handle]) await end.scrollIntoViewIfNeeded();
     const center = async (locator) => {
-        await locator.scrollIntoViewIfNeeded();
         const box = await locator.boundingBox();
         return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
     };
-    const handle = page.locator(`.job[data-job="${job}"] .job-handle`);
-    const [from, end] = [await center(handle), await center(page.locator(to).first())];
+    const [from, end] = [await center(handle), await center(target)];
     if (touch) {
         const session = await page.context().newCDPSession(page);
         const send = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points });
@@ -62,6 +63,7 @@ class Hands {
         if (this.way === "keys") await this.page.focus(selector);
         else await this.press(selector);
         await this.page.keyboard.press("Control+A");
+        await this.page.keyboard.press("Delete");
         await this.page.keyboard.type(text);
     }
 
@@ -76,13 +78,48 @@ class Hands {
         return this.press(`button[aria-label="${name} job ${job}"]`);
     }
 
+    /** Opens the dialogue of a new job. */
+    async ask() {
+        if (this.way === "keys") {
+            await this.page.focus(".pane[data-view=jobs] h2");
+            await this.page.keyboard.press("n");
+        } else {
+            await this.press('button:text-is("New job")');
+        }
+        await this.page.waitForSelector(".new-job[open]");
+    }
+
+    /** Says that it is a command, by an arrow key if by keys. */
+    async chooseCommand() {
+        if (this.way !== "keys") return this.press(".new-job [value=command]");
+        await this.page.focus(".new-job [value=task]");
+        await this.page.keyboard.press("ArrowRight");
+    }
+
+    /** Types the words of a job, a field each. */
+    async words(words) {
+        for (const [index, word] of words.entries()) {
+            if (index > 0 && await this.page.locator(".new-job [name=word]").count() === index) {
+                await this.press('.new-job button:text-is("Add word")');
+            }
+            await this.type(`.new-job [name=word] >> nth=${index}`, word);
+        }
+    }
+
+    /** Makes the job, which closes the dialogue. */
+    async done(button) {
+        await this.press(`.new-job button:text-is("${button}")`);
+        await this.page.waitForSelector(".new-job[open]", { state: "detached" });
+    }
+
     /** Adds a task of the program, or starts it at once. */
     async make(kind, words, name, button) {
-        await this.page.waitForSelector(`.jobs-form option[value=${kind}]`, { state: "attached" });
-        await this.choose(".jobs-form [name=kind]", kind);
-        await this.type(".jobs-form [name=words]", words);
-        await this.type(".jobs-form [name=name]", name);
-        await this.press(`.jobs-form button:text-is("${button}")`);
+        await this.ask();
+        await this.page.waitForSelector(`.new-job option[value=${kind}]`, { state: "attached" });
+        await this.choose(".new-job [name=kind]", kind);
+        await this.words([words]);
+        await this.type(".new-job [name=name]", name);
+        await this.done(button);
     }
 
     /** Shows the output of a job, or hides it. */
@@ -186,7 +223,7 @@ async function readsOutput({ page, run, hands }) {
     await hands.order("Remove", 1);
     await hands.press('button[aria-label="Really: Remove job 1"]');
     await page.waitForSelector('.job[data-job="1"]', { state: "detached" });
-    await hands.type("input[type=search]", " ");
+    await hands.type("input[type=search]", "");
 }
 
 /** Clocks of the chip and of a domain are set, and its power is read; a host says what can be read of it. */
@@ -264,10 +301,7 @@ for (const touch of [false, true]) {
         async () => {
             const words = ["serve", "--machine", "chip:scc", "--ui", "--state", "jobs"];
             await onRun(words, async ({ page, run }) => {
-                await page.waitForSelector(".jobs-form option[value=pi]", { state: "attached" });
-                await page.fill(".jobs-form [name=words]", "1000000000000");
-                await page.fill(".jobs-form [name=name]", HOSTILE);
-                await page.click('.jobs-form button:text("Add")');
+                await new Hands(page, touch ? "touch" : "mouse").make("pi", ENDLESS, HOSTILE, "Add");
                 await jobState(page, 1, "new");
                 assert.ok(await page.evaluate(() => window.hostile === undefined), "names are text");
                 await dragJob(page, 1, '.cell[data-place="5"]', touch);
@@ -299,7 +333,7 @@ for (const touch of [false, true]) {
                 const view = /watch it only at +(\S+)/.exec(run.said)[1].replace(/\/\/[^:]+/, "//127.0.0.1");
                 const other = await open(theBrowser(), view, {});
                 await other.page.waitForSelector('.job[data-job="1"]');
-                assert.equal(await other.page.locator(".job-handle, .job-orders button, .jobs-form").count(), 0);
+                assert.equal(await other.page.locator(".job-handle, .job-orders button, .new-job").count(), 0);
                 const refused = await other.page.evaluate(() => fetch("api/v1/jobs", {
                     method: "POST", headers: { "Content-Type": "application/json" },
                     body: JSON.stringify({ ask: "tell", job: 1, order: "kill" }),
@@ -310,6 +344,99 @@ for (const touch of [false, true]) {
             }, { touch });
         });
 }
+
+/** What the server answers to the page when it asks for a job. */
+const askFor = (page, request) => page.evaluate((body) => fetch("api/v1/jobs", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+}).then(async (answer) => `${answer.status} ${(await answer.json()).type}`), request);
+
+for (const way of ["mouse", "keys", "touch"]) {
+    test(`a command is made on the page, managed and refused, by ${way}`, async () => {
+        const words = ["serve", "--places", "6", "--ui", "--allow-commands", "--state", "jobs"];
+        await onRun(words, async ({ page, run }) => {
+            const hands = new Hands(page, way);
+            await hands.ask();
+            await page.waitForSelector(".new-job [value=command]:enabled");
+            await hands.chooseCommand();
+            assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
+            await hands.words(["sleep", "100"]);
+            await hands.type(".new-job [name=name]", HOSTILE);
+            await hands.type(".new-job [name=at]", "5");
+            await hands.done("Start");
+            await jobState(page, 1, "running at 5");
+            assert.ok(await page.evaluate(() => window.hostile === undefined), "names are text");
+            await hands.order("Pause", 1);
+            await jobState(page, 1, "paused");
+            await hands.order("Resume", 1);
+            await jobState(page, 1, "running");
+            assert.equal(await page.locator('[aria-label="Checkpoint job 1"], [aria-label="Move job 1"]').count(), 0);
+            await hands.order("Kill", 1);
+            await hands.press('button[aria-label="Really: Kill job 1"]');
+            await jobState(page, 1, "stopped");
+
+            // Nothing, then what no shell has split: both are refused where they were typed, and can be mended.
+            await hands.ask();
+            await hands.press('.new-job button:text-is("Start")');
+            await page.waitForSelector(".new-job [role=alert]:text('there is no command')");
+            const shell = "$(touch done); `touch done` && touch done | tee done";
+            await hands.words([`echo ${shell}`]);
+            await page.keyboard.press("Enter");
+            await page.waitForSelector(".new-job [role=alert]:text('there is no command \"echo $(touch')");
+            await page.keyboard.press("Escape");
+            await page.waitForSelector(".new-job[open]", { state: "detached" });
+            await hands.ask();
+            await hands.press('.new-job button:text-is("Split at spaces")');
+            assert.equal(await page.locator(".new-job [name=word]").count(), 1 + shell.split(" ").length);
+            await hands.press('.new-job button[aria-label="Remove Word 1"]');
+            await hands.words(["printf", "%s\\n", shell, "a b", "", "end"]);
+            while (await page.locator(".new-job [name=word]").count() > 6) {
+                await hands.press('.new-job button[aria-label="Remove Word 6"]');
+            }
+            await hands.done("Start");
+            await jobState(page, 2, "finished");
+            await hands.show(2);
+            const output = 'section[aria-label="Output of job 2"]';
+            await page.waitForSelector(`${output} .output p:text-is("end")`);
+            const lines = await page.locator(`${output} .output p`).allTextContents();
+            assert.deepEqual(lines, [shell, "a b", "", "end"]);
+            assert.match(await page.textContent(`${output} h3`), /printf %s\\n "\$\(touch done.*" "a b" "" end$/);
+            assert.ok(!existsSync(join(run.folder, "done")), "no shell has read it");
+
+            const view = /watch it only at +(\S+)/.exec(run.said)[1].replace(/\/\/[^:]+/, "//127.0.0.1");
+            const other = await open(theBrowser(), view, {});
+            await other.page.waitForSelector('.job[data-job="2"]');
+            await other.page.keyboard.press("n");
+            assert.equal(await other.page.locator(".new-job, button:text-is('New job')").count(), 0);
+            const spec = { name: "n", what: { Command: ["touch", "done"] } };
+            assert.equal(await askFor(other.page, { ask: "begin", spec, at: null }),
+                "403 urn:isles:problem:no-right-to-change-anything");
+            await other.context.close();
+            assert.ok(!existsSync(join(run.folder, "done")));
+        }, { touch: way === "touch" });
+    });
+}
+
+test("a page starts no command unless that was allowed, and says so", async () => {
+    await onRun(["serve", "--places", "2", "--ui", "--state", "jobs"], async ({ page, run }) => {
+        const hands = new Hands(page, "mouse");
+        await hands.ask();
+        await page.waitForSelector(".new-job option[value=pi]", { state: "attached" });
+        assert.ok(await page.isDisabled(".new-job [value=command]"));
+        assert.match(await page.textContent(".new-job-what .note"), /--allow-commands/);
+        assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
+        const spec = { name: "n", what: { Command: ["touch", "done"] } };
+        for (const request of [{ ask: "begin", spec, at: null }, { ask: "create", ...spec },
+            { ask: "begin", spec: Object.values(spec), at: null }, ["begin", Object.values(spec), null]]) {
+            assert.equal(await askFor(page, request), "403 urn:isles:problem:commands-not-allowed");
+        }
+        assert.equal(await askFor(page, ["end"]), "403 urn:isles:problem:not-from-page");
+        await hands.words(["1000"]);
+        await hands.done("Start");
+        await jobState(page, 1, "finished");
+        assert.equal(await page.locator(".job").count(), 1);
+        assert.ok(!existsSync(join(run.folder, "done")));
+    });
+});
 
 for (const touch of [false, true]) {
     test(`clocks, a voltage and the governor of a modelled chip are turned by keys and ${touch ? "touch" : "mouse"}`,
@@ -339,6 +466,22 @@ for (const touch of [false, true]) {
                 await page.keyboard.type("3");
                 await page.keyboard.press("Enter");
                 await said("refused: the voltage is 3 V; allowed: from 0.65625 V to 1.1625 V");
+                await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text("8 to 11, 20 to 23")');
+                // The tile of one place alone: others of its domain stay, and the present voltage bounds it.
+                await page.focus('.clocks-tile [name="place"]');
+                await page.keyboard.press("Control+A");
+                await page.keyboard.type("9");
+                await page.keyboard.press("Tab");
+                await page.waitForFunction(() =>
+                    /domain 2, now 200 MHz by 8/.test(document.querySelector(".clocks-tile .note").textContent));
+                await page.selectOption(".clocks-tile-divider", "16");
+                const turn = page.locator('.clocks-tile button[type="submit"]');
+                await (touch ? turn.tap() : turn.click());
+                await said("the tile now divides its clock by 16");
+                await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text("100 to 200")');
+                await page.selectOption(".clocks-tile-divider", "2");
+                await (touch ? turn.tap() : turn.click());
+                await page.waitForSelector(".clocks .jobs-said.is-bad:text('voltage does not carry the divider 2')");
                 const problem = await page.evaluate(() => fetch("api/v1/jobs", {
                     method: "POST", headers: { "Content-Type": "application/json" },
                     body: JSON.stringify({ ask: "clock", divider: 99, at: null }),
@@ -348,10 +491,24 @@ for (const touch of [false, true]) {
                 await page.selectOption('.clocks-divider[data-domain="all"]', "2");
                 await said("6 supplies now divide their clock by 2");
                 await of(5, 2);
+                // One domain alone: another keeps its own governor, and none is left when the whole chip gets one.
+                await page.selectOption(".clocks-policy", "capped");
+                await page.fill(".clocks-cap", "4");
+                await page.selectOption(".clocks-governed", "2");
+                const alone = page.locator(".clocks .jobs-said:text('the governor of supply 2 is capped:4W')");
+                const set = page.locator('.clocks form:not(.clocks-tile) button[type="submit"]');
+                while (await alone.count() === 0) {
+                    await (touch ? set.tap() : set.click());
+                    await page.waitForSelector(".clocks .jobs-said:text-matches('the governor of|under way')");
+                    await page.selectOption(".clocks-policy", "capped");
+                    await page.fill(".clocks-cap", "4");
+                }
+                await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text-is("capped:4W")');
+                await page.waitForSelector('.clocks tr:has([data-domain="1"]) td:text-is("fixed")');
+                await page.selectOption(".clocks-governed", "all");
                 // A governor begins when no change of a voltage is under way; until then it is refused.
                 await page.selectOption(".clocks-policy", "capped");
                 await page.fill(".clocks-cap", "40");
-                const set = page.locator('.clocks form button[type="submit"]');
                 const governor = page.locator(".clocks .note:text('governor: capped:40W')");
                 while (await governor.count() === 0) {
                     await (touch ? set.tap() : set.click());

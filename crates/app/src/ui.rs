@@ -11,6 +11,7 @@ use clap::Args;
 use isles::{SettingRow, setting};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
@@ -141,6 +142,8 @@ impl UiPlan {
         }
         // It is never written to: its end tells the server that this process is gone, whatever has ended it.
         command.stdin(Stdio::piped()).stdout(Stdio::null());
+        // Ctrl-C, and whoever ends a rank, end all processes of a group at once; it outlives them to tidy up.
+        command.process_group(0);
         let mut child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
         let owner = child.stdin.take();
         Ok(UiServer { plan: self, child, _owner: owner })

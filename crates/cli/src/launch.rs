@@ -4,7 +4,7 @@ use crate::forward::SignalForwarder;
 use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
 use clap::Args;
-use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, Unwritten, setting};
+use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, Machine, Unwritten, setting};
 use isles_app::companion::{BENCH, unstartable};
 use isles_app::console;
 use isles_app::runs::refusal;
@@ -50,6 +50,10 @@ pub struct BenchArguments {
 const ON_HOSTS: &str =
     "the page is served where the first rank is; say it behind the --, as in `-- isles run bc --ui`";
 
+/// Why `isles launch` starts no ranks.
+const OF_RANKS: &str = "isles launch does not go with the machine mpi: mpirun starts ranks itself, as in `mpirun -n 4 \
+                        PROGRAM`, with settings as variables, such as ISLES_RECORD=DIR";
+
 /// Becomes the program, with the places in its environment; with a live page, waits for it instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     if let Some(command) = arguments.hosts.command(&arguments.program, &arguments.places.flags())? {
@@ -66,6 +70,9 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     let own_file = Path::new(program).parent().is_some_and(|folder| !folder.as_os_str().is_empty());
     let reads = own_file.then(|| Claim::read(program, "the program"));
     let launch = arguments.places.launch(reads.into_iter().collect())?;
+    if launch.chosen_machine() == Machine::Mpi {
+        return Err(Failure::Usage(OF_RANKS.to_owned()));
+    }
     let mut command = Command::new(program);
     command.args(own);
     let mut flags = Vec::new();

@@ -70,20 +70,20 @@ struct Problem<'a> {
     detail: &'a str,
 }
 
-/// A refusal: what is wrong, and what is allowed.
+/// A refusal of this server: what is wrong, and what is allowed. Its type is `urn:isles:problem:` and its title with
+/// hyphens.
 pub(crate) fn problem(status: StatusCode, title: &str, detail: &str) -> Answer {
-    problem_of("about:blank", status, (title, detail))
+    problem_of(Some(&title.replace(' ', "-")), status, title, detail)
 }
 
-/// A refusal of a kind that programs can tell from others, as `urn:isles:problem:KIND`; of none in particular without.
-pub(crate) fn typed_problem(status: StatusCode, kind: Option<&str>, detail: &str) -> Answer {
-    let kind = kind.filter(|kind| *kind != "other");
+/// A refusal of the job server, which names the type; of none in particular without.
+pub(crate) fn job_problem(status: StatusCode, kind: Option<&str>, detail: &str) -> Answer {
+    problem_of(kind.filter(|kind| *kind != "other"), status, "refused", detail)
+}
+
+fn problem_of(kind: Option<&str>, status: StatusCode, title: &str, detail: &str) -> Answer {
     let kind = kind.map_or_else(|| "about:blank".to_owned(), |kind| format!("urn:isles:problem:{kind}"));
-    problem_of(&kind, status, ("refused", detail))
-}
-
-fn problem_of(kind: &str, status: StatusCode, (title, detail): (&str, &str)) -> Answer {
-    let document = Problem { kind, title, status: status.as_u16(), detail };
+    let document = Problem { kind: &kind, title, status: status.as_u16(), detail };
     let bytes = serde_json::to_vec(&document).unwrap_or_default();
     answer(status, "application/problem+json", Either::Left(Full::new(bytes.into())))
 }

@@ -1,12 +1,12 @@
 //! Jobs on the page: what it asks goes to the socket of the job server, and the answer back.
 //!
-//! This server knows no job: it passes on lines of JSON. Invariants: who may only look is told only what there is; a
-//! command of the system is never started from a page, whoever asks.
+//! This server knows no job: it passes on lines of JSON, and says that a page asks. Invariants: who may only look is
+//! told only what there is; what a page may ask for is decided by the job server, which alone reads what is asked.
 
-use crate::answer::{Answer, json, problem, typed_problem};
+use crate::answer::{Answer, job_problem, json, problem};
 use crate::routes::parameter;
 use crate::server::Shared;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, StatusCode};
@@ -52,10 +52,11 @@ async fn list(socket: &Path) -> Result<Answer, Box<Answer>> {
     let jobs = ask(socket, &object!({ "ask": "list" })).await?;
     let cores = ask(socket, &object!({ "ask": "cores" })).await?;
     let (list, kinds, policy) = (&jobs["jobs"], &jobs["kinds"], &cores["policy"]);
-    let governor = &cores["governor"];
+    let (governor, page_commands) = (&cores["governor"], &jobs["page_commands"]);
     let cores = &cores["cores"];
     Ok(json(&object!({
-        "jobs": list, "kinds": kinds, "cores": cores, "policy": policy, "governor": governor
+        "jobs": list, "kinds": kinds, "cores": cores, "policy": policy, "governor": governor,
+        "page_commands": page_commands
     })))
 }
 
@@ -84,15 +85,16 @@ async fn tell(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<A
         )));
     }
     let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect().await;
-    let body = body.map_err(|fault| bad(&fault.to_string()))?.to_bytes();
-    let asked: Value = serde_json::from_slice(&body).map_err(|fault| bad(&fault.to_string()))?;
-    let runs_command = ["/what/Command", "/spec/what/Command"].iter().any(|at| asked.pointer(at).is_some());
-    if runs_command || asked["ask"] == "end" {
-        let detail =
-            "a page starts no command and ends no job server; allowed: tasks, and what jobs can be told";
-        return Err(Box::new(problem(StatusCode::FORBIDDEN, "not from a page", detail)));
-    }
-    Ok(json(&ask(socket, &asked).await?))
+    let body = body.map_err(|fault| match fault.is::<LengthLimitError>() {
+        true => Box::new(problem(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the request is too long",
+            "at most 16 KiB are allowed",
+        )),
+        false => bad(&fault.to_string()),
+    })?;
+    let asked: Value = serde_json::from_slice(&body.to_bytes()).map_err(|fault| bad(&fault.to_string()))?;
+    Ok(json(&ask(socket, &object!({ "ask": "page", "request": asked })).await?))
 }
 
 /// Asks the job server.
@@ -113,9 +115,19 @@ async fn ask(socket: &Path, asked: &Value) -> Result<Value, Box<Answer>> {
         Err(_) => Err(gone("it takes too long")),
         Ok(Err(cause)) => Err(gone(&cause.to_string())),
         Ok(Ok(answer)) if answer["answer"] == "refused" => {
-            let reason = answer["reason"].as_str().unwrap_or_default();
-            Err(Box::new(typed_problem(StatusCode::CONFLICT, answer["kind"].as_str(), reason)))
+            let (kind, reason) = (answer["kind"].as_str(), answer["reason"].as_str().unwrap_or_default());
+            Err(Box::new(job_problem(status_of(kind), kind, reason)))
         }
         Ok(Ok(answer)) => Ok(answer),
+    }
+}
+
+/// The status of a refusal of that kind: most say that the jobs or the chip are not so that it could be done.
+fn status_of(kind: Option<&str>) -> StatusCode {
+    match kind {
+        Some("bad-request") => StatusCode::BAD_REQUEST,
+        Some("not-from-page" | "commands-not-allowed") => StatusCode::FORBIDDEN,
+        Some("too-long") => StatusCode::PAYLOAD_TOO_LARGE,
+        _ => StatusCode::CONFLICT,
     }
 }

@@ -10,6 +10,7 @@ use isles_telemetry::shown;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Exit code for what cannot be done.
@@ -110,8 +111,11 @@ fn end_with_owner(scratch: Option<PathBuf>) {
     });
 }
 
-/// Removes a folder that nobody has asked for.
+/// Removes a folder that nobody has asked for. The end of the run and that of its owner come together, and the first
+/// of two that remove it must not end this process before the other is done.
 fn remove(scratch: Option<PathBuf>) {
+    static REMOVING: Mutex<()> = Mutex::new(());
+    let _one = REMOVING.lock();
     if let Some(directory) = scratch {
         let _ = std::fs::remove_dir_all(directory); // the owner may have done so
     }

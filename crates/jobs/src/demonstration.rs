@@ -1,11 +1,14 @@
 //! Jobs that come and go by themselves, so that there is something to see: the same for the same seed.
+//!
+//! Invariant: no job that somebody else has made is told anything.
 
-use crate::request::{JobOrder, JobRequest};
+use crate::request::{JobOrder, JobReply, JobRequest};
 use crate::seat::Runnable;
 use crate::store::JobSpec;
 use crate::table::ManagedJob;
 use isles::Random;
 use isles_protocol::job::JobState;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Jobs of a demonstration.
@@ -18,11 +21,15 @@ const EVERY: Duration = Duration::from_millis(700);
 pub(crate) struct Demonstration {
     random: Random,
     due: Duration,
+    /// The jobs that it has made.
+    own: BTreeSet<u64>,
+    /// How many there were.
+    made: usize,
 }
 
 impl Demonstration {
     pub(crate) fn new(seed: u64) -> Demonstration {
-        Demonstration { random: Random::new(seed), due: Duration::ZERO }
+        Demonstration { random: Random::new(seed), due: Duration::ZERO, own: BTreeSet::new(), made: 0 }
     }
 
     /// What happens at `time`, if anything does.
@@ -31,9 +38,11 @@ impl Demonstration {
         time: Duration,
         jobs: impl Iterator<Item = (u64, &'a ManagedJob)>,
     ) -> Option<JobRequest> {
-        let jobs: Vec<_> = jobs.map(|(id, job)| (id, job.state)).collect();
+        let jobs: Vec<_> =
+            jobs.filter(|(id, _)| self.own.contains(id)).map(|(id, job)| (id, job.state)).collect();
         if jobs.len() < JOBS {
-            return Some(JobRequest::Begin { spec: self.spec(jobs.len()), at: None });
+            self.made += 1;
+            return Some(JobRequest::Begin { spec: self.spec(self.made), at: None });
         }
         if time < self.due {
             return None;
@@ -53,6 +62,18 @@ impl Demonstration {
             _ => return None,
         };
         Some(JobRequest::Tell { job, order })
+    }
+
+    /// Notes what came of it.
+    pub(crate) fn hear(&mut self, reply: &JobReply) {
+        if let JobReply::Job { job, .. } = reply {
+            self.own.insert(job.id);
+        }
+    }
+
+    /// The jobs that it has made, of which some may be gone.
+    pub(crate) fn own(&self) -> impl Iterator<Item = u64> {
+        self.own.iter().copied()
     }
 
     fn spec(&mut self, number: usize) -> JobSpec {

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod demonstration;
 mod job;
 mod kinds;

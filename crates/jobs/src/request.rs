@@ -53,13 +53,21 @@ pub enum JobRequest {
         /// A place of the supply; all supplies without.
         at: Option<usize>,
     },
-    /// Another governor of the clocks of a chip.
+    /// Another governor of the clocks of a chip, or of one supply of it.
     Govern {
         /// Its name, as `--governor` takes it.
         policy: String,
+        /// A place of the supply; the whole chip without.
+        #[serde(default)]
+        at: Option<usize>,
     },
     /// The job server is to end: jobs are written, commands are killed.
     End,
+    /// A reader of a page asks, who may ask for less.
+    Page {
+        /// What is asked.
+        request: Box<JobRequest>,
+    },
 }
 
 /// What a job is told.
@@ -100,6 +108,8 @@ pub enum JobReply {
         jobs: Vec<JobView>,
         /// The kinds of jobs that there are.
         kinds: Vec<KindView>,
+        /// Whether a page may make jobs of commands.
+        page_commands: bool,
     },
     /// All cores.
     Cores {
@@ -164,6 +174,39 @@ pub enum RefusalKind {
     NoSuchGovernor,
     /// A governor keeps the clocks.
     Governed,
+    /// What came is no request.
+    BadRequest,
+    /// A page may not ask for it.
+    NotFromPage,
+    /// No command may be a job: not from a page, or not on a chip.
+    CommandsNotAllowed,
+    /// There is no job of that number.
+    NoSuchJob,
+    /// A job cannot do that in its state.
+    NotInThisState,
+    /// A command cannot do that.
+    NotForCommands,
+    /// The state of the job cannot be read, or is that of another program or kind.
+    BadCheckpoint,
+    /// The place is not there, or is dead, or is where the job is.
+    NoSuchPlace,
+    /// A job stays, because no other core is better.
+    NoBetterCore,
+    /// There is no such kind of jobs, or it does not take such words.
+    NoSuchTask,
+    /// No command is named.
+    NoCommand,
+    /// There is no command of that name, or none can have such words.
+    NoSuchCommand,
+    /// A name or words, or the whole request, are longer than a job server takes.
+    TooLong,
+}
+
+impl Refusal {
+    /// A refusal of that kind.
+    pub(crate) fn of(kind: RefusalKind, reason: impl Into<String>) -> Refusal {
+        Refusal { kind, reason: reason.into() }
+    }
 }
 
 impl From<String> for Refusal {
@@ -225,6 +268,8 @@ pub struct CoreView {
     pub megahertz: Option<f64>,
     /// The voltage of its supply, on a chip that says it.
     pub volts: Option<f64>,
+    /// What chooses the clocks of its supply, on a chip.
+    pub governor: Option<String>,
     /// Whether its place is dead.
     pub is_dead: bool,
     /// Its score by the policy; less is better.

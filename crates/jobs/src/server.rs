@@ -3,9 +3,10 @@
 //! It turns in a loop: what places have told, what people ask, what each core does now and then. What takes longer, a
 //! job that runs or a look at all cores, is a task of its own, so that nobody waits for it.
 
+use crate::admission;
 use crate::demonstration::Demonstration;
 use crate::job::{self, JobKind};
-use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal};
+use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal, RefusalKind};
 use crate::seat::clocks;
 use crate::seat::clocks::{ClockOrder, ClockScope};
 use crate::seat::{self, Control, JobEvent, Runnable, Seat, SeatSample, StartId, StartOrder};
@@ -40,10 +41,12 @@ pub struct JobServerOptions {
     pub store: Store,
     /// By what a core is chosen.
     pub policy: Policy,
-    /// Jobs that come and go by themselves, from this seed.
+    /// Jobs that come and go by themselves, from this seed, and are gone at the end.
     pub demonstration: Option<u64>,
     /// Whether the cores are those of a modelled chip.
     pub is_modelled: bool,
+    /// Whether a page with the right to manage may also make jobs of commands: then its token lets any program run.
+    pub page_commands: bool,
 }
 
 /// Manages jobs of the kinds that were [offered](crate::offer) over the places of `launch` until somebody ends it, or
@@ -116,10 +119,10 @@ impl JobServer {
                 self.keep();
                 let _ = answer.send(reply); // who asked may have gone
             }
-            if let Some(demonstration) = &mut demonstration {
+            if let Some(demonstration) = demonstration.as_mut().filter(|_| !self.is_ending) {
                 let next = demonstration.next(now(), self.state.borrow().table.jobs());
                 if let Some(request) = next {
-                    self.carry_out(request).await;
+                    demonstration.hear(&self.carry_out(request).await);
                 }
             }
             if looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY) {
@@ -131,8 +134,8 @@ impl JobServer {
                 self.end_jobs();
             }
             self.keep();
-            let state = self.state.borrow();
-            if self.is_ending && state.table.jobs().all(|(_, job)| !job.state.is_active()) {
+            if self.is_ending && self.state.borrow().table.jobs().all(|(_, job)| !job.state.is_active()) {
+                self.forget(demonstration.iter().flat_map(Demonstration::own));
                 return Ok(());
             }
         }
@@ -149,6 +152,15 @@ impl JobServer {
             }
             self.fault = fault;
         }
+    }
+
+    /// Forgets jobs that nobody will ask for.
+    fn forget(&mut self, jobs: impl Iterator<Item = u64>) {
+        for job in jobs {
+            // It may be gone.
+            let _ = self.state.borrow_mut().table.remove(job);
+        }
+        self.keep();
     }
 
     /// On a modelled chip a second of the model takes a second at least, so that people can follow it.
@@ -175,49 +187,41 @@ impl JobServer {
                 let jobs = state.table.jobs().map(|(id, job)| view(id, job)).collect();
                 let kind =
                     |kind: &JobKind| KindView { name: kind.name.to_owned(), words: kind.words.to_owned() };
-                Ok(JobReply::Jobs { jobs, kinds: job::offered().iter().map(kind).collect() })
+                let kinds = job::offered().iter().map(kind).collect();
+                Ok(JobReply::Jobs { jobs, kinds, page_commands: self.options.page_commands })
             }
             JobRequest::Cores => {
                 let cores = self.scored();
                 let governor = isles::clocks::governor().map(|policy| policy.to_string());
                 Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), governor, cores })
             }
-            JobRequest::Create(spec) => {
-                self.create(spec).and_then(|id| self.job(id, Vec::new())).map_err(Refusal::from)
-            }
-            JobRequest::Begin { spec, at } => self.begin(spec, at).map_err(Refusal::from),
-            JobRequest::Tell { job, order } => self.order(job, order).map_err(Refusal::from),
-            JobRequest::Output { job, lines } => self.output(job, lines).map_err(Refusal::from),
+            JobRequest::Create(spec) => self.create(spec).and_then(|id| self.job(id, Vec::new())),
+            JobRequest::Begin { spec, at } => self.begin(spec, at),
+            JobRequest::Tell { job, order } => self.order(job, order),
+            JobRequest::Output { job, lines } => self.output(job, lines),
             JobRequest::Clock { divider, at, tile } => self.set_clock(divider, at, tile).await,
             JobRequest::Voltage { volts, at } => self.set_voltage(volts, at).await,
-            JobRequest::Govern { policy } => clocks::govern(&policy)
-                .map(|()| JobReply::Done { text: format!("the governor is {policy} from now on") }),
+            JobRequest::Govern { policy, at } => self.govern(policy, at).await,
             JobRequest::End => {
                 self.is_ending = true;
                 Ok(JobReply::Done { text: "the job server ends when its jobs are written".to_owned() })
+            }
+            JobRequest::Page { request } => {
+                match admission::check_page(&request, self.options.page_commands) {
+                    Ok(()) => return Box::pin(self.carry_out(*request)).await,
+                    Err(refusal) => Err(refusal),
+                }
             }
         };
         done.unwrap_or_else(JobReply::Refused)
     }
 
-    fn create(&self, spec: JobSpec) -> Result<u64, String> {
-        match &spec.what {
-            Runnable::Task(name, words) => {
-                let kind = job::kind(name)?;
-                (kind.open)(words, None)?;
-            }
-            Runnable::Command(words) if words.is_empty() => return Err("there is no command".to_owned()),
-            Runnable::Command(_) if self.options.is_modelled => {
-                let names: Vec<&str> = job::offered().iter().map(JobKind::name).collect();
-                let text = "a modelled core runs no command; allowed: --task with one of";
-                return Err(format!("{text} {}", names.join(", ")));
-            }
-            Runnable::Command(_) => {}
-        }
+    fn create(&self, spec: JobSpec) -> Result<u64, Refusal> {
+        admission::check_spec(&spec, self.options.is_modelled)?;
         Ok(self.state.borrow_mut().table.create(spec))
     }
 
-    fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, String> {
+    fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, Refusal> {
         let id = self.create(spec)?;
         self.order(id, JobOrder::Start { at }).inspect_err(|_| {
             // It was made just now, and nobody has seen it.
@@ -225,12 +229,12 @@ impl JobServer {
         })
     }
 
-    fn job(&self, id: u64, scores: Vec<f64>) -> Result<JobReply, String> {
+    fn job(&self, id: u64, scores: Vec<f64>) -> Result<JobReply, Refusal> {
         let state = self.state.borrow();
         Ok(JobReply::Job { job: Box::new(view(id, state.table.job(id)?)), scores })
     }
 
-    fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, String> {
+    fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, Refusal> {
         let mut scores = Vec::new();
         let tell = |verb| self.state.borrow_mut().table.tell(id, verb);
         match order {
@@ -256,11 +260,12 @@ impl JobServer {
         self.job(id, scores)
     }
 
-    fn move_job(&self, id: u64, to: Option<usize>, scores: &mut Vec<f64>) -> Result<(), String> {
+    fn move_job(&self, id: u64, to: Option<usize>, scores: &mut Vec<f64>) -> Result<(), Refusal> {
         let from = self.state.borrow().table.job(id)?.place;
         let to = match self.place(to, "--to")? {
             Some(to) if Some(to) == from => {
-                return Err(format!("job {id} is at place {to}; allowed: another"));
+                let text = format!("job {id} is at place {to}; allowed: another");
+                return Err(Refusal::of(RefusalKind::NoSuchPlace, text));
             }
             Some(to) => to,
             None => {
@@ -278,7 +283,8 @@ impl JobServer {
                     }
                 };
                 let best = self.options.policy.choose_other(&loads, from.unwrap_or(0), &own);
-                best.ok_or_else(|| format!("job {id} stays: no core is better"))?
+                let text = || format!("job {id} stays: no core is better");
+                best.ok_or_else(|| Refusal::of(RefusalKind::NoBetterCore, text()))?
             }
         };
         let mut state = self.state.borrow_mut();
@@ -290,24 +296,26 @@ impl JobServer {
     }
 
     /// A place that was named, if it is one.
-    fn place(&self, said: Option<usize>, flag: &str) -> Result<Option<usize>, String> {
+    fn place(&self, said: Option<usize>, flag: &str) -> Result<Option<usize>, Refusal> {
         let Some(place) = said else { return Ok(None) };
         let state = self.state.borrow();
         let last = state.cores.len() - 1;
-        let core =
-            state.cores.get(place).ok_or_else(|| format!("{flag} is {place}; allowed: 0 to {last}"))?;
+        let no_place = |text: String| Refusal::of(RefusalKind::NoSuchPlace, text);
+        let core = state.cores.get(place);
+        let core = core.ok_or_else(|| no_place(format!("{flag} is {place}; allowed: 0 to {last}")))?;
         if core.is_dead {
-            return Err(format!("{flag} is {place}, which is dead; allowed: another place"));
+            return Err(no_place(format!("{flag} is {place}, which is dead; allowed: another place")));
         }
         Ok(Some(place))
     }
 
     /// The best core for a job that is nowhere.
-    fn best(&self, scores: &mut Vec<f64>) -> Result<usize, String> {
+    fn best(&self, scores: &mut Vec<f64>) -> Result<usize, Refusal> {
         let cores = self.scored();
         scores.extend(cores.iter().map(|core| core.score));
         let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
-        self.options.policy.choose(&loads).ok_or_else(|| "all places are dead".to_owned())
+        let best = self.options.policy.choose(&loads);
+        best.ok_or_else(|| Refusal::of(RefusalKind::NoSuchPlace, "all places are dead"))
     }
 
     /// All cores as they are now: what was seen at the last look, and the jobs that are there.
@@ -374,7 +382,7 @@ impl JobServer {
         });
     }
 
-    fn output(&self, id: u64, lines: usize) -> Result<JobReply, String> {
+    fn output(&self, id: u64, lines: usize) -> Result<JobReply, Refusal> {
         let state = self.state.borrow();
         state.table.job(id)?;
         let store = state.table.store();
@@ -384,7 +392,9 @@ impl JobServer {
 
     async fn set_clock(&self, divider: u32, at: Option<usize>, tile: bool) -> Result<JobReply, Refusal> {
         let (order, scope) = match (at, tile) {
-            (None, true) => return Err("a tile is that of a place; say --at".to_owned().into()),
+            (None, true) => {
+                return Err(Refusal::of(RefusalKind::NoSuchPlace, "a tile is that of a place; say --at"));
+            }
             (Some(place), true) => {
                 self.place(Some(place), "--at")?;
                 (ClockOrder::Tile(divider), ClockScope::Place(place))
@@ -407,6 +417,16 @@ impl JobServer {
         let supplies =
             if changed == 1 { "1 supply gets".to_owned() } else { format!("{changed} supplies get") };
         Ok(JobReply::Done { text: format!("{supplies} {volts} V, or the next step above") })
+    }
+
+    async fn govern(&self, policy: String, at: Option<usize>) -> Result<JobReply, Refusal> {
+        let place = self.place(at, "--at")?.and_then(Place::new);
+        clocks::govern(policy.clone(), place).await?;
+        let whose = match place {
+            Some(place) => format!("the governor of supply {}", clocks::supply_of(place).await?),
+            None => "the governor".to_owned(),
+        };
+        Ok(JobReply::Done { text: format!("{whose} is {policy} from now on") })
     }
 
     /// The supply of a place that was named, or all.
@@ -460,7 +480,7 @@ impl SharedTable {
     /// Notes what a place does; none if it is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
-        let Some(SeatSample { passed, busy, jobs, divider, supply }) = sample else {
+        let Some(SeatSample { passed, busy, jobs, divider, supply, governor }) = sample else {
             *core = CoreView { is_dead: true, ..CoreView::default() };
             return;
         };
@@ -477,6 +497,7 @@ impl SharedTable {
         core.other = core.processor - of_jobs;
         core.memory = memory as f64 * percent_of_byte;
         core.divider = divider;
+        core.governor = governor;
         core.supply = supply.map(|(number, ..)| number);
         core.megahertz = supply.map(|(_, hertz, _)| hertz as f64 / 1e6);
         core.volts = supply.and_then(|(.., volts)| volts);

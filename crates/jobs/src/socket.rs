@@ -3,7 +3,7 @@
 //! A connection carries requests, a line each, and an answer to each. The lines are read by threads of their own, which
 //! share no memory with places but a queue; the job server looks into it between its other tasks.
 
-use crate::request::{JobReply, JobRequest};
+use crate::request::{JobReply, JobRequest, Refusal, RefusalKind};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -130,18 +130,34 @@ fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io
         }
         open.fetch_add(1, Ordering::Relaxed);
         let _unanswered = Unanswered(open);
-        let reply = match serde_json::from_slice(&line) {
-            Err(fault) => JobReply::Refused(format!("the request is no request: {fault}").into()),
-            Ok(request) => {
-                let (answer, answered) = channel();
-                let is_heard = asked.send((request, answer)).is_ok();
-                let answer = is_heard.then(|| answered.recv_timeout(ANSWER_WAIT).ok()).flatten();
-                answer.unwrap_or(JobReply::Refused("the job server does not answer".to_owned().into()))
-            }
+        let is_cut = line.len() as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n");
+        let reply = if is_cut {
+            // Who is answered in the middle of a line does not hear it.
+            lines.skip_until(b'\n')?;
+            let text = format!("the request is longer than {LINE_BYTES_MAX} bytes; allowed: fewer words");
+            JobReply::Refused(Refusal::of(RefusalKind::TooLong, text))
+        } else {
+            answer(&line, asked)
         };
         let mut text = serde_json::to_vec(&reply)?;
         text.push(b'\n');
         out.write_all(&text)?;
+    }
+}
+
+/// The answer to a request.
+fn answer(line: &[u8], asked: &Sender<Asked>) -> JobReply {
+    match serde_json::from_slice(line) {
+        Err(fault) => {
+            let text = format!("the request is no request: {fault}");
+            JobReply::Refused(Refusal::of(RefusalKind::BadRequest, text))
+        }
+        Ok(request) => {
+            let (answer, answered) = channel();
+            let is_heard = asked.send((request, answer)).is_ok();
+            let answer = is_heard.then(|| answered.recv_timeout(ANSWER_WAIT).ok()).flatten();
+            answer.unwrap_or(JobReply::Refused("the job server does not answer".to_owned().into()))
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! and a report that comes late is forgotten. Invariant: a job that is active has a start of its own number, and what
 //! is kept in the directory is what the table says once [`JobTable::keep`] has returned.
 
+use crate::request::{Refusal, RefusalKind};
 use crate::seat::{JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
@@ -83,7 +84,7 @@ impl JobTable {
     ///
     /// # Errors
     /// There is none; a line that names the numbers that there are.
-    pub(crate) fn job(&self, id: u64) -> Result<&ManagedJob, String> {
+    pub(crate) fn job(&self, id: u64) -> Result<&ManagedJob, Refusal> {
         self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
     }
 
@@ -106,7 +107,7 @@ impl JobTable {
     ///
     /// # Errors
     /// There is no such job; its state cannot be copied.
-    pub(crate) fn duplicate(&mut self, id: u64) -> Result<u64, String> {
+    pub(crate) fn duplicate(&mut self, id: u64) -> Result<u64, Refusal> {
         let job = self.job(id)?;
         let (spec, is_written) = (job.spec.clone(), job.state == JobState::Checkpointed);
         let copy = self.create(spec);
@@ -121,14 +122,17 @@ impl JobTable {
     ///
     /// # Errors
     /// There is no such job, or it may not be told that now: a line.
-    pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), String> {
+    pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         let is_command = matches!(self.job(id)?.spec.what, Runnable::Command(_));
         if is_command && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
             let verb = verb.name();
-            return Err(format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill"));
+            let text = format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill");
+            return Err(Refusal::of(RefusalKind::NotForCommands, text));
         }
         let job = self.jobs.get_mut(&id).expect("it was found above");
-        job.state = job.state.after(JobStep::Told(verb)).map_err(|refused| format!("job {id}: {refused}"))?;
+        let after = job.state.after(JobStep::Told(verb));
+        job.state = after
+            .map_err(|refused| Refusal::of(RefusalKind::NotInThisState, format!("job {id}: {refused}")))?;
         self.is_changed = true;
         Ok(())
     }
@@ -137,11 +141,12 @@ impl JobTable {
     ///
     /// # Errors
     /// It may not be started now, or its state cannot be read: a line, and nothing has changed.
-    pub(crate) fn start(&mut self, id: u64, place: usize) -> Result<(StartId, Option<Vec<u8>>), String> {
+    pub(crate) fn start(&mut self, id: u64, place: usize) -> Result<(StartId, Option<Vec<u8>>), Refusal> {
         let job = self.job(id)?;
         let state = match (&job.spec.what, job.state) {
             (Runnable::Task(kind, _), JobState::Checkpointed) => {
-                Some(self.store.load_state(id, kind).map_err(|error| error.to_string())?)
+                let loaded = self.store.load_state(id, kind);
+                Some(loaded.map_err(|error| Refusal::of(RefusalKind::BadCheckpoint, error.to_string()))?)
             }
             _ => None,
         };
@@ -259,7 +264,7 @@ impl JobTable {
     ///
     /// # Errors
     /// It may not be forgotten now, or its files cannot be: a line.
-    pub(crate) fn remove(&mut self, id: u64) -> Result<(), String> {
+    pub(crate) fn remove(&mut self, id: u64) -> Result<(), Refusal> {
         self.tell(id, JobVerb::Remove)?;
         self.store.remove(id).map_err(|error| error.to_string())?;
         self.jobs.remove(&id);
@@ -314,10 +319,11 @@ impl ManagedJob {
     }
 }
 
-fn no_job(id: u64, known: impl Iterator<Item = u64>) -> String {
+fn no_job(id: u64, known: impl Iterator<Item = u64>) -> Refusal {
     let known: Vec<String> = known.map(|id| id.to_string()).collect();
-    match &known[..] {
+    let text = match &known[..] {
         [] => format!("there is no job {id}: there are none"),
         known => format!("there is no job {id}; allowed: {}", known.join(", ")),
-    }
+    };
+    Refusal::of(RefusalKind::NoSuchJob, text)
 }

@@ -214,10 +214,20 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
     let shown = String::from_utf8(server.ask(&["output", &job]).stdout).unwrap();
     assert!(!shown.contains('\u{1b}'), "what steers a terminal is not passed on: {shown:?}");
     assert!(!server.folder.join("done").exists());
+    let list = String::from_utf8(server.ask(&["list"]).stdout).unwrap();
+    assert!(
+        list.contains(&format!("printf %s\\n \"$(touch {0}/done); `", server.folder.display())),
+        "{list}"
+    );
 
-    let job = server.begin(&["--", "no-such-command"]);
+    // A file may go after somebody has looked for it.
+    let passing = server.folder.join("passing");
+    std::fs::copy("/bin/true", &passing).unwrap();
+    let job = server.json(&["create", "--", passing.to_str().unwrap()])["job"]["id"].to_string();
+    std::fs::remove_file(&passing).unwrap();
+    server.json(&["start", &job]);
     let failed = server.wait(&job, "failed");
-    assert!(failed["reason"].as_str().unwrap().contains("\"no-such-command\" cannot be started"), "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("passing\" cannot be started"), "{failed}");
     let job = server.begin(&["--", "false"]);
     assert_eq!(server.wait(&job, "failed")["reason"], "exit code 1");
     server.end();
@@ -281,6 +291,30 @@ fn what_a_dead_place_had_is_told_and_others_go_on() {
 }
 
 #[test]
+fn a_demonstration_leaves_the_jobs_of_others_alone_and_is_forgotten() {
+    let words = ["--machine", "threads", "--places", "2"];
+    let mut server = JobServer::new("demonstration", &words);
+    for _ in 0..20 {
+        let job = server.begin(&["--task", "count", "--", "10"]);
+        server.wait(&job, "finished");
+    }
+    let before = server.json(&["list"])["jobs"].clone();
+    server.end();
+    server.start(&[&words[..], &["--demo"]].concat());
+    let jobs = |server: &JobServer| server.json(&["list"])["jobs"].as_array().unwrap().clone();
+    until(|| jobs(&server).len() >= 36);
+    // It tells its own jobs something all the time.
+    until(|| {
+        jobs(&server)[20..].iter().any(|job| job["state"] == "paused" || job["state"] == "checkpointed")
+    });
+    assert_eq!(Value::from(jobs(&server)[..20].to_vec()), before);
+    server.end();
+    server.start(&words);
+    assert_eq!(Value::from(jobs(&server)), before);
+    server.end();
+}
+
+#[test]
 fn a_modelled_chip_runs_tasks_and_its_clocks_are_turned_while_they_do() {
     let mut server = JobServer::new("chip", &["--machine", "chip:scc", "--demo", "--seed", "7"]);
     until(|| server.json(&["list"])["jobs"].as_array().unwrap().len() >= 16);
@@ -319,7 +353,19 @@ fn turn_supplies_and_governors(server: &JobServer) {
     until(|| core(9)["divider"] == 2);
     let refused = server.refused(&["clock", "2", "--at", "47", "--tile"]);
     assert!(refused.contains("the present voltage does not carry the divider 2"), "{refused}");
+    // A governor of one supply: others are not under it.
+    done(&["governor", "capped:4W", "--at", "9"]);
+    until(|| core(9)["governor"] == "capped:4W" && core(4)["governor"] == "fixed");
+    let refused = server.refused(&["clock", "4", "--at", "9"]);
+    assert!(refused.contains("the governor capped:4W keeps the clocks"), "{refused}");
+    done(&["clock", "3", "--at", "4"]);
     done(&["governor", "capped:60W"]);
+    until(|| core(9)["governor"] == "capped:60W" && core(4)["governor"] == "capped:60W");
+    let refused = server.refused(&["governor", "on-demand", "--at", "9"]);
+    assert!(
+        refused.contains("the governor capped:60W is that of the whole chip; allowed: fixed"),
+        "{refused}"
+    );
     assert_eq!(server.json(&["cores"])["governor"], "capped:60W");
     let refused = server.refused(&["clock", "4"]);
     assert!(refused.contains("the governor capped:60W keeps the clocks"), "{refused}");
@@ -343,6 +389,20 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         (&["start", "--task", "pi", "--at", "2"], "--at is 2; allowed: 0 to 1"),
         (&["wait", "1", "--until", "asleep"], "allowed: new, creating, running"),
         (&["clock", "4"], "no clock has changed"),
+        (
+            &["start", "--", "no-such-command"],
+            "there is no command \"no-such-command\"; allowed: a program in a",
+        ),
+        (&["start", "--", "/etc/passwd"], "there is no command \"/etc/passwd\"; allowed: "),
+        (&["create", "--", "sleep 100"], "there is no command \"sleep 100\"; allowed: "),
+        (&["create", "--", ""], "the command is empty; allowed: the name of a program"),
+        (&["start", "--name", &"n".repeat(1025), "--", "true"], "the name has 1025 bytes; allowed: 1024"),
+        (
+            &[&["start", "--", "true"][..], &vec!["1"; 100_000]].concat(),
+            "there are 100001 words; allowed: 4096",
+        ),
+        (&["start", "--", "true", &"1".repeat(100_000)], "the words have 100004 bytes; allowed: 65536"),
+        (&["start", "--", "true", &"1".repeat(120_000), &"2".repeat(120_000)], "the words have 240004 bytes"),
     ] {
         let line = server.refused(words);
         assert!(line.contains(said), "{words:?}: {line}");

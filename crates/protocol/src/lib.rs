@@ -12,6 +12,7 @@ pub mod channel;
 pub mod finish;
 pub mod job;
 pub mod matching;
+pub mod ordered;
 pub mod phaser;
 mod place;
 pub mod shared;

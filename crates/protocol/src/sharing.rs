@@ -6,7 +6,7 @@
 //! is chosen no more, unless all have.
 
 use crate::PlaceId;
-use std::collections::BTreeSet;
+use crate::ordered::OrderedSet;
 
 /// The tasks that one place has placed and that have not ended, by place.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct LeastBusy {
     /// By distance: how many places after this one, itself last.
     loads: Vec<u32>,
     /// Load and distance of each place that lives.
-    by_load: BTreeSet<(u32, u32)>,
+    by_load: OrderedSet<(u32, u32)>,
 }
 
 /// What a place says that took no such task.
@@ -26,7 +26,7 @@ impl LeastBusy {
     /// That of place `here` of `places`, of which those live for which `is_alive` says so; nothing is placed yet.
     pub fn new(here: PlaceId, places: u32, is_alive: impl Fn(PlaceId) -> bool) -> LeastBusy {
         let mut chooser =
-            LeastBusy { here: here.0, loads: vec![0; places as usize], by_load: BTreeSet::new() };
+            LeastBusy { here: here.0, loads: vec![0; places as usize], by_load: OrderedSet::new() };
         let alive = (0..places).filter(|distance| is_alive(chooser.place(*distance)));
         chooser.by_load = alive.map(|distance| (0, distance)).collect();
         chooser
@@ -50,7 +50,7 @@ impl LeastBusy {
         let distance = (place.0 + places - self.here + places - 1) % places;
         let load = self.loads.get_mut(distance as usize).filter(|load| **load > 0).ok_or(NotPlaced)?;
         *load -= 1;
-        if self.by_load.remove(&(*load + 1, distance)) {
+        if self.by_load.remove((*load + 1, distance)) {
             self.by_load.insert((*load, distance));
         }
         Ok(())

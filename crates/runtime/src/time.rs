@@ -10,10 +10,10 @@ use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
 use crate::local::Local;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
+use isles_protocol::ordered::OrderedMap;
 use isles_transport::{FileAccess, Work};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::mem;
@@ -69,8 +69,8 @@ pub(crate) fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<
     }
 }
 
-/// The name of a timer: when it is due, and which of those it is.
-pub(crate) type TimerId = (Duration, u64);
+/// The name of a timer: when it is due in nanoseconds, at most those of 584 years, and which of those it is.
+pub(crate) type TimerId = (u64, u64);
 
 /// What happens when a timer is due.
 pub(crate) enum Due {
@@ -83,7 +83,7 @@ pub(crate) enum Due {
 /// The timers of a place.
 #[derive(Default)]
 pub(crate) struct Timers {
-    entries: RefCell<BTreeMap<TimerId, Due>>,
+    entries: RefCell<OrderedMap<TimerId, Due>>,
     /// How many there have ever been.
     serial: Cell<u64>,
     /// Whether there are any; looked at in every step.
@@ -98,7 +98,8 @@ pub(crate) struct Timers {
 impl Timers {
     /// Notes what is due at `time`.
     pub(crate) fn set(&self, time: Duration, due: Due) -> TimerId {
-        let id = (time, self.serial.replace(self.serial.get() + 1));
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let id = (nanoseconds, self.serial.replace(self.serial.get() + 1));
         self.entries.borrow_mut().insert(id, due);
         self.any.set(true);
         id
@@ -107,7 +108,7 @@ impl Timers {
     /// Gives a timer up, if it was not due yet.
     pub(crate) fn give_up(&self, id: TimerId) {
         let mut entries = self.entries.borrow_mut();
-        let given_up = entries.remove(&id);
+        let given_up = entries.remove(id);
         self.any.set(!entries.is_empty());
         drop(entries);
         drop(given_up);
@@ -115,14 +116,14 @@ impl Timers {
 
     /// Whether a timer has been due; else it wakes `waker` when it is.
     fn poll(&self, id: TimerId, waker: &Waker) -> bool {
-        match self.entries.borrow().get(&id) {
+        match self.entries.borrow().get(id) {
             None => return true,
             Some(Due::Wake(known)) if known.will_wake(waker) => return false,
             Some(_) => {}
         }
         // To clone a waker and to drop one may run code of the program, which may come back here.
         let mut due = Due::Wake(waker.clone());
-        let is_set = match self.entries.borrow_mut().get_mut(&id) {
+        let is_set = match self.entries.borrow_mut().get_mut(id) {
             None => false,
             Some(before) => {
                 mem::swap(before, &mut due);
@@ -135,7 +136,7 @@ impl Timers {
 
     /// When the first timer is due.
     pub(crate) fn next(&self) -> Option<Duration> {
-        self.entries.borrow().first_key_value().map(|((time, _), _)| *time)
+        self.entries.borrow().first().map(|((time, _), _)| Duration::from_nanos(time))
     }
 
     /// How many there are.
@@ -196,8 +197,8 @@ impl Timers {
 
     fn take_first(&self, now: Duration) -> Option<Due> {
         let mut entries = self.entries.borrow_mut();
-        let first = entries.first_entry().filter(|first| first.key().0 <= now)?;
-        let due = first.remove();
+        let (id, _) = entries.first().filter(|((time, _), _)| Duration::from_nanos(*time) <= now)?;
+        let due = entries.remove(id)?;
         self.any.set(!entries.is_empty());
         Some(due)
     }

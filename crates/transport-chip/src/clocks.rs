@@ -1,6 +1,6 @@
 //! What a program hears when it asks for other rates of cores.
 
-use isles_chip::governor::GovernorError;
+use isles_chip::governor::{GovernorError, Policy};
 use isles_chip::quantity::{Microvolts, Picoseconds};
 use isles_chip::supply::SupplyError;
 use std::fmt;
@@ -61,6 +61,11 @@ pub enum ClockError {
     },
     /// The policy cannot govern this run.
     Governor(GovernorError),
+    /// A governor governs the whole chip, so a supply can have none of its own.
+    ChipGoverned {
+        /// Which.
+        policy: Policy,
+    },
     /// A change of the supply is under way; ask again then.
     UnderWay {
         /// Until when, by the clock of the chip.
@@ -100,6 +105,12 @@ impl fmt::Display for ClockError {
                 write!(f, "{asked} V do not carry the fastest clock of the supply; divide its clocks first")
             }
             ClockError::Governor(error) => write!(f, "the governor is not for this run; allowed: {error}"),
+            ClockError::ChipGoverned { policy } => {
+                write!(
+                    f,
+                    "the governor {policy} is that of the whole chip; allowed: fixed for the chip first"
+                )
+            }
             ClockError::UnderWay { until } => {
                 write!(f, "a change of the supply is under way until {until:?}")
             }

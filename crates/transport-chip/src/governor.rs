@@ -40,6 +40,8 @@ impl CoreSample {
 /// A governor at work.
 pub(crate) struct GovernorState {
     governor: Governor,
+    /// The only voltage domain that it governs; all without.
+    only: Option<usize>,
     due: Picoseconds,
     looks: Vec<CoreSample>,
 }
@@ -49,15 +51,23 @@ impl GovernorState {
     pub(crate) fn new(governor: Governor, places: usize) -> Option<GovernorState> {
         (!governor.is_fixed()).then(|| GovernorState {
             governor,
+            only: None,
             due: INTERVAL,
             looks: vec![CoreSample::default(); places],
         })
     }
 
-    /// The same from `present` on: what cores did before counts for nothing.
-    pub(crate) fn begun_at(governor: Governor, cores: &Cores, present: Picoseconds) -> Option<GovernorState> {
+    /// The same from `present` on, for `only` one voltage domain if one is named: what cores did before counts for
+    /// nothing.
+    pub(crate) fn begun_at(
+        governor: Governor,
+        only: Option<usize>,
+        cores: &Cores,
+        present: Picoseconds,
+    ) -> Option<GovernorState> {
         let places = cores.core_map().places();
         let mut state = GovernorState::new(governor, places as usize)?;
+        state.only = only;
         state.due = Picoseconds((present.0 / INTERVAL.0 + 1) * INTERVAL.0);
         for (place, look) in (0..).map(PlaceId).zip(&mut state.looks) {
             let (_, ledger, now) = cores.look_at(place);
@@ -66,29 +76,33 @@ impl GovernorState {
         Some(state)
     }
 
-    /// Whether the clocks are its own, so that what places ask for has no effect: a cap would not hold otherwise.
-    pub(crate) fn owns_clocks(&self) -> bool {
-        matches!(self.governor, Governor::Capped(_))
+    /// The only voltage domain that it governs; all of them without.
+    pub(crate) fn only(&self) -> Option<usize> {
+        self.only
     }
 
-    /// Asks the governor for each interval that has ended by `present`; `told` hears of every order that is carried
-    /// out, with its time.
-    pub(crate) fn until(
-        &mut self,
-        cores: &mut Cores,
-        present: Picoseconds,
-        mut told: impl FnMut(Picoseconds, Order),
-    ) {
-        while self.due <= present {
-            // What was drawn until now was drawn before anything changes.
-            cores.sample_until(self.due);
-            let observed = self.observe(cores);
-            for order in self.governor.decide(&observed) {
-                cores.apply_order(self.due, order);
-                told(self.due, order);
-            }
-            self.due += INTERVAL;
+    /// When it is to be asked next.
+    pub(crate) fn due(&self) -> Picoseconds {
+        self.due
+    }
+
+    /// Whether the clocks of a domain are its own, so that what places ask for has no effect: a cap would not hold
+    /// otherwise.
+    pub(crate) fn owns_clocks(&self, domain: usize) -> bool {
+        matches!(self.governor, Governor::Capped(_)) && self.only.is_none_or(|only| only == domain)
+    }
+
+    /// Asks the governor for the interval that has ended; `told` hears of every order that is carried out, with its
+    /// time.
+    pub(crate) fn ask(&mut self, cores: &mut Cores, mut told: impl FnMut(Picoseconds, Order)) {
+        // What was drawn until now was drawn before anything changes.
+        cores.sample_until(self.due);
+        let observed = self.observe(cores);
+        for order in self.governor.decide(&observed) {
+            cores.apply_order(self.due, order);
+            told(self.due, order);
         }
+        self.due += INTERVAL;
     }
 
     fn observe(&mut self, cores: &Cores) -> Vec<Observation> {

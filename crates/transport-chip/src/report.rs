@@ -8,7 +8,7 @@ use isles_chip::kernel::Digest;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{CoreId, Link, Stop};
 use isles_transport::PlaceId;
-use std::collections::BTreeMap;
+use isles_transport::ordered::OrderedMap;
 use std::fmt;
 
 /// What a core does with its time.
@@ -233,16 +233,16 @@ pub struct Flow {
 /// The counts of the pairs of places that have exchanged anything.
 pub(crate) struct Traffic {
     /// By source.
-    counts: Vec<BTreeMap<PlaceId, [u64; 2]>>,
+    counts: Vec<OrderedMap<PlaceId, [u64; 2]>>,
 }
 
 impl Traffic {
     pub(crate) fn new(places: usize) -> Traffic {
-        Traffic { counts: vec![BTreeMap::new(); places] }
+        Traffic { counts: vec![OrderedMap::new(); places] }
     }
 
     pub(crate) fn count(&mut self, source: PlaceId, target: PlaceId, bytes: u64) {
-        let [messages, sum] = self.counts[source.index()].entry(target).or_default();
+        let [messages, sum] = self.counts[source.index()].get_or_default(target);
         *messages += 1;
         *sum += bytes;
     }
@@ -253,7 +253,7 @@ impl Traffic {
         let flows = by_source.flat_map(|(source, targets)| {
             targets.iter().map(move |(target, [messages, bytes])| Flow {
                 source,
-                target: *target,
+                target,
                 messages: *messages,
                 bytes: *bytes,
             })

@@ -7,6 +7,7 @@ use crate::region::Region;
 use crate::span::{Span, SpanId};
 use crate::work::Work;
 use isles_protocol::PlaceId;
+use isles_protocol::ordered_keys;
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
@@ -25,6 +26,10 @@ pub enum Class {
     Control,
     /// Tasks and their captures.
     Data,
+}
+
+ordered_keys! {
+    Class: 8, |class| class as u128, |number| if number == 0 { Class::Control } else { Class::Data };
 }
 
 /// The number of the function that receives a message; the runtime owns the table.

@@ -26,7 +26,7 @@ pub use endpoint::{
     LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, Observer, OtherHosts, SendError,
     Unpark,
 };
-pub use isles_protocol::PlaceId;
+pub use isles_protocol::{PlaceId, ordered};
 pub use loopback::memory::AlignedBytes;
 pub use notice::{notice, notice_text};
 pub use ranges::Ranges;

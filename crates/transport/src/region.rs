@@ -4,7 +4,7 @@
 //! transport's own matter. Invariant: two regions that are out have no word in common.
 
 use crate::{PlaceId, Ranges};
-use std::collections::BTreeMap;
+use isles_protocol::ordered::OrderedMap;
 
 /// A piece of the memory of a place, as its owner tells others of it; see
 /// [`MappedMemory`](crate::MappedMemory).
@@ -25,7 +25,7 @@ pub struct Region {
 pub struct RegionTable {
     free: Ranges,
     /// How many words each one takes, by the first.
-    taken: BTreeMap<u64, u64>,
+    taken: OrderedMap<u64, u64>,
     /// Regions start at multiples of this.
     grain: u64,
 }
@@ -39,7 +39,7 @@ impl RegionTable {
         assert!(words.is_multiple_of(grain), "{words} words in regions of {grain}");
         let mut free = Ranges::default();
         free.add(0, words);
-        RegionTable { free, taken: BTreeMap::new(), grain }
+        RegionTable { free, taken: OrderedMap::new(), grain }
     }
 
     /// Gives out room for `words` words: their first, and how many are taken for them. None if there is no room.
@@ -55,7 +55,7 @@ impl RegionTable {
     /// # Panics
     /// If nothing is out there.
     pub fn give_back(&mut self, start: u64) -> u64 {
-        let taken = self.taken.remove(&start).unwrap_or_else(|| panic!("there is no region at word {start}"));
+        let taken = self.taken.remove(start).unwrap_or_else(|| panic!("there is no region at word {start}"));
         self.free.add(start, taken);
         taken
     }

@@ -123,11 +123,12 @@ export interface EnergyZone { name: string; source: string; joule: number }
 export interface HostClock { processor: number; source: string; mhz: number; governor: string | null }
 export interface HostReading { energy: HostPart<EnergyZone>; clocks: HostPart<HostClock> }
 
+/** What is run, by name: a task of the program with its words, or the words of a command. */
+export interface JobSpec { name: string; what: { Task: [string, string[]] } | { Command: string[] } }
+
 /** A job that the run manages. */
-export interface Job {
+export interface Job extends JobSpec {
     id: number;
-    name: string;
-    what: { Task: [string, string[]] } | { Command: string[] };
     state: string;
     place: number | null;
     /** Percent of a processor, bytes, seconds. */
@@ -147,6 +148,7 @@ export interface Core {
     supply: number | null;
     megahertz: number | null;
     volts: number | null;
+    governor: string | null;
 }
 export interface JobKind { name: string; words: string }
 export interface JobsAnswer {
@@ -155,6 +157,7 @@ export interface JobsAnswer {
     cores: Core[];
     policy: string;
     governor: string | null;
+    page_commands: boolean;
 }
 export interface JobOutput { lines: string[]; before: number; file: string }
 export interface OrderAnswer { job?: Job; scores?: number[]; text?: string }

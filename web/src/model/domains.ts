@@ -11,6 +11,7 @@ export interface Domain {
     mhz: number[];
     dividers: number[];
     volt: number | null;
+    governor: string;
     watt: number;
     /** Energy so far, as far back as the server remembers. */
     joule: number;
@@ -29,8 +30,8 @@ export class Domains {
         for (const core of cores) {
             if (core.supply === null || core.supply === undefined) continue;
             const domain = found.get(core.supply) ?? {
-                number: core.supply, places: [], mhz: [], dividers: [], volt: core.volts ?? null, watt: 0,
-                joule: this.joules.get(core.supply) ?? 0,
+                number: core.supply, places: [], mhz: [], dividers: [], volt: core.volts ?? null,
+                governor: core.governor ?? "", watt: 0, joule: this.joules.get(core.supply) ?? 0,
             };
             domain.places.push(core.place);
             domain.mhz.push(Math.round(core.megahertz ?? 0));

@@ -3,7 +3,9 @@
 // The page decides nothing: it shows what the job server says, and what it refuses. Invariant: what is told is told
 // once, by a press or a drop of the reader.
 
-import { getJobs, tellJobs, RequestError, type Core, type Job, type JobKind, type JobsAnswer } from "./api";
+import {
+    getJobs, tellJobs, RequestError, type Core, type Job, type JobKind, type JobsAnswer, type JobSpec,
+} from "./api";
 import { store } from "./store";
 
 const ASK_MS = 1000;
@@ -33,6 +35,8 @@ class Jobs {
     policy = "";
     /** What chooses the clocks of a modelled chip. */
     governor: string | null = null;
+    /** Whether the job server lets pages make jobs of commands. */
+    mayStartCommands = false;
     /** The jobs whose output is shown, beside each other. */
     selected: number[] = [];
     /** What came of the last order, or why nothing is known. */
@@ -87,9 +91,10 @@ class Jobs {
         await this.tell(id, isActive(job) ? "move" : "start", place);
     }
 
-    async begin(name: string, kind: string, words: string[], start: boolean, at: number | null): Promise<void> {
-        const spec = { name: name || kind, what: { Task: [kind, words] } };
+    /** Makes a job, and starts it at a place or at the best one; returns why there is none. */
+    async begin(spec: JobSpec, start: boolean, at: number | null): Promise<string> {
         await this.send(start ? { ask: "begin", spec, at } : { ask: "create", ...spec });
+        return this.trouble ? this.said : "";
     }
 
     /** Another divider of the supply of a place, or of all. */
@@ -97,12 +102,18 @@ class Jobs {
         await this.send({ ask: "clock", divider, at });
     }
 
+    /** Another divider of the tile of a place alone, which keeps its voltage. */
+    async tileClock(divider: number, at: number): Promise<void> {
+        await this.send({ ask: "clock", divider, at, tile: true });
+    }
+
     async voltage(volts: number, at: number | null): Promise<void> {
         await this.send({ ask: "voltage", volts, at });
     }
 
-    async govern(policy: string): Promise<void> {
-        await this.send({ ask: "govern", policy });
+    /** Another governor of the supply of a place, or of the whole chip. */
+    async govern(policy: string, at: number | null): Promise<void> {
+        await this.send({ ask: "govern", policy, at });
     }
 
     private async send(request: object): Promise<void> {
@@ -122,6 +133,7 @@ class Jobs {
         this.cores = answer.cores;
         this.policy = answer.policy;
         this.governor = answer.governor;
+        this.mayStartCommands = answer.page_commands;
         this.selected = this.selected.filter((id) => this.job(id));
         store.changed();
     }

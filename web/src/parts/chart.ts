@@ -118,7 +118,7 @@ export class Chart extends Element {
             scales: { x: { time: false }, y: { range: (_, __, most) => [0, this.curve?.top ?? (most * 1.1 || 1)] } },
             axes: [
                 {
-                    ...axis, size: 28, gap: 6, incrs: curve.modelled ? MODELLED_STEPS : STEPS,
+                    ...axis, size: 28, gap: 6, space: 72, incrs: curve.modelled ? MODELLED_STEPS : STEPS,
                     values: (_, ticks) => ticks.map((tick) => timeOf(curve, tick)),
                 },
                 { ...axis, size: 62, gap: 4, values: (_, ticks) => ticks.map((tick) => curve.show(tick)) },

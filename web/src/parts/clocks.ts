@@ -26,6 +26,8 @@ export class Clocks extends Element {
     private leaveJobs: (() => void) | null = null;
     private timer = 0;
     private policy = "";
+    /** The place whose tile is turned alone. */
+    private place = 0;
 
     override connectedCallback(): void {
         super.connectedCallback();
@@ -46,7 +48,9 @@ export class Clocks extends Element {
         return html`<section class="clocks" aria-label="Clocks and voltages">
             <div class="tools"><h3>Clocks and voltages</h3>
                 <span class="note">governor: ${plain(jobs.governor ?? "none")}</span>
-                ${jobs.mayTell ? this.governors() : html`<span class="note">this address may look only</span>`}</div>
+                ${jobs.mayTell ? this.governors(found)
+                    : html`<span class="note">this address may look only</span>`}</div>
+            ${jobs.mayTell ? this.tile() : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
             <isles-table .label=${"Voltage domains"} .columns=${this.columns()} .rows=${[null, ...found]}></isles-table>
             <isles-chart .label=${"Power of domains over modelled time"} .curve=${this.curve(found)}></isles-chart>
@@ -64,13 +68,15 @@ export class Clocks extends Element {
         this.requestUpdate();
     }
 
-    private governors(): TemplateResult {
+    private governors(found: Domain[]): TemplateResult {
         const now = (jobs.governor ?? "fixed").split(":")[0]!;
         const chosen = this.policy || now;
         return html`<form class="tools" @submit=${(event: Event) => {
             event.preventDefault();
             const cap = this.querySelector<HTMLInputElement>(".clocks-cap")?.value ?? "";
-            void jobs.govern(chosen === "capped" ? `capped:${cap}W` : chosen);
+            const whose = this.querySelector<HTMLSelectElement>(".clocks-governed")?.value ?? "all";
+            const at = found.find(({ number }) => String(number) === whose)?.places[0] ?? null;
+            void jobs.govern(chosen === "capped" ? `capped:${cap}W` : chosen, at);
             this.policy = "";
         }}><label>Governor <select class="clocks-policy" @change=${(event: Event) => {
             this.policy = (event.target as HTMLSelectElement).value;
@@ -79,7 +85,29 @@ export class Clocks extends Element {
             html`<option value=${policy} .selected=${live(policy === chosen)}>${policy}</option>`)}</select></label>
         ${chosen === "capped" ? html`<label>Watts <input class="clocks-cap" type="number" min="1" step="any"
             value="60"></label>` : nothing}
+        <label>for <select class="clocks-governed"><option value="all">whole chip</option>${found.map(({ number }) =>
+            html`<option value=${number}>domain ${number}</option>`)}</select></label>
         <button type="submit">Set</button></form>`;
+    }
+
+    /** The clock of one tile, which keeps the voltage of its domain. */
+    private tile(): TemplateResult {
+        const core = jobs.cores[this.place];
+        return html`<form class="tools clocks-tile" @submit=${(event: Event) => {
+            event.preventDefault();
+            const divider = this.querySelector<HTMLSelectElement>(".clocks-tile-divider")?.value;
+            void jobs.tileClock(Number(divider), this.place);
+        }}><label>Tile of place <input name="place" type="number" min="0" max=${jobs.cores.length - 1} required
+            .value=${live(String(this.place))} @change=${(event: Event) => {
+                const field = event.target as HTMLInputElement;
+                if (field.reportValidity()) this.place = field.valueAsNumber;
+                this.requestUpdate();
+            }}></label>
+        <label>Divide by <select class="clocks-tile-divider">${DIVIDERS.map((divider) => html`<option
+            value=${divider} ?selected=${divider === core?.divider}>${divider}</option>`)}</select></label>
+        <button type="submit">Set the tile</button>
+        <span class="note">domain ${core?.supply ?? ""}, now ${Math.round(core?.megahertz ?? 0)} MHz by ${
+            core?.divider ?? ""}${core?.volts ? html` at ${core.volts} V, which stays` : nothing}</span></form>`;
     }
 
     private columns(): Column<Domain | null>[] {
@@ -94,11 +122,15 @@ export class Clocks extends Element {
         ] : [];
         return [
             { name: "Domain", value: (row) => row?.number ?? -1, show: name },
-            { name: "Places", value: (row) => row?.places[0] ?? -1, show: (row) => row ? range(row.places) : "all" },
+            { name: "Places", value: (row) => row?.places[0] ?? -1, show: (row) => row ? runs(row.places) : "all" },
             { name: "MHz", number: true, value: (row) => row?.mhz[0] ?? 0, show: (row) => row ? range(row.mhz) : "" },
             {
                 name: "Voltage", number: true, value: (row) => row?.volt ?? 0,
                 show: (row) => row?.volt ? `${row.volt} V` : "",
+            },
+            {
+                name: "Governor", value: (row) => row?.governor ?? "",
+                show: (row) => plain(row ? row.governor : jobs.governor ?? ""),
             },
             ...told,
             { name: "Power", number: true, value: (row) => row?.watt ?? 0, show: (row) => row ? watts(row.watt) : "" },
@@ -137,6 +169,17 @@ export class Clocks extends Element {
         const known = series.every(({ values }) => values.length === this.domains.x.length);
         return { x: known ? this.domains.x : [], series, show: watts, modelled: true };
     }
+}
+
+/** Numbers as runs of neighbours: a domain of the SCC has two rows of tiles. */
+function runs(numbers: number[]): string {
+    const parts: [number, number][] = [];
+    for (const number of [...numbers].sort((a, b) => a - b)) {
+        const last = parts[parts.length - 1];
+        if (last && last[1] === number - 1) last[1] = number;
+        else parts.push([number, number]);
+    }
+    return parts.map(([first, last]) => first === last ? `${first}` : `${first} to ${last}`).join(", ");
 }
 
 customElements.define("isles-clocks", Clocks);

@@ -11,6 +11,7 @@ import { store } from "../model/store";
 import { totalOf } from "../model/totals";
 import { Element } from "../parts/element";
 import { figure } from "../parts/view";
+import type { JobsView } from "../views/jobs";
 import { chipFigures } from "../views/power";
 import { warningsOf } from "../views/warnings";
 import { banners, refusal } from "./banners";
@@ -227,6 +228,20 @@ export class App extends Element implements Shell {
         // What is to be shown, not what still is: keys come faster than frames.
         if (!store.panes.some((pane) => pane.view === "core")) store.openView("core", store.place);
         this.focusOutput(20);
+    }
+
+    newJob(): void {
+        if (!store.panes.some((pane) => pane.view === "jobs")) store.openView("jobs", store.place);
+        this.askForJob(20);
+    }
+
+    /** The view is made in one of the next frames. */
+    private askForJob(frames: number): void {
+        requestAnimationFrame(() => {
+            const view = this.querySelector<JobsView>("isles-jobs-view");
+            if (view?.hasUpdated) view.make();
+            else if (frames > 0) this.askForJob(frames - 1);
+        });
     }
 
     /** The view is made in one of the next frames, and its output after it. */

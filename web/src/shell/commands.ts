@@ -1,8 +1,9 @@
 // Every command of the page in one table: the palette, the keys and the help all read it.
 //
-// No command ends or changes a run: this page only looks.
+// No command ends or changes a run; one opens the dialogue in which a job is made.
 
 import { preferences } from "../model/preferences";
+import { jobs } from "../model/jobs";
 import { POSED, VIEWS, type ViewName } from "../model/layout";
 import { store } from "../model/store";
 
@@ -37,6 +38,8 @@ export interface Shell {
     back(): void;
     next(): void;
     output(): void;
+    /** Asks for a new job. */
+    newJob(): void;
     /** Scales by a factor, and turns by an angle in radians, the view of cores that is in use. */
     lay(scale: number, turn: number): void;
     /** Lays that view as it was. */
@@ -65,6 +68,10 @@ export function commandsOf(shell: Shell): Command[] {
         },
         { name: "Show as table or picture", keys: ["t"], run: () => shell.press("Show as table") },
         { name: "Output of the place", keys: ["l"], run: () => shell.output() },
+        {
+            name: "New job", keys: ["n"], run: () => shell.newJob(),
+            offered: () => store.offers("jobs") && jobs.mayTell,
+        },
         { name: "Follow the output, or stop", keys: ["f"], run: () => shell.press("Follow") },
         {
             name: "Pin this view, to compare", keys: ["b"],

@@ -10,7 +10,9 @@ import { bytes, plain } from "../draw/text";
 import { getJobOutput, type Job, type JobOutput } from "../model/api";
 import { isActive, isCommand, jobs, ORDERS } from "../model/jobs";
 import { store } from "../model/store";
+import type { NewJob } from "../parts/new-job";
 import { View } from "../parts/view";
+import "../parts/new-job";
 
 const LINES = 100;
 const DIVIDERS = Array.from({ length: 15 }, (_, index) => index + 2);
@@ -50,6 +52,7 @@ export class JobsView extends View {
         const found = jobs.jobs.filter((job) => textOf(job).includes(this.search));
         return html`
             <div class="tools">
+                ${jobs.mayTell ? html`<button class="is-main" @click=${this.make}>New job</button>` : nothing}
                 <label>Search <input type="search" .value=${this.search} @input=${(event: Event) => {
                     this.search = (event.target as HTMLInputElement).value;
                     this.requestUpdate();
@@ -57,33 +60,16 @@ export class JobsView extends View {
                 ${jobs.mayTell && store.run?.mesh ? this.clocks() : nothing}
                 ${jobs.mayTell ? nothing : html`<span class="note">this address may look only</span>`}
             </div>
-            ${jobs.mayTell ? this.form() : nothing}
+            ${jobs.mayTell ? html`<isles-new-job></isles-new-job>` : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
             ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}
             ${repeat(jobs.selected, (id) => id, (id) => this.details(jobs.job(id)))}`;
     }
 
-    private form(): TemplateResult {
-        const make = (start: boolean) => {
-            const value = (name: string) => this.querySelector<HTMLInputElement>(`.jobs-form [name="${name}"]`)!.value;
-            const words = value("words").split(/\s+/).filter(Boolean);
-            const at = value("at") === "" ? null : Number(value("at"));
-            void jobs.begin(value("name"), value("kind"), words, start, at);
-        };
-        return html`<form class="tools jobs-form" @submit=${(event: Event) => {
-            event.preventDefault();
-            make(true);
-        }}>
-            <label>Task <select name="kind">${jobs.kinds.map((kind) =>
-                html`<option value=${kind.name}>${plain(`${kind.name} ${kind.words}`)}</option>`)}</select></label>
-            <label>Words <input name="words" size="12" maxlength="200"></label>
-            <label>Name <input name="name" size="10" maxlength="80"></label>
-            <label>Place <input name="at" type="number" min="0" max=${(store.run?.places ?? 1) - 1}
-                placeholder="best"></label>
-            <button type="submit">Start</button>
-            <button type="button" @click=${() => make(false)}>Add</button>
-        </form>`;
-    }
+    /** Asks for a new job. */
+    make = (): void => {
+        this.querySelector<NewJob>("isles-new-job")?.open();
+    };
 
     private clocks(): TemplateResult {
         const now = jobs.cores[0]?.divider;
@@ -219,8 +205,10 @@ export class JobsView extends View {
     }
 }
 
+/** What a job runs: words with spaces, and those that have nothing, stand in quotation marks. */
 function whatOf(job: Job): string {
-    return "Task" in job.what ? [job.what.Task[0], ...job.what.Task[1]].join(" ") : job.what.Command.join(" ");
+    const words = "Task" in job.what ? [job.what.Task[0], ...job.what.Task[1]] : job.what.Command;
+    return words.map((word) => word === "" || /[\s"]/.test(word) ? JSON.stringify(word) : word).join(" ");
 }
 
 customElements.define("isles-jobs-view", JobsView);

@@ -175,8 +175,13 @@ fn with_server(parent: &Path, body: impl FnOnce(&Path)) {
     offer(KINDS);
     let launch = Launch::from_environment().unwrap_or_else(|error| panic!("{error}"));
     let launch = launch.machine(Machine::Threads).places(2);
-    let options =
-        JobServerOptions { store, policy: Policy::Manyman, demonstration: None, is_modelled: false };
+    let options = JobServerOptions {
+        store,
+        policy: Policy::Manyman,
+        demonstration: None,
+        is_modelled: false,
+        page_commands: false,
+    };
     let server = std::thread::spawn(move || serve(launch, options, Arc::new(AtomicBool::new(false))));
     while !socket_path(&folder).exists() {
         sleep(LOOK_EVERY);

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -132,6 +133,37 @@ fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).contains("4130071 nodes as published"));
     assert_eq!(scratch.folders_of_runs(), 0, "the folder of the run goes with it");
+}
+
+#[test]
+fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
+    with_server();
+    // Ctrl-C, and mpirun when another rank has died.
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let scratch = Scratch::new("group");
+        let arguments = ["run", "bc", "--rmat", "high", "--places", "2", "--ui"];
+        let mut child = scratch.isles(&arguments).process_group(0).spawn().unwrap();
+        address(&mut child);
+        let server = server_of(&child).expect("a server was started");
+        assert_eq!(scratch.folders_of_runs(), 1);
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        // Somebody may be slow to take in that the server has ended.
+        let comm = PathBuf::from(format!("/proc/{server}/comm"));
+        while std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with("isles-dashboard"))
+            && !has_ended(server)
+        {
+            std::thread::yield_now();
+        }
+        assert_eq!(scratch.folders_of_runs(), 0, "{signal}: the folder of the run goes with it");
+    }
+}
+
+/// Whether a process has ended, and nobody has asked how.
+fn has_ended(process: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    status.is_ok_and(|status| status.contains("State:\tZ"))
 }
 
 #[test]

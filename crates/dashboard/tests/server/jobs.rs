@@ -1,13 +1,15 @@
 //! Jobs on the page: what is passed on to the job server, and what is not, whoever asks.
 
 use crate::scene::{NEVER, Reply, Run, Server};
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A job server that answers each request with what it was asked; those about job 9 it refuses.
-fn job_server(name: &str) -> (PathBuf, Receiver<serde_json::Value>) {
+/// A job server that answers each request with what it was asked; those about job 9 it refuses for
+/// a reason of the kind that they name.
+fn job_server(name: &str) -> (PathBuf, Receiver<Value>) {
     let folder = std::env::temp_dir().join(format!("isles-ui-jobs-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder); // it need not be there
     std::fs::create_dir(&folder).unwrap();
@@ -18,11 +20,14 @@ fn job_server(name: &str) -> (PathBuf, Receiver<serde_json::Value>) {
             let stream = stream.unwrap();
             let mut line = String::new();
             BufReader::new(&stream).read_line(&mut line).unwrap();
-            let request: serde_json::Value = serde_json::from_str(&line).unwrap();
-            let answer = if request["job"] == 9 {
-                serde_json::json!({ "answer": "refused", "reason": "there is no job 9" })
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let asked = &request["request"];
+            let answer = if asked["job"] == 9 {
+                serde_json::json!({ "answer": "refused", "reason": "there is no job 9", "kind": asked["kind"] })
             } else {
-                serde_json::json!({ "answer": "done", "jobs": [1], "cores": [2], "kinds": [3], "policy": "p" })
+                serde_json::json!({
+                    "answer": "done", "jobs": [1], "cores": [2], "kinds": [3], "policy": "p", "page_commands": true
+                })
             };
             // The other side may have gone.
             let _ = writeln!(&stream, "{answer}");
@@ -54,25 +59,46 @@ fn who_may_manage_is_passed_on_and_who_may_look_is_not() {
     let (control, view) = (server.token.clone(), server.view_token.clone().unwrap());
     let pause = r#"{"ask":"tell","job":1,"order":"pause"}"#;
     assert_eq!(post(&server, &control, JSON, pause).status, 200);
-    assert_eq!(asked.recv_timeout(NEVER).unwrap()["order"], "pause");
+    assert_eq!(asked.recv_timeout(NEVER).unwrap()["request"]["order"], "pause");
 
-    for (token, kind, body, status) in [
-        (view.as_str(), JSON, pause, 403),
-        ("0123", JSON, pause, 401),
-        (&control, "text/plain", pause, 415),
-        (&control, JSON, "{", 400),
-        (&control, JSON, r#"{"ask":"end"}"#, 403),
-        (&control, JSON, r#"{"ask":"create","name":"","what":{"Command":["id"]}}"#, 403),
-        (&control, JSON, r#"{"ask":"begin","spec":{"name":"","what":{"Command":["id"]}},"at":null}"#, 403),
+    for (token, kind, body, status, problem) in [
+        (view.as_str(), JSON, pause, 403, "no-right-to-change-anything"),
+        ("0123", JSON, pause, 401, "no-session"),
+        (&control, "text/plain", pause, 415, "another-kind-of-body"),
+        (&control, JSON, "{", 400, "a-bad-request"),
+        (&control, JSON, &format!("[{}1]", "1,".repeat(100_000)), 413, "the-request-is-too-long"),
     ] {
-        assert_eq!(post(&server, token, kind, body).status, status, "{body}");
+        let refused = post(&server, token, kind, body);
+        let expected = (status, format!("urn:isles:problem:{problem}").into());
+        assert_eq!((refused.status, refused.json()["type"].clone()), expected, "{body:.80}");
     }
     assert!(asked.try_recv().is_err(), "nothing of it was passed on");
 
-    let refused = post(&server, &control, JSON, r#"{"ask":"tell","job":9,"order":"kill"}"#);
-    assert_eq!((refused.status, refused.json()["detail"].as_str()), (409, Some("there is no job 9")));
+    // Whatever it is, the job server hears that a page asks, and from nobody but this server.
+    for body in [r#"{"ask":"end"}"#, r#"["end"]"#, r#"{"ask":"page","request":{"ask":"end"}}"#, "1"] {
+        assert_eq!(post(&server, &control, JSON, body).status, 200, "{body}");
+        let wrapped =
+            serde_json::json!({ "ask": "page", "request": serde_json::from_str::<Value>(body).unwrap() });
+        assert_eq!(asked.recv_timeout(NEVER).unwrap(), wrapped);
+    }
+    for (kind, status) in [
+        ("other", 409),
+        ("no-such-clock", 409),
+        ("bad-request", 400),
+        ("commands-not-allowed", 403),
+        ("not-from-page", 403),
+        ("too-long", 413),
+    ] {
+        let body = serde_json::json!({ "job": 9, "kind": kind }).to_string();
+        let refused = post(&server, &control, JSON, &body);
+        let problem =
+            if kind == "other" { "about:blank".to_owned() } else { format!("urn:isles:problem:{kind}") };
+        assert_eq!((refused.status, refused.json()["type"].clone()), (status, problem.into()));
+        assert_eq!(refused.json()["detail"], "there is no job 9");
+    }
     let list = server.ask("GET /api/v1/jobs", &[&format!("Authorization: Bearer {view}")]);
     assert_eq!((list.status, &list.json()["policy"]), (200, &"p".into()));
+    assert_eq!(list.json()["page_commands"], true);
     let run_of =
         |token: &str| server.ask("GET /api/v1/run", &[&format!("Authorization: Bearer {token}")]).json();
     assert_eq!(

@@ -6,11 +6,11 @@
 use super::{DistArray, Element, misused};
 use crate::Result;
 use crate::prelude::*;
+use isles_protocol::ordered::OrderedMap;
 use isles_runtime::try_join_all;
-use std::collections::BTreeMap;
 
 /// What is asked of one owner: where the elements lie in its part, and which of the request each is.
-type ByOwner = BTreeMap<usize, (Vec<[usize; 3]>, Vec<usize>)>;
+type ByOwner = OrderedMap<usize, (Vec<[usize; 3]>, Vec<usize>)>;
 
 impl<T: Element, const N: usize> DistArray<T, N> {
     /// Reads the element at `index`, wherever it lies.
@@ -35,11 +35,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// As [`DistArray`] says; there is no such element.
     pub async fn get_many(&self, indices: &[[usize; N]]) -> Result<Vec<T>> {
         let by_owner = self.by_owner(indices.iter())?;
-        let asked = by_owner.iter().map(|(rank, (places, _))| self.get_of(*rank, places)).collect();
+        let asked = by_owner.iter().map(|(rank, (places, _))| self.get_of(rank, places)).collect();
         let mut found: Vec<T> = bytemuck::zeroed_vec(indices.len());
-        for (bytes, (_, positions)) in try_join_all(asked).await?.iter().zip(by_owner.into_values()) {
-            for (position, bytes) in positions.into_iter().zip(bytes.chunks_exact(size_of::<T>())) {
-                found[position] = bytemuck::pod_read_unaligned(bytes);
+        for (bytes, (_, positions)) in try_join_all(asked).await?.iter().zip(by_owner.values()) {
+            for (position, bytes) in positions.iter().zip(bytes.chunks_exact(size_of::<T>())) {
+                found[*position] = bytemuck::pod_read_unaligned(bytes);
             }
         }
         Ok(found)
@@ -86,7 +86,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let mut by_owner = ByOwner::new();
         for (position, index) in indices.enumerate() {
             let (rank, place) = self.locate(*index).map_err(misused)?;
-            let (places, positions) = by_owner.entry(rank).or_default();
+            let (places, positions) = by_owner.get_or_default(rank);
             places.push(place);
             positions.push(position);
         }

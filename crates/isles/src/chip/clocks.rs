@@ -96,6 +96,28 @@ pub fn set_governor(policy: GovernorPolicy) -> Result<bool, ClockError> {
     ask(Ok(false), |world, place| world.change_governor(place, policy).map(|()| true))
 }
 
+/// Puts the supply of this place alone under another governor, from now on; any of its places may ask. A cap is then
+/// one of the cores of that supply. False on a real machine, where nothing comes of it.
+///
+/// # Errors
+/// [`ClockError`]: a governor governs the whole chip, the policy is not for this supply, or a change of it is under
+/// way.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn set_supply_governor(policy: GovernorPolicy) -> Result<bool, ClockError> {
+    ask(Ok(false), |world, place| world.change_supply_governor(place, policy).map(|()| true))
+}
+
+/// What chooses the rates of the supply of this place now: a governor of its own, or that of the chip; `None` on a real
+/// machine.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn supply_governor() -> Option<GovernorPolicy> {
+    ask(None, |world, place| Some(world.supply_policy(place)))
+}
+
 /// What chooses the rates of the chip now; `None` on a real machine.
 ///
 /// # Panics

@@ -10,12 +10,12 @@ use super::drive::{all_locals, close_all, drive};
 use super::modelled::ModelledChip;
 use crate::chip::work::stopwatch::Stopwatch;
 use crate::settings::{ConfigError, Setting};
+use isles_protocol::ordered::OrderedMap;
 use isles_runtime::run::MainTask;
 use isles_runtime::{BroadcastAlgorithm, Collectives, Shape, Team, here, now};
 use isles_transport::PlaceId;
 use isles_transport_chip::{ChipWorld, Placement, Protocol, ProtocolConfig};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -150,7 +150,7 @@ impl ModelledChip {
 }
 
 /// What is known for so many members and a length.
-type ChoiceCache<T> = RefCell<BTreeMap<(usize, usize), T>>;
+type ChoiceCache<T> = RefCell<OrderedMap<(usize, usize), T>>;
 
 /// Where a run is: what trials have in common with it.
 #[derive(Clone)]
@@ -194,7 +194,7 @@ impl CollectiveChoice {
         key: (usize, usize),
         answer: impl FnOnce(&Trial) -> T,
     ) -> T {
-        let before = known.borrow().get(&key).copied();
+        let before = known.borrow().get(key).copied();
         before.unwrap_or_else(|| {
             let place = PlaceId(here().index() as u32);
             let trial = Trial { ground: self.ground.clone(), members: key.0, bytes: key.1 };

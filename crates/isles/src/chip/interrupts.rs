@@ -28,10 +28,10 @@
 
 use super::clocks::{ask, ask_for};
 use crate::{Place, here};
+use isles_protocol::ordered::OrderedMap;
 use isles_transport::PlaceId;
 use isles_transport_chip::ChipWorld;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -40,7 +40,7 @@ type Action = Rc<RefCell<dyn FnMut(Place)>>;
 
 thread_local! {
     /// The handlers of the places that run in this thread.
-    static HANDLERS: RefCell<BTreeMap<PlaceId, Action>> = const { RefCell::new(BTreeMap::new()) };
+    static HANDLERS: RefCell<OrderedMap<PlaceId, Action>> = const { RefCell::new(OrderedMap::new()) };
 }
 
 /// A place takes interrupts while this lives; see [`handle`].
@@ -67,7 +67,7 @@ fn set_taken(world: &ChipWorld, place: PlaceId, taken: bool) {
 
 impl Drop for InterruptHandler {
     fn drop(&mut self) {
-        HANDLERS.with_borrow_mut(|handlers| handlers.remove(&self.place));
+        HANDLERS.with_borrow_mut(|handlers| handlers.remove(self.place));
         ask_for((), || self.place, |world, place| set_taken(world, place, false));
     }
 }
@@ -106,7 +106,7 @@ pub fn raise(targets: &[Place]) -> bool {
 
 /// Calls the handler of `place`, which is entered, for all interrupts that have arrived; one after the other.
 pub(super) fn dispatch(world: &ChipWorld, place: PlaceId) {
-    let Some(action) = HANDLERS.with_borrow(|handlers| handlers.get(&place).cloned()) else { return };
+    let Some(action) = HANDLERS.with_borrow(|handlers| handlers.get(place).cloned()) else { return };
     while let Some(source) = world.take_interrupt(place) {
         let source = Place::new(source.index()).expect("it is a place of this run");
         (action.borrow_mut())(source);

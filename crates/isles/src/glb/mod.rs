@@ -19,6 +19,7 @@ pub use report::{Balanced, PlaceBalance, RunBalance};
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
+use isles_protocol::balance::backup::Safety;
 use isles_runtime::{catch_panic, of_library};
 use place_bag::PlaceBag;
 use recovery::{is_death, recover};
@@ -104,15 +105,15 @@ fn fault_of_bag(error: Error) -> Error {
 /// As [`run_with`]; errors name lines of this library.
 async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
     parameters.check(place_count()).map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
-    let is_resilient = parameters.resilient;
-    let bags: PlaceBags<B> = PlaceLocal::with(parameters, |parameters| {
-        let members: Vec<usize> = (0..place_count()).collect();
-        PlaceBag::new(here().index(), &members, &parameters)
+    let safeties = if parameters.resilient { Some(PlaceLocal::new(safety).await?) } else { None };
+    let seed = (parameters, safeties.clone());
+    let bags: PlaceBags<B> = PlaceLocal::with(seed, |(parameters, safeties)| {
+        PlaceBag::new(here().index(), &all_members(), &parameters, safeties)
     })
     .await?;
     let started = now();
     bags.lock().bag = Some(bag);
-    let mut members: Vec<usize> = (0..place_count()).collect();
+    let mut members = all_members();
     let (elapsed, parts) = loop {
         let worked = process_all(&bags, &members).await;
         let elapsed = now() - started;
@@ -122,9 +123,11 @@ async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::R
         };
         match collected {
             Ok(parts) => break (elapsed, parts),
-            Err(error) if is_death(&error) && is_resilient => recover(&bags, &mut members).await?,
-            Err(error) if is_death(&error) => return Err(what_is_lost(&bags, &error).await),
-            Err(error) => return Err(error),
+            Err(error) if !is_death(&error) => return Err(error),
+            Err(error) => match &safeties {
+                Some(safeties) => recover(&bags, safeties, &mut members).await?,
+                None => return Err(what_is_lost(&bags, &error).await),
+            },
         }
     };
     let mut places = vec![None; place_count()];
@@ -142,6 +145,16 @@ async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::R
     let balance = RunBalance { elapsed, places, recovered };
     BALANCE.with_borrow_mut(|all| all.get_or_insert_default().add(balance.clone()));
     Ok(Balanced { result, balance })
+}
+
+/// The members of a new run, in order: all places.
+fn all_members() -> Vec<usize> {
+    (0..place_count()).collect()
+}
+
+/// What keeps a new run exact, at this place.
+fn safety() -> Safety {
+    Safety::new(here().index(), &all_members())
 }
 
 /// Starts a worker at each member that has a bag; ends when no task is left anywhere.

@@ -4,10 +4,12 @@
 //! put them there has returned that one is to be started.
 
 use super::Bag;
+use super::recovery::Safeties;
 use super::report::PlaceBalance;
 use crate::{Error, ErrorKind, Random, Result};
-use isles_protocol::balance::backup::{DeathFacts, RestoreOrders, Safety, Save};
+use isles_protocol::balance::backup::{BegunSave, Image};
 use isles_protocol::balance::{Balancer, Batch, Parameters, StealKind};
+use isles_runtime::wire::to_bytes;
 use serde::{Deserialize, Serialize};
 use std::any::type_name;
 use std::time::Duration;
@@ -22,9 +24,6 @@ pub(super) struct Part<B> {
     /// Its number among those of its giver and its thief; 0 unless the run is resilient.
     number: u64,
 }
-
-/// A save on its way: its number, and to whom and what, if anybody is to keep it.
-pub(super) type BegunSave<B> = (u64, Option<(usize, Save<B>)>);
 
 /// One place of a run.
 pub(super) struct PlaceBag<B> {
@@ -45,13 +44,18 @@ pub(super) struct PlaceBag<B> {
     /// The place that has given the tasks of a bag that was empty, until one of them has run or was given on.
     unproven: Option<usize>,
     /// What keeps the run exact, if it is resilient; and when it last saved.
-    safety: Option<Safety<B>>,
+    safeties: Option<Safeties>,
     saved_at: Duration,
 }
 
 impl<B: Bag> PlaceBag<B> {
     /// That of the place `own`, at rest, of `members`, which are in order and have it.
-    pub(super) fn new(own: usize, members: &[usize], parameters: &Parameters) -> PlaceBag<B> {
+    pub(super) fn new(
+        own: usize,
+        members: &[usize],
+        parameters: &Parameters,
+        safeties: Option<Safeties>,
+    ) -> PlaceBag<B> {
         let mut random = Random::stream(parameters.seed, own as u64);
         PlaceBag {
             own,
@@ -65,7 +69,7 @@ impl<B: Bag> PlaceBag<B> {
             busy_since: None,
             asked_at: Duration::ZERO,
             unproven: None,
-            safety: parameters.resilient.then(|| Safety::new(own, members)),
+            safeties,
             saved_at: Duration::ZERO,
         }
     }
@@ -84,8 +88,8 @@ impl<B: Bag> PlaceBag<B> {
             self.unproven = Some(giver);
         }
         self.merge(part.bag, now);
-        if let Some(safety) = &mut self.safety {
-            safety.receive(giver, part.number);
+        if let Some(safeties) = &self.safeties {
+            safeties.lock().receive(giver, part.number);
         }
     }
 
@@ -98,12 +102,18 @@ impl<B: Bag> PlaceBag<B> {
     }
 
     /// A part of the bag for `thief`, if there is enough.
-    fn split(&mut self, thief: usize) -> Option<Part<B>> {
-        let bag = self.bag.as_mut()?.split()?;
+    ///
+    /// # Errors
+    /// The run is resilient, and the part cannot be written.
+    fn split(&mut self, thief: usize) -> Result<Option<Part<B>>> {
+        let Some(bag) = self.bag.as_mut().and_then(Bag::split) else { return Ok(None) };
         self.unproven = None;
         self.counts.given += 1;
-        let number = self.safety.as_mut().map_or(0, |safety| safety.give(thief, &bag));
-        Some(Part { bag, number })
+        let number = match &self.safeties {
+            Some(safeties) => safeties.lock().give(thief, to_bytes(&bag)?),
+            None => 0,
+        };
+        Ok(Some(Part { bag, number }))
     }
 
     /// Processes one batch; returns how many tasks it had. None means that the bag is empty.
@@ -125,17 +135,20 @@ impl<B: Bag> PlaceBag<B> {
     }
 
     /// The next gift: to whom, and what; `None` if nobody waits, or there is too little to give. The dead get nothing.
-    pub(super) fn next_gift(&mut self, is_dead: impl Fn(usize) -> bool) -> Option<(usize, Part<B>)> {
-        loop {
-            let thief = self.balancer.next_thief()?;
+    ///
+    /// # Errors
+    /// The run is resilient, and the part cannot be written.
+    pub(super) fn next_gift(&mut self, is_dead: impl Fn(usize) -> bool) -> Result<Option<(usize, Part<B>)>> {
+        while let Some(thief) = self.balancer.next_thief() {
             if is_dead(thief) {
                 self.balancer.given();
                 continue;
             }
-            let part = self.split(thief)?;
+            let Some(part) = self.split(thief)? else { break };
             self.balancer.given();
-            return Some((thief, part));
+            return Ok(Some((thief, part)));
         }
+        Ok(None)
     }
 
     /// The bag is empty: whom to ask for tasks now. `None` is the end of the worker.
@@ -159,13 +172,16 @@ impl<B: Bag> PlaceBag<B> {
 
     /// Answers the request of `thief` with a part of the bag, if there is enough. A lifeline that has nothing to give
     /// remembers the thief.
-    pub(super) fn asked(&mut self, thief: usize, kind: StealKind) -> Option<Part<B>> {
+    ///
+    /// # Errors
+    /// The run is resilient, and the part cannot be written.
+    pub(super) fn asked(&mut self, thief: usize, kind: StealKind) -> Result<Option<Part<B>>> {
         self.batch.asked();
-        let part = self.split(thief);
+        let part = self.split(thief)?;
         if part.is_none() {
             self.balancer.refused(thief, kind);
         }
-        part
+        Ok(part)
     }
 
     /// Takes in what `victim` has answered to a request of the worker, which is there.
@@ -184,12 +200,12 @@ impl<B: Bag> PlaceBag<B> {
 
     /// Whether the run is resilient.
     pub(super) fn is_resilient(&self) -> bool {
-        self.safety.is_some()
+        self.safeties.is_some()
     }
 
     /// Whether many parts have come since the last save.
     pub(super) fn has_many_unsaved(&self) -> bool {
-        self.safety.as_ref().is_some_and(Safety::is_due)
+        self.safeties.as_ref().is_some_and(|safeties| safeties.lock().is_due())
     }
 
     /// Whether the last save was long ago.
@@ -197,28 +213,22 @@ impl<B: Bag> PlaceBag<B> {
         self.is_resilient() && now.saturating_sub(self.saved_at) >= SAVES_APART
     }
 
-    /// Begins a save, if the run is resilient.
-    pub(super) fn begin_save(&mut self, now: Duration) -> Option<BegunSave<B>> {
-        let begun = self.safety.as_mut()?.begin_save(&self.bag);
+    /// Begins a save; none unless the run is resilient.
+    ///
+    /// # Errors
+    /// The bag cannot be written.
+    pub(super) fn begin_save(&mut self, now: Duration) -> Result<Option<(Safeties, BegunSave)>> {
+        let Some(safeties) = &self.safeties else { return Ok(None) };
+        let bag: Option<Image> = self.bag.as_ref().map(to_bytes).transpose()?;
+        let begun = safeties.lock().begin_save(bag);
         self.saved_at = now;
         self.counts.saves += u64::from(begun.1.is_some());
-        Some(begun)
-    }
-
-    /// Its part in keeping the run exact.
-    pub(super) fn safety(&mut self) -> Option<&mut Safety<B>> {
-        self.safety.as_mut()
-    }
-
-    /// What it knows about the dead.
-    pub(super) fn facts(&self, dead: &[usize]) -> DeathFacts {
-        self.safety.as_ref().map(|safety| safety.facts(dead)).unwrap_or_default()
+        Ok(Some((safeties.clone(), begun)))
     }
 
     /// Takes in what the dead have left to it, and begins anew among `members`, at rest.
-    pub(super) fn restore(&mut self, orders: RestoreOrders, members: &[usize]) {
-        let restored = self.safety.as_mut().map(|safety| safety.restore(orders, members));
-        for bag in restored.into_iter().flatten() {
+    pub(super) fn restore(&mut self, restored: Vec<B>, members: &[usize]) {
+        for bag in restored {
             match &mut self.bag {
                 Some(own) => own.merge(bag),
                 own => *own = Some(bag),

@@ -1,15 +1,22 @@
 //! Going on after deaths: the first place asks the living what they know, and they restore what the dead had.
 //!
 //! It runs between two finishes, when nothing is under way. Each call that a death may strike has a finish of its own,
-//! so that the death is an error of that call and of nothing else. Invariant: what asks changes nothing, so a death
-//! meanwhile begins it anew; a death while places restore ends the run with an error.
+//! so that the death is an error of that call and of nothing else. Saves are here as well; they know no type of bag,
+//! because partners keep bytes. Invariant: what asks changes nothing, so a death meanwhile begins it anew; a death
+//! while places restore ends the run with an error.
 
 use super::Bag;
-use super::worker::{PlaceBags, is_dead, place, save};
+use super::worker::{self, PlaceBags, is_dead, place, unless_dead};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result, yield_now};
-use isles_protocol::balance::backup::{DeathFacts, RestoreOrders, restore_orders};
-use std::collections::BTreeMap;
+use isles_protocol::balance::backup::{
+    BegunSave, DeathFacts, Image, Numbers, RestoreOrders, Safety, Save, restore_orders,
+};
+use isles_protocol::ordered::OrderedMap;
+use isles_runtime::wire::{DecodeError, from_bytes};
+
+/// What keeps a run exact, at each of its places.
+pub(super) type Safeties = PlaceLocal<Safety>;
 
 /// Whether an error says nothing but that places have died.
 pub(super) fn is_death(error: &Error) -> bool {
@@ -24,55 +31,106 @@ pub(super) fn is_death(error: &Error) -> bool {
 ///
 /// # Errors
 /// What a dead place had is lost, because its partner is dead as well; or a place has died meanwhile.
-pub(super) async fn recover<B: Bag>(bags: &PlaceBags<B>, members: &mut Vec<usize>) -> Result<()> {
-    // The error of a death may come before its news.
-    while !members.iter().any(|member| is_dead(*member)) {
-        yield_now().await;
-    }
-    let (living, orders) = loop {
-        let (dead, living): (Vec<usize>, Vec<usize>) = members.iter().partition(|member| is_dead(**member));
-        match facts(bags, &living, &dead).await {
-            Ok(facts) => {
-                let orders = restore_orders(members, &dead, &facts).map_err(|place| lost(place, &dead))?;
-                break (living, orders);
-            }
-            Err(error) if is_death(&error) => {}
-            Err(error) => return Err(error),
-        }
-    };
+pub(super) async fn recover<B: Bag>(
+    bags: &PlaceBags<B>,
+    safeties: &Safeties,
+    members: &mut Vec<usize>,
+) -> Result<()> {
+    let (living, orders) = orders(safeties, members).await?;
     for (number, orders) in orders {
-        finish(async { at!(place(number), restore(bags, orders, &living)).await }).await?;
+        finish(async { at!(place(number), restore(bags, safeties, orders, &living)?).await }).await?;
     }
     for number in &living {
-        finish(async { at!(place(*number), save(bags).await?).await }).await?;
+        finish(async { at!(place(*number), worker::save(bags).await?).await }).await?;
     }
     *members = living;
     Ok(())
 }
 
+/// The living, and what each restores of what the dead members had.
+async fn orders(safeties: &Safeties, members: &[usize]) -> Result<(Vec<usize>, Vec<(usize, RestoreOrders)>)> {
+    // The error of a death may come before its news.
+    while !members.iter().any(|member| is_dead(*member)) {
+        yield_now().await;
+    }
+    loop {
+        let (dead, living): (Vec<usize>, Vec<usize>) = members.iter().partition(|member| is_dead(**member));
+        match facts(safeties, &living, &dead).await {
+            Ok(facts) => {
+                let orders = restore_orders(members, &dead, &facts).map_err(|place| lost(place, &dead))?;
+                return Ok((living, orders));
+            }
+            Err(error) if is_death(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// What the living know about the dead. Each knows the deaths when it answers.
-async fn facts<B: Bag>(
-    bags: &PlaceBags<B>,
+async fn facts(
+    safeties: &Safeties,
     living: &[usize],
     dead: &[usize],
-) -> Result<BTreeMap<usize, DeathFacts>> {
-    let mut facts = BTreeMap::new();
+) -> Result<OrderedMap<usize, DeathFacts>> {
+    let mut facts = OrderedMap::new();
     for number in living {
-        let known = finish(async { at!(place(*number), facts_here(bags, dead).await).await }).await?;
+        let known = finish(async { at!(place(*number), facts_here(safeties, dead).await).await }).await?;
         facts.insert(*number, known);
     }
     Ok(facts)
 }
 
-async fn facts_here<B: Bag>(bags: &PlaceBags<B>, dead: &[usize]) -> DeathFacts {
+async fn facts_here(safeties: &Safeties, dead: &[usize]) -> DeathFacts {
     while !dead.iter().all(|number| is_dead(*number)) {
         yield_now().await;
     }
-    bags.lock().facts(dead)
+    safeties.lock().facts(dead)
 }
 
-fn restore<B: Bag>(bags: &PlaceBags<B>, orders: RestoreOrders, living: &[usize]) {
-    bags.lock().restore(orders, living);
+fn restore<B: Bag>(
+    bags: &PlaceBags<B>,
+    safeties: &Safeties,
+    orders: RestoreOrders,
+    living: &[usize],
+) -> Result<()> {
+    let restored = safeties.lock().restore(orders, living);
+    let bag = |image: &Image| from_bytes(image).map_err(|fault| unreadable(&fault));
+    let restored = restored.iter().map(bag).collect::<Result<Vec<B>>>()?;
+    bags.lock().restore(restored, living);
+    Ok(())
+}
+
+/// The error of a bag that its own `Deserialize` refuses.
+fn unreadable(fault: &DecodeError) -> Error {
+    Error::new(ErrorKind::Undecodable, format!("a bag that a partner had kept could not be read: {fault}"))
+}
+
+/// Carries out a save of this place that has begun, and tells givers that their parts are safe. A partner that dies
+/// keeps nothing, and nobody waits for it.
+pub(super) async fn save(safeties: Safeties, (version, save): BegunSave) -> Result<()> {
+    let owner = here().index();
+    if let Some((partner, save)) = save
+        && unless_dead(at!(place(partner), keep(&safeties, owner, save)).await)?.is_none()
+    {
+        return Ok(());
+    }
+    let told = safeties.lock().saved(version);
+    for (giver, numbers) in told {
+        if !is_dead(giver) {
+            unless_dead(at!(place(giver), settled(&safeties, owner, numbers)).await)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the state of a place whose partner this one is.
+fn keep(safeties: &Safeties, owner: usize, save: Save) {
+    safeties.lock().keep(owner, save);
+}
+
+/// A thief has saved parts of this place.
+fn settled(safeties: &Safeties, thief: usize, numbers: Numbers) {
+    safeties.lock().settled(thief, &numbers);
 }
 
 /// The error of a place whose state is nowhere.

@@ -125,8 +125,8 @@ fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
 }
 
-/// The step before which `PlaceLocal::with`, which needs all places, may not have ended.
-const BEGUN: u64 = 300;
+/// The step before which a run, which needs all places to begin, may not have begun.
+const BEGUN: u64 = 800;
 
 #[test]
 fn a_resilient_run_is_exact_whenever_a_place_dies() {

@@ -5,10 +5,10 @@
 
 use super::Bag;
 use super::place_bag::{Part, PlaceBag};
+use super::recovery;
 use crate::prelude::*;
 use crate::{ErrorKind, Result, yield_now};
 use isles_protocol::balance::StealKind;
-use isles_protocol::balance::backup::{Numbers, Save};
 use isles_runtime::LibrarySpan;
 use std::pin::Pin;
 
@@ -65,7 +65,7 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
             return Ok(());
         }
         let processed = begun.map(|_| now());
-        give(bags);
+        give(bags)?;
         yield_now().await;
         if let Some((begun, processed)) = begun.zip(processed) {
             let look = now() - processed;
@@ -85,11 +85,11 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
 }
 
 /// Gives parts of the bag to those who wait for them.
-fn give<B: Bag>(bags: &PlaceBags<B>) {
+fn give<B: Bag>(bags: &PlaceBags<B>) -> Result<()> {
     let giver = here().index();
     loop {
-        let gift = bags.lock().next_gift(is_dead);
-        let Some((thief, part)) = gift else { return };
+        let gift = bags.lock().next_gift(is_dead)?;
+        let Some((thief, part)) = gift else { return Ok(()) };
         if bags.lock().is_resilient() {
             let bags = bags.clone();
             spawn(async move {
@@ -127,7 +127,7 @@ async fn answer<B: Bag>(bags: &PlaceBags<B>, thief: usize, kind: StealKind) -> R
     if is_dead(thief) {
         return Ok(None);
     }
-    let part = bags.lock().asked(thief, kind);
+    let part = bags.lock().asked(thief, kind)?;
     if part.is_some() {
         save(bags).await?;
     }
@@ -135,43 +135,18 @@ async fn answer<B: Bag>(bags: &PlaceBags<B>, thief: usize, kind: StealKind) -> R
 }
 
 /// What a place has answered; none if it is dead.
-fn unless_dead<V>(answer: Result<V>) -> Result<Option<V>> {
+pub(super) fn unless_dead<V>(answer: Result<V>) -> Result<Option<V>> {
     match answer {
         Err(error) if matches!(error.kind(), ErrorKind::DeadPlace(_)) => Ok(None),
         answer => answer.map(Some),
     }
 }
 
-/// Saves the state of this place at its partner, and tells givers that their parts are safe; nothing unless the run is
-/// resilient. A partner that dies keeps nothing, and nobody waits for it.
+/// Saves the state of this place at its partner; nothing unless the run is resilient.
 pub(super) async fn save<B: Bag>(bags: &PlaceBags<B>) -> Result<()> {
-    let owner = here().index();
-    let begun = bags.lock().begin_save(now());
-    let Some((version, save)) = begun else { return Ok(()) };
-    if let Some((partner, save)) = save
-        && unless_dead(at!(place(partner), keep(bags, owner, save)).await)?.is_none()
-    {
-        return Ok(());
-    }
-    let told = bags.lock().safety().map(|safety| safety.saved(version));
-    for (giver, numbers) in told.into_iter().flatten() {
-        if !is_dead(giver) {
-            unless_dead(at!(place(giver), settled(bags, owner, numbers)).await)?;
-        }
-    }
-    Ok(())
-}
-
-/// Keeps the state of a place whose partner this one is.
-fn keep<B: Bag>(bags: &PlaceBags<B>, owner: usize, save: Save<B>) {
-    if let Some(safety) = bags.lock().safety() {
-        safety.keep(owner, save);
-    }
-}
-
-/// A thief has saved parts of this place.
-fn settled<B: Bag>(bags: &PlaceBags<B>, thief: usize, numbers: Numbers) {
-    if let Some(safety) = bags.lock().safety() {
-        safety.settled(thief, &numbers);
+    let begun = bags.lock().begin_save(now())?;
+    match begun {
+        Some((safeties, begun)) => recovery::save(safeties, begun).await,
+        None => Ok(()),
     }
 }

@@ -11,7 +11,6 @@ use isles_runtime::{Clock, Local, run};
 use isles_telemetry::RunDescription;
 use isles_transport::PlaceId;
 use isles_transport_shm::Segment;
-use std::collections::BTreeMap;
 
 /// What runs a program on threads.
 pub(crate) struct Driver;
@@ -50,7 +49,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
     segment.keep_processors(&launch.pinning.value);
     let observation = Observation::begin(launch, RunDescription::default(), 0)?;
     observation.iter().for_each(|observation| observation.offer(&segment));
-    let mut threads = BTreeMap::new();
+    let mut threads = Vec::new();
     for place in (1..launch.places).map(PlaceId) {
         let (shared, collector) = (segment.clone(), collector.clone());
         let thread = std::thread::Builder::new().name(place.to_string()).stack_size(STACK_BYTES);
@@ -66,7 +65,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
             }
         };
         match thread.spawn(body) {
-            Ok(handle) => _ = threads.insert(place, handle),
+            Ok(handle) => threads.push((place, handle)),
             Err(error) => {
                 (0..launch.places).map(PlaceId).for_each(|place| segment.mark_dead(place));
                 return Err(unable(&format_args!("{place} could not be started: {error}")));

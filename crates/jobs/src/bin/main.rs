@@ -50,16 +50,20 @@ struct ServeArguments {
     #[command(flatten)]
     ui: UiArguments,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Jobs")]
     state: StateArgument,
 
     /// By what a core is chosen for a job that names none: manyman or balanced
     #[arg(long, value_name = "POLICY", default_value = "manyman", value_parser = policy)]
     policy: Policy,
 
-    /// Jobs come and go by themselves, as --seed says
+    /// Jobs come and go by themselves, as --seed says; they are forgotten at the end, others are left alone
     #[arg(long)]
     demo: bool,
+
+    /// Who may manage jobs on the page may also start commands of this host there: any program, as you
+    #[arg(long, requires = "ui")]
+    allow_commands: bool,
 }
 
 #[derive(Args)]
@@ -192,10 +196,13 @@ enum JobCommand {
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
     },
-    /// Puts the clocks of a modelled chip under another governor
+    /// Puts the clocks of a modelled chip, or of one supply of it, under another governor
     Governor {
         /// As --governor of a run takes it, such as capped:60W
         policy: String,
+        /// A place of the only supply that it shall govern
+        #[arg(long, value_name = "PLACE")]
+        at: Option<usize>,
     },
     /// Ends the job server: jobs are written, commands are killed
     End,
@@ -244,6 +251,11 @@ impl StateArgument {
 fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
     let plan = arguments.ui.plan(&mut arguments.places)?;
     let launch = arguments.places.launch(Vec::new())?;
+    let is_modelled = matches!(launch.chosen_machine(), Machine::Chip(_));
+    if arguments.allow_commands && is_modelled {
+        let text = "--allow-commands does not go with a modelled chip, whose cores run no command";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let directory = arguments.state.directory()?;
     let store = Store::open(&directory, PROGRAM);
     let store = store.map_err(|error| Failure::Usage(format!("--state: {error}")))?;
@@ -257,8 +269,19 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
         store,
         policy: arguments.policy,
         demonstration: arguments.demo.then_some(seed),
-        is_modelled: matches!(launch.chosen_machine(), Machine::Chip(_)),
+        is_modelled,
+        page_commands: arguments.allow_commands,
     };
+    if arguments.allow_commands {
+        console::notice(
+            "commands can be started from the page: who manages there can run any program as you",
+        );
+    }
+    if arguments.demo && plan.is_none() {
+        console::notice(
+            "jobs come and go by themselves: isles job list shows them, --ui shows them on a page",
+        );
+    }
     let server = plan.map(|plan| plan.managing(directory).start()).transpose()?;
     let served = serve(launch, options, is_over).map_err(Failure::Usage);
     if let Some(server) = server {
@@ -297,7 +320,7 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
-        JobCommand::Governor { policy } => ask(JobRequest::Govern { policy }),
+        JobCommand::Governor { policy, at } => ask(JobRequest::Govern { policy, at }),
         JobCommand::End => ask(JobRequest::End),
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);
@@ -389,10 +412,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
         "job", "name", "state", "place", "use", "memory", "computed", "what"
     );
     for job in jobs {
-        let what = match &job.what {
-            Runnable::Task(kind, words) => format!("{kind} {}", words.join(" ")),
-            Runnable::Command(words) => words.join(" "),
-        };
+        let what = what_of(&job.what);
         let place = job.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
         let reason = if job.reason.is_empty() { String::new() } else { format!(": {}", job.reason) };
         let line = format!(
@@ -412,6 +432,19 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
     text
 }
 
+/// What a job runs: words with spaces, and those that have nothing, stand in quotation marks.
+fn what_of(what: &Runnable) -> String {
+    let (kind, words) = match what {
+        Runnable::Task(kind, words) => (Some(kind), words),
+        Runnable::Command(words) => (None, words),
+    };
+    let is_plain =
+        |word: &str| !word.is_empty() && !word.contains(|sign: char| sign.is_whitespace() || sign == '"');
+    let shown = |word: &String| if is_plain(word) { word.clone() } else { format!("{word:?}") };
+    let words: Vec<String> = kind.into_iter().chain(words).map(shown).collect();
+    words.join(" ")
+}
+
 fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
     let mut text = format!(
         "{:>5} {:>6} {:>6} {:>7} {:>8}  jobs (score by {policy}, less is better)\n",
@@ -423,9 +456,11 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
         let supply = core.supply.map(|supply| format!(" supply {supply}")).unwrap_or_default();
         let clock =
             core.divider.map(|divider| format!(" clock / {divider}{volts}{supply}")).unwrap_or_default();
+        let governor = core.governor.as_ref().filter(|governor| *governor != "fixed");
+        let governor = governor.map(|governor| format!(" {governor}")).unwrap_or_default();
         let dead = if core.is_dead { " dead" } else { "" };
         let line = format!(
-            "{:>5} {:>4.0} % {:>4.0} % {:>5.1} % {:>8.1}  {}{clock}{dead}",
+            "{:>5} {:>4.0} % {:>4.0} % {:>5.1} % {:>8.1}  {}{clock}{governor}{dead}",
             core.place,
             core.processor,
             core.other,

@@ -32,46 +32,63 @@ pub(crate) enum ClockScope {
     Place(usize),
 }
 
+/// What came of a change at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum ChangeOutcome {
+    /// Another place makes it, or none does.
+    Nothing,
+    Changed,
+    /// That governor keeps the clocks.
+    Governed(String),
+}
+
 /// Has a change made by all places that are `alive` and in `scope`; how many have made one.
 ///
 /// # Errors
 /// The first refusal.
 pub(crate) async fn change(order: ClockOrder, scope: ClockScope, alive: &[Place]) -> Result<usize, Refusal> {
-    let mut changed = 0;
+    let (mut changed, mut keeper) = (0, None);
     for place in alive {
         let answer = at!(*place, [order, scope] change_here(order, scope)).await;
-        let answer = answer.map_err(|error| Refusal::from(error.to_string()))?;
-        changed += usize::from(answer?);
+        match answer.map_err(|error| Refusal::from(error.to_string()))?? {
+            ChangeOutcome::Nothing => {}
+            ChangeOutcome::Changed => changed += 1,
+            ChangeOutcome::Governed(governor) => keeper = Some(governor),
+        }
     }
-    match (changed, clocks::governor()) {
-        (0, Some(governor @ GovernorPolicy::Capped(_))) => Err(Refusal {
-            kind: RefusalKind::Governed,
-            reason: format!(
+    match (changed, keeper) {
+        (0, Some(governor)) => {
+            let text = format!(
                 "the governor {governor} keeps the clocks; allowed: another governor first, fixed for one"
-            ),
-        }),
-        (0, _) => Err(fixed()),
+            );
+            Err(Refusal::of(RefusalKind::Governed, text))
+        }
+        (0, None) => Err(fixed()),
         (changed, _) => Ok(changed),
     }
 }
 
 /// Makes a change, if this place is one that makes it.
-fn change_here(order: ClockOrder, scope: ClockScope) -> Result<bool, Refusal> {
-    let Some(supply) = clocks::supply() else { return Ok(false) };
+fn change_here(order: ClockOrder, scope: ClockScope) -> Result<ChangeOutcome, Refusal> {
+    let Some(supply) = clocks::supply() else { return Ok(ChangeOutcome::Nothing) };
     let is_asked = match scope {
         ClockScope::Chip => true,
         ClockScope::Supply(number) => number == supply.number,
         ClockScope::Place(place) => place == here().index(),
     };
     if !is_asked {
-        return Ok(false);
+        return Ok(ChangeOutcome::Nothing);
     }
     let changed = match order {
         ClockOrder::Supply(divider) => clocks::set_supply_divider(divider),
         ClockOrder::Tile(divider) => clocks::set_tile_divider(divider),
         ClockOrder::Voltage(volts) => clocks::set_supply_voltage(volts),
     };
-    changed.map(|change| change.is_some()).map_err(refusal)
+    Ok(match (changed.map_err(refusal)?, clocks::supply_governor()) {
+        (Some(_), _) => ChangeOutcome::Changed,
+        (None, Some(governor @ GovernorPolicy::Capped(_))) => ChangeOutcome::Governed(governor.to_string()),
+        (None, _) => ChangeOutcome::Nothing,
+    })
 }
 
 /// The supply of a place.
@@ -83,19 +100,22 @@ pub(crate) async fn supply_of(place: Place) -> Result<u32, Refusal> {
     supply.map_err(|error| Refusal::from(error.to_string()))?.ok_or_else(fixed)
 }
 
-/// Puts the chip under another governor.
+/// Puts the chip, or the supply of a place alone, under another governor.
 ///
 /// # Errors
-/// There is none of that name, or it is not for this run.
-pub(crate) fn govern(policy: &str) -> Result<(), Refusal> {
-    let named = policy.parse::<GovernorPolicy>().map_err(|allowed| Refusal {
-        kind: RefusalKind::NoSuchGovernor,
-        reason: format!("the governor is {policy:?}; allowed: {allowed}"),
+/// There is none of that name, or it is not for this run; the place is dead.
+pub(crate) async fn govern(policy: String, at: Option<Place>) -> Result<(), Refusal> {
+    let Some(place) = at else { return govern_here(&policy, false) };
+    let answer = at!(place, [policy] govern_here(&policy, true)).await;
+    answer.map_err(|error| Refusal::from(error.to_string()))?
+}
+
+fn govern_here(policy: &str, is_of_supply: bool) -> Result<(), Refusal> {
+    let named = policy.parse::<GovernorPolicy>().map_err(|allowed| {
+        Refusal::of(RefusalKind::NoSuchGovernor, format!("the governor is {policy:?}; allowed: {allowed}"))
     })?;
-    match clocks::set_governor(named).map_err(refusal)? {
-        true => Ok(()),
-        false => Err(fixed()),
-    }
+    let set = if is_of_supply { clocks::set_supply_governor(named) } else { clocks::set_governor(named) };
+    if set.map_err(refusal)? { Ok(()) } else { Err(fixed()) }
 }
 
 fn fixed() -> Refusal {
@@ -111,6 +131,7 @@ fn refusal(error: ClockError) -> Refusal {
         ClockError::VoltageTooLow { .. } | ClockError::ClocksTooFast { .. } => RefusalKind::VoltageTooLow,
         ClockError::UnderWay { .. } => RefusalKind::ChangeUnderWay,
         ClockError::Governor(_) => RefusalKind::NoSuchGovernor,
+        ClockError::ChipGoverned { .. } => RefusalKind::Governed,
         _ => RefusalKind::Other,
     };
     Refusal { kind, reason: error.to_string() }

@@ -121,6 +121,8 @@ pub(crate) struct SeatSample {
     pub(crate) divider: Option<u32>,
     /// The number of the supply of the core, its rate in hertz and its voltage, on a chip.
     pub(crate) supply: Option<(u32, u64, Option<f64>)>,
+    /// What chooses the clocks of that supply.
+    pub(crate) governor: Option<String>,
 }
 
 impl Seat {
@@ -165,6 +167,7 @@ impl Seat {
             jobs,
             divider: isles::clocks::divider(),
             supply: isles::clocks::supply().map(|supply| (supply.number, supply.hertz, supply.volts)),
+            governor: isles::clocks::supply_governor().map(|policy| policy.to_string()),
         }
     }
 }

@@ -1,14 +1,18 @@
 //! What keeps a run exact when places die: numbered parts, backups at partners, and who restores what.
 //!
-//! Each place has a [`Safety`] beside its balancer; `B` is its bag, and also a part of one. All steps are those of
-//! `docs/design/glb.md`, section 4. Invariant: the backups, and the parts that are given and not in the backup of their
-//! receiver, hold each task once.
+//! Each place has a [`Safety`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what it
+//! never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4. Invariant:
+//! the backups, and the parts that are given and not in the backup of their receiver, hold each task once.
 
+use crate::ordered::{OrderedMap, OrderedSet};
+use crate::ordered_keys;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts that a place takes in without having saved, at most: what their givers keep for it is bounded so.
 const UNSAVED_MAX: usize = 16;
+
+/// A bag or a part of one, as bytes.
+pub type Image = Vec<u8>;
 
 /// Which numbers have come, of one giver. They come nearly in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +20,7 @@ pub struct Numbers {
     /// All below this one have come.
     below: u64,
     /// And these.
-    beyond: BTreeSet<u64>,
+    beyond: OrderedSet<u64>,
 }
 
 impl Numbers {
@@ -24,18 +28,24 @@ impl Numbers {
         if number >= self.below {
             self.beyond.insert(number);
         }
-        while self.beyond.remove(&self.below) {
+        while self.beyond.remove(self.below) {
             self.below += 1;
         }
     }
 
     fn has(&self, number: u64) -> bool {
-        number < self.below || self.beyond.contains(&number)
+        number < self.below || self.beyond.contains(number)
     }
 }
 
 /// The numbers that have come, by giver.
-type Received = BTreeMap<usize, Numbers>;
+type Received = OrderedMap<usize, Numbers>;
+
+/// Parts by name.
+type Parts<V> = OrderedMap<PartName, V>;
+
+/// A save that has begun: its number, and to whom and what, if anybody is to keep it.
+pub type BegunSave = (u64, Option<(usize, Save)>);
 
 /// The name of a part that one place has given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,10 +56,20 @@ pub struct PartName {
     number: u64,
 }
 
+ordered_keys! {
+    // The number of a place has 32 bits.
+    PartName: 128,
+        |name| ((name.giver as u32, name.thief as u32), name.number).to_number(),
+        |number| {
+            let ((giver, thief), number) = <((u32, u32), u64)>::from_number(number);
+            PartName { giver: giver as usize, thief: thief as usize, number }
+        };
+}
+
 /// A part that was given and may not be safe at its receiver.
 #[derive(Clone, Debug)]
-struct GivenPart<B> {
-    part: B,
+struct GivenPart {
+    part: Image,
     /// The first save that had it, and whether the partner has taken that in.
     version: Option<u64>,
     is_saved: bool,
@@ -57,22 +77,22 @@ struct GivenPart<B> {
 
 /// A copy of the state of a place, for its partner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Save<B> {
+pub struct Save {
     version: u64,
-    bag: Option<B>,
+    bag: Option<Image>,
     received: Received,
     /// All parts that are given and may not be safe, and those of them that the partner may not have.
     given: Vec<PartName>,
-    parts: Vec<(PartName, B)>,
+    parts: Vec<(PartName, Image)>,
 }
 
 /// What a partner keeps for a place.
 #[derive(Clone, Debug)]
-struct Backup<B> {
+struct Backup {
     version: u64,
-    bag: Option<B>,
+    bag: Option<Image>,
     received: Received,
-    parts: BTreeMap<PartName, B>,
+    parts: Parts<Image>,
 }
 
 /// What a place knows that matters when others have died.
@@ -96,20 +116,22 @@ pub struct RestoreOrders {
 
 /// The part of a place in keeping a run exact.
 #[derive(Clone, Debug)]
-pub struct Safety<B> {
+pub struct Safety {
     own: usize,
     /// Who keeps the backup; the first member has none, because nothing goes on without it.
     partner: Option<usize>,
     version: u64,
     /// How many parts each place has been given.
-    numbers: BTreeMap<usize, u64>,
-    given: BTreeMap<PartName, GivenPart<B>>,
+    numbers: OrderedMap<usize, u64>,
+    given: Parts<GivenPart>,
     received: Received,
     /// Parts taken in since the last save, and by it: who is told when the partner has it.
     unsaved: usize,
-    unsettled: BTreeSet<usize>,
-    telling: BTreeMap<u64, Vec<(usize, Numbers)>>,
-    backups: BTreeMap<usize, Backup<B>>,
+    unsettled: OrderedSet<usize>,
+    telling: OrderedMap<u64, Vec<(usize, Numbers)>>,
+    backups: OrderedMap<usize, Backup>,
+    /// Of whom the facts have been told: their backups stay as they were then.
+    told_dead: OrderedSet<usize>,
 }
 
 /// Who keeps the backup of `place`, of `members`, which are in order and have it: the next one below.
@@ -118,37 +140,38 @@ pub fn partner(place: usize, members: &[usize]) -> Option<usize> {
     rank.checked_sub(1).map(|below| members[below])
 }
 
-impl<B: Clone> Safety<B> {
+impl Safety {
     /// That of the place `own`, of `members`, which are in order and have it.
-    pub fn new(own: usize, members: &[usize]) -> Safety<B> {
+    pub fn new(own: usize, members: &[usize]) -> Safety {
         Safety {
             own,
             partner: partner(own, members),
             version: 0,
-            numbers: BTreeMap::new(),
-            given: BTreeMap::new(),
-            received: BTreeMap::new(),
+            numbers: OrderedMap::new(),
+            given: Parts::new(),
+            received: OrderedMap::new(),
             unsaved: 0,
-            unsettled: BTreeSet::new(),
-            telling: BTreeMap::new(),
-            backups: BTreeMap::new(),
+            unsettled: OrderedSet::new(),
+            telling: OrderedMap::new(),
+            backups: OrderedMap::new(),
+            told_dead: OrderedSet::new(),
         }
     }
 
     /// A part leaves the bag for `thief`. Returns its number. It must not leave the place before a save that begins
     /// after this call is over.
-    pub fn give(&mut self, thief: usize, part: &B) -> u64 {
-        let next = self.numbers.entry(thief).or_default();
+    pub fn give(&mut self, thief: usize, part: Image) -> u64 {
+        let next = self.numbers.get_or_default(thief);
         let number = *next;
         *next += 1;
         let name = PartName { giver: self.own, thief, number };
-        self.given.insert(name, GivenPart { part: part.clone(), version: None, is_saved: false });
+        self.given.insert(name, GivenPart { part, version: None, is_saved: false });
         number
     }
 
     /// A part of `giver` has been merged into the bag.
     pub fn receive(&mut self, giver: usize, number: u64) {
-        self.received.entry(giver).or_default().note(number);
+        self.received.get_or_default(giver).note(number);
         self.unsettled.insert(giver);
         self.unsaved += 1;
     }
@@ -160,30 +183,32 @@ impl<B: Clone> Safety<B> {
 
     /// Begins a save of the bag as it is now: its number, for [`Safety::saved`], and to whom and what; nobody keeps
     /// that of the first place.
-    pub fn begin_save(&mut self, bag: &Option<B>) -> (u64, Option<(usize, Save<B>)>) {
+    pub fn begin_save(&mut self, bag: Option<Image>) -> BegunSave {
         self.version += 1;
         let version = self.version;
         self.unsaved = 0;
-        let tells = std::mem::take(&mut self.unsettled).into_iter();
-        let tells = tells.map(|giver| (giver, self.received.get(&giver).cloned().unwrap_or_default()));
-        let tells: Vec<_> = tells.collect();
+        let unsettled = std::mem::take(&mut self.unsettled);
+        let safe = |giver| (giver, self.received.get(giver).cloned().unwrap_or_default());
+        let tells = unsettled.iter().map(safe).collect();
         self.telling.insert(version, tells);
         let Some(partner) = self.partner else { return (version, None) };
         let mut parts = Vec::new();
-        for (name, given) in self.given.iter_mut().filter(|(_, given)| !given.is_saved) {
-            given.version.get_or_insert(version);
-            parts.push((*name, given.part.clone()));
-        }
-        let (received, given) = (self.received.clone(), self.given.keys().copied().collect());
-        (version, Some((partner, Save { version, bag: bag.clone(), received, given, parts })))
+        self.given.for_each_mut(|name, given| {
+            if !given.is_saved {
+                given.version.get_or_insert(version);
+                parts.push((name, given.part.clone()));
+            }
+        });
+        let (received, given) = (self.received.clone(), self.given.keys().collect());
+        (version, Some((partner, Save { version, bag, received, given, parts })))
     }
 
     /// The partner has taken a save in, if there is one. Returns who is to be told that its parts are safe, and which.
     pub fn saved(&mut self, version: u64) -> Vec<(usize, Numbers)> {
-        for given in self.given.values_mut() {
+        self.given.for_each_mut(|_, given| {
             given.is_saved |= given.version.is_some_and(|first| first <= version);
-        }
-        self.telling.remove(&version).unwrap_or_default()
+        });
+        self.telling.remove(version).unwrap_or_default()
     }
 
     /// The place `thief` has saved these parts of this place.
@@ -192,48 +217,53 @@ impl<B: Clone> Safety<B> {
     }
 
     /// Keeps the state of `owner`, whose partner this place is. An older one than is kept changes nothing: the newer
-    /// one had all of it.
-    pub fn keep(&mut self, owner: usize, save: Save<B>) {
+    /// one had all of it. Nor does one of a dead place of which the facts have been told: it would hold parts that
+    /// their givers restore by these facts, and nothing that the dead place waited for has left it.
+    pub fn keep(&mut self, owner: usize, save: Save) {
+        if self.told_dead.contains(owner) {
+            return;
+        }
         let Save { version, bag, received, given, parts: added } = save;
-        let mut parts = match self.backups.remove(&owner) {
+        let mut parts = match self.backups.remove(owner) {
             Some(known) if known.version >= version => {
                 self.backups.insert(owner, known);
                 return;
             }
             Some(known) => known.parts,
-            None => BTreeMap::new(),
+            None => Parts::new(),
         };
         parts.extend(added);
-        let given: BTreeSet<PartName> = given.into_iter().collect();
+        let given: OrderedSet<PartName> = given.into_iter().collect();
         parts.retain(|name, _| given.contains(name));
         self.backups.insert(owner, Backup { version, bag, received, parts });
     }
 
     /// What this place knows about the `dead`; nothing is under way, and it knows these deaths.
-    pub fn facts(&self, dead: &[usize]) -> DeathFacts {
-        let given = self.given.keys().copied().filter(|name| dead.contains(&name.thief)).collect();
+    pub fn facts(&mut self, dead: &[usize]) -> DeathFacts {
+        self.told_dead.extend(dead.iter().copied());
+        let given = self.given.keys().filter(|name| dead.contains(&name.thief)).collect();
         let backups = self.backups.iter().filter(|(owner, _)| dead.contains(owner));
-        let backups = backups.map(|(owner, Backup { received, parts, .. })| {
-            (*owner, received.clone(), parts.keys().copied().collect())
-        });
+        let backups = backups
+            .map(|(owner, Backup { received, parts, .. })| (owner, received.clone(), parts.keys().collect()));
         DeathFacts { received: self.received.clone(), given, backups: backups.collect() }
     }
 
     /// Takes out what the orders say, and begins anew among `members`. Returns what is to be merged into the bag.
-    pub fn restore(&mut self, orders: RestoreOrders, members: &[usize]) -> Vec<B> {
+    pub fn restore(&mut self, orders: RestoreOrders, members: &[usize]) -> Vec<Image> {
         let RestoreOrders { bags, parts } = orders;
         let mut restored = Vec::new();
         for owner in bags {
-            restored.extend(self.backups.get_mut(&owner).and_then(|backup| backup.bag.take()));
+            restored.extend(self.backups.get_mut(owner).and_then(|backup| backup.bag.take()));
         }
         for name in parts {
-            let own = self.given.remove(&name).map(|given| given.part);
-            let of_backup = || self.backups.get_mut(&name.giver)?.parts.remove(&name);
+            let own = self.given.remove(name).map(|given| given.part);
+            let of_backup = || self.backups.get_mut(name.giver)?.parts.remove(name);
             restored.extend(own.or_else(of_backup));
         }
         let (version, numbers) = (self.version, std::mem::take(&mut self.numbers));
+        let told_dead = std::mem::take(&mut self.told_dead);
         // A body that serves a dead thief may still be about to end a save: numbers are not used again.
-        *self = Safety { version, numbers, ..Safety::new(self.own, members) };
+        *self = Safety { version, numbers, told_dead, ..Safety::new(self.own, members) };
         restored
     }
 }
@@ -247,30 +277,28 @@ impl<B: Clone> Safety<B> {
 pub fn restore_orders(
     members: &[usize],
     dead: &[usize],
-    facts: &BTreeMap<usize, DeathFacts>,
-) -> Result<BTreeMap<usize, RestoreOrders>, usize> {
+    facts: &OrderedMap<usize, DeathFacts>,
+) -> Result<Vec<(usize, RestoreOrders)>, usize> {
     if let Some(lost) =
         dead.iter().find(|place| partner(**place, members).is_none_or(|partner| dead.contains(&partner)))
     {
         return Err(*lost);
     }
-    let backups: BTreeMap<usize, &Received> = facts
-        .values()
-        .flat_map(|facts| &facts.backups)
-        .map(|(owner, received, _)| (*owner, received))
-        .collect();
+    let backups = facts.values().flat_map(|facts| &facts.backups);
+    let backups: OrderedMap<usize, &Received> =
+        backups.map(|(owner, received, _)| (*owner, received)).collect();
     let has_come = |name: &PartName| {
-        let received = match facts.get(&name.thief) {
+        let received = match facts.get(name.thief) {
             Some(facts) => Some(&facts.received),
-            None => backups.get(&name.thief).copied(),
+            None => backups.get(name.thief).copied(),
         };
-        let numbers = received.and_then(|received| received.get(&name.giver));
+        let numbers = received.and_then(|received| received.get(name.giver));
         numbers.is_some_and(|numbers| numbers.has(name.number))
     };
     let orders = facts.iter().map(|(place, facts)| {
         let given = facts.backups.iter().flat_map(|(.., given)| given).chain(&facts.given);
         let parts = given.copied().filter(|name| !has_come(name)).collect();
-        (*place, RestoreOrders { bags: facts.backups.iter().map(|(owner, ..)| *owner).collect(), parts })
+        (place, RestoreOrders { bags: facts.backups.iter().map(|(owner, ..)| *owner).collect(), parts })
     });
     Ok(orders.collect())
 }
@@ -296,15 +324,15 @@ mod tests {
     #[test]
     fn the_partner_is_the_member_below() {
         assert_eq!([0, 2, 5].map(|place| partner(place, &[0, 2, 5])), [None, Some(0), Some(2)]);
-        let orders = restore_orders(&[0, 1, 2, 3], &[1, 2], &BTreeMap::new());
+        let orders = restore_orders(&[0, 1, 2, 3], &[1, 2], &OrderedMap::new());
         assert_eq!(orders, Err(2), "its partner is dead as well");
-        assert_eq!(restore_orders(&[0, 1], &[0], &BTreeMap::new()), Err(0));
+        assert_eq!(restore_orders(&[0, 1], &[0], &OrderedMap::new()), Err(0));
     }
 
-    /// Places with bags that are lists of task numbers, one of which dies after any step.
+    /// Places with bags that are lists of task numbers of a byte, one of which dies after any step.
     struct Model {
-        safeties: Vec<Safety<Vec<u32>>>,
-        bags: Vec<Option<Vec<u32>>>,
+        safeties: Vec<Safety>,
+        bags: Vec<Option<Image>>,
         /// Parts that have left.
         parts: Vec<Leaving>,
         /// Saves under way: owner, version, what.
@@ -314,13 +342,13 @@ mod tests {
     }
 
     /// Giver, thief, number, tasks.
-    type Leaving = (usize, usize, u64, Vec<u32>);
+    type Leaving = (usize, usize, u64, Image);
 
     /// The partner, and what it is to keep.
-    type SaveTo = Option<(usize, Save<Vec<u32>>)>;
+    type SaveTo = Option<(usize, Save)>;
 
     impl Model {
-        fn new(places: usize, tasks: u32) -> Model {
+        fn new(places: usize, tasks: u8) -> Model {
             let members: Vec<usize> = (0..places).collect();
             let mut bags = vec![None; places];
             bags[0] = Some((0..tasks).collect());
@@ -334,7 +362,7 @@ mod tests {
         }
 
         fn save(&mut self, place: usize) -> u64 {
-            let (version, save) = self.safeties[place].begin_save(&self.bags[place]);
+            let (version, save) = self.safeties[place].begin_save(self.bags[place].clone());
             self.saves.push((place, version, save));
             version
         }
@@ -346,7 +374,7 @@ mod tests {
                 0 if giver != thief => {
                     let Some(bag) = &mut self.bags[giver] else { return };
                     let part = bag.split_off(bag.len() / 2);
-                    let number = self.safeties[giver].give(thief, &part);
+                    let number = self.safeties[giver].give(thief, part.clone());
                     let version = self.save(giver);
                     self.waiting.push((version, (giver, thief, number, part)));
                 }
@@ -374,6 +402,8 @@ mod tests {
 
         /// The place dies, all that lives ends what it has begun, and the others restore.
         fn die(&mut self, victim: usize) {
+            let saves = self.saves.iter().filter(|(owner, ..)| *owner == victim);
+            let late: Vec<(usize, Save)> = saves.filter_map(|(.., save)| save.clone()).collect();
             self.saves.retain(|(owner, _, save)| {
                 *owner != victim && save.as_ref().is_none_or(|(partner, _)| *partner != victim)
             });
@@ -392,6 +422,8 @@ mod tests {
             let all: Vec<usize> = (0..self.bags.len()).collect();
             let living: Vec<usize> = all.iter().copied().filter(|place| *place != victim).collect();
             let facts = living.iter().map(|place| (*place, self.safeties[*place].facts(&[victim]))).collect();
+            // A save of the victim may be carried out only now.
+            late.into_iter().for_each(|(partner, save)| self.safeties[partner].keep(victim, save));
             let orders = restore_orders(&all, &[victim], &facts).expect("its partner lives");
             for (place, orders) in orders {
                 let restored = self.safeties[place].restore(orders, &living);
@@ -414,9 +446,9 @@ mod tests {
                 model.step(kind, one, other);
             }
             model.die(1 + victim.index(places - 1));
-            let mut tasks: Vec<u32> = model.bags.into_iter().flatten().flatten().collect();
+            let mut tasks: Vec<u8> = model.bags.into_iter().flatten().flatten().collect();
             tasks.sort_unstable();
-            prop_assert_eq!(tasks, (0..200).collect::<Vec<u32>>());
+            prop_assert_eq!(tasks, (0..200).collect::<Vec<u8>>());
         }
     }
 }

@@ -11,8 +11,8 @@ use super::ledger::{Ledger, LedgerPool};
 use super::limits::PROMPT_QUESTIONS;
 use super::slot::{Role, Slot};
 use crate::PlaceId;
+use crate::ordered::{OrderedMap, OrderedSet};
 use crate::place::{Hint, MembershipView};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The finishes of one place, opened here or elsewhere.
 ///
@@ -25,13 +25,13 @@ pub struct Finishes {
     /// The slot of the finish of another home that was used last.
     pub(super) recent: Hint,
     /// Finishes of other homes by home and serial, except orphans.
-    pub(super) proxies: BTreeMap<(PlaceId, u64), u32>,
+    pub(super) proxies: OrderedMap<(PlaceId, u64), u32>,
     /// The serial of the next finish opened here.
     serial: u64,
     /// Released finishes that a place has not been told to forget yet.
-    pub(super) forgets: BTreeMap<PlaceId, Vec<u64>>,
+    pub(super) forgets: OrderedMap<PlaceId, Vec<u64>>,
     /// Slots of the finishes opened here whose next questions wait for [`Finishes::rest`].
-    pub(super) held_back: BTreeSet<usize>,
+    pub(super) held_back: OrderedSet<usize>,
     /// How many questions of a finish do not wait for the next rest.
     pub(super) prompt_questions: u32,
     /// Empty ledgers for the next finishes that leave this place.
@@ -49,10 +49,10 @@ impl Finishes {
             slots: Vec::new(),
             free: Vec::new(),
             recent: Hint::default(),
-            proxies: BTreeMap::new(),
+            proxies: OrderedMap::new(),
             serial: 0,
-            forgets: BTreeMap::new(),
-            held_back: BTreeSet::new(),
+            forgets: OrderedMap::new(),
+            held_back: OrderedSet::new(),
             prompt_questions: PROMPT_QUESTIONS,
             spare: LedgerPool::default(),
         }
@@ -228,7 +228,7 @@ impl Finishes {
         if !self.membership.mark_dead(place) {
             return;
         }
-        self.forgets.remove(&place);
+        self.forgets.remove(place);
         self.orphan(place, out);
         for index in 0..self.slots.len() {
             self.mark_dead_at_home(index, place, out);

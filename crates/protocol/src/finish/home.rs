@@ -89,7 +89,7 @@ impl Finishes {
     /// Asks what was held back until now, and as many questions again after that: to be called when nothing else has
     /// happened here for a while, or that was long ago, as long as [`Finishes::holds_back`] says so.
     pub fn rest(&mut self, out: &mut Vec<Output>) {
-        for index in std::mem::take(&mut self.held_back) {
+        for index in std::mem::take(&mut self.held_back).iter() {
             self.slots[index].asked = 0;
             self.conclude(index, out);
         }
@@ -156,7 +156,7 @@ impl Finishes {
         self.vacate(index);
         let Some(ledger) = ledger else { return };
         for reach in ledger.reached() {
-            let serials = self.forgets.entry(reach.place).or_insert_with(|| Vec::with_capacity(FORGET_BATCH));
+            let serials = self.forgets.get_or_insert_with(reach.place, || Vec::with_capacity(FORGET_BATCH));
             serials.push(serial);
             if serials.len() == FORGET_BATCH {
                 let control = Control::Forget { serials: serials.clone() };

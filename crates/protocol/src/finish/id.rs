@@ -7,7 +7,7 @@
 //! It steers nothing; it is for reports to people. The invariant: a [`FinishId`] is never used for two finishes of one
 //! run.
 
-use crate::PlaceId;
+use crate::{PlaceId, ordered_keys};
 use serde::{Deserialize, Serialize};
 
 /// The name of a finish in the whole run; it travels with each task that the finish governs.
@@ -79,6 +79,8 @@ impl std::fmt::Display for FinishId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u64);
 
+ordered_keys! { Key: 64, |key| u128::from(key.0), |number| Key(number as u64); }
+
 impl Key {
     #[inline]
     pub(super) fn new(slot: usize, generation: u32) -> Key {
@@ -120,4 +122,10 @@ pub enum FinishKind {
     Spmd,
     /// Tasks sent tasks.
     General,
+}
+
+impl FinishKind {
+    /// All, in order.
+    pub const ALL: [FinishKind; 4] =
+        [FinishKind::Local, FinishKind::Single, FinishKind::Spmd, FinishKind::General];
 }

@@ -8,8 +8,8 @@
 use super::id::FinishKind;
 use super::limits::SPARE_LEDGERS_MAX;
 use crate::PlaceId;
+use crate::ordered::OrderedMap;
 use crate::place::{Entry, Hint};
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 /// A place that the finish has reached, or that was asked about it.
@@ -71,7 +71,7 @@ pub(super) struct Ledger {
     reached: Vec<ReachedPlace>,
     recent: Hint,
     /// Balances between two places neither of which is the home, by (receiver, sender); no zeros.
-    cross: BTreeMap<(PlaceId, PlaceId), i64>,
+    cross: OrderedMap<(PlaceId, PlaceId), i64>,
     unsettled: usize,
     awaited: usize,
     /// Places that may have to be asked.
@@ -164,10 +164,10 @@ impl Ledger {
         if amount == 0 {
             return;
         }
-        let balance = self.cross.entry((to, from)).or_insert(0);
+        let balance = self.cross.get_or_default((to, from));
         *balance = balance.saturating_add(amount);
         if *balance == 0 {
-            self.cross.remove(&(to, from));
+            self.cross.remove((to, from));
         }
     }
 
@@ -226,7 +226,7 @@ impl Ledger {
 
     /// Drops all that concerns `place`; true if it is known to have had tasks of the finish.
     pub(super) fn mark_dead(&mut self, place: PlaceId) -> bool {
-        self.cross.retain(|&(to, from), _| to != place && from != place);
+        self.cross.retain(|(to, from), _| to != place && from != place);
         let Ok(position) = self.reached.binary_search_by_key(&place, |reach| reach.place) else {
             return false;
         };

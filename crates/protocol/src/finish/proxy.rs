@@ -13,7 +13,7 @@ use crate::PlaceId;
 impl Finishes {
     /// The slot of a finish of another, live home; made if there is none.
     pub(super) fn proxy(&mut self, id: FinishId) -> usize {
-        let known = self.proxies.get(&(id.home, id.serial));
+        let known = self.proxies.get((id.home, id.serial));
         let index = match known {
             Some(&index) => index as usize,
             None => {
@@ -39,7 +39,7 @@ impl Finishes {
             slot.role = Role::Proxy(Proxy { reported: true, known: true, question: None, unanswered: 0 });
             slot.report(answers, out);
         } else if !proxy.known {
-            self.proxies.remove(&(slot.id.home, slot.id.serial));
+            self.proxies.remove((slot.id.home, slot.id.serial));
             self.vacate(index);
         }
     }
@@ -77,12 +77,12 @@ impl Finishes {
     pub(super) fn forget(&mut self, from: PlaceId, serials: &[u64]) -> Result<(), Violation> {
         let mut early = false;
         for &serial in serials {
-            let Some(&index) = self.proxies.get(&(from, serial)) else { continue };
+            let Some(&index) = self.proxies.get((from, serial)) else { continue };
             if self.slots[index as usize].live > 0 {
                 early = true;
                 continue;
             }
-            self.proxies.remove(&(from, serial));
+            self.proxies.remove((from, serial));
             self.vacate(index as usize);
         }
         if early { Err(Violation::EarlyForget(from)) } else { Ok(()) }
@@ -94,7 +94,7 @@ impl Finishes {
             self.proxies.range((home, 0)..=(home, u64::MAX)).map(|(_, &i)| i as usize).collect();
         for index in proxies {
             let slot = &mut self.slots[index];
-            self.proxies.remove(&(home, slot.id.serial));
+            self.proxies.remove((home, slot.id.serial));
             slot.id = FinishId::NONE;
             slot.role = Role::Orphan;
             if slot.live == 0 {

@@ -70,7 +70,7 @@ pub struct Matched<M> {
 pub struct Matching<M> {
     /// The unexpected messages by envelope, the oldest first. A few empty queues stay for their memory.
     unexpected: BTreeMap<Envelope, VecDeque<Matched<M>>>,
-    /// The receives that wait for a message.
+    /// The receives that wait for a message; a tree of its own, because each receive goes through it.
     posted: BTreeMap<ReceiveId, Wanted>,
     next_order: u64,
     next_receive: u64,

@@ -6,14 +6,14 @@
 
 use super::message::PhaserReport;
 use crate::PlaceId;
-use std::collections::BTreeMap;
+use crate::ordered::OrderedMap;
 
 /// The home's view of a phaser.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Coordinator {
-    members: BTreeMap<PlaceId, Member>,
+    members: OrderedMap<PlaceId, Member>,
     /// Registrations reported sent minus those reported received, by (receiver, sender); no zeros.
-    balances: BTreeMap<(PlaceId, PlaceId), i64>,
+    balances: OrderedMap<(PlaceId, PlaceId), i64>,
     lagging: usize,
     /// A place that had parties in this phase and is gone.
     pub(super) dead: Option<PlaceId>,
@@ -40,11 +40,11 @@ impl Coordinator {
     /// The coordinator of a new phaser with one party at `home`.
     pub(super) fn new(home: PlaceId) -> Coordinator {
         let member = Member { parties: 1, ..Member::default() };
-        Coordinator { members: BTreeMap::from([(home, member)]), lagging: 1, ..Coordinator::default() }
+        Coordinator { members: OrderedMap::from_iter([(home, member)]), lagging: 1, ..Coordinator::default() }
     }
 
     fn change(&mut self, place: PlaceId, phase: u64, change: impl FnOnce(&mut Member)) {
-        let member = self.members.entry(place).or_default();
+        let member = self.members.get_or_default(place);
         let before = usize::from(member.lags(phase));
         change(member);
         self.lagging = self.lagging - before + usize::from(member.lags(phase));
@@ -52,7 +52,7 @@ impl Coordinator {
 
     /// Questions that `place` has not answered.
     pub(super) fn unanswered(&self, place: PlaceId) -> u32 {
-        self.members.get(&place).map_or(0, |member| member.unanswered)
+        self.members.get(place).map_or(0, |member| member.unanswered)
     }
 
     /// Enters a report of `place`, or a part of one, in `phase`; dead places are told apart by `is_alive`.
@@ -73,7 +73,7 @@ impl Coordinator {
         });
         for entry in &report.entries {
             if is_alive(entry.place) {
-                self.members.entry(entry.place).or_default();
+                self.members.get_or_default(entry.place);
                 self.add(entry.place, place, amount(entry.sent));
                 self.add(place, entry.place, amount(entry.received).saturating_neg());
             } else {
@@ -86,10 +86,10 @@ impl Coordinator {
         if amount == 0 {
             return;
         }
-        let balance = self.balances.entry((to, from)).or_insert(0);
+        let balance = self.balances.get_or_default((to, from));
         *balance = balance.saturating_add(amount);
         if *balance == 0 {
-            self.balances.remove(&(to, from));
+            self.balances.remove((to, from));
         }
     }
 
@@ -101,9 +101,9 @@ impl Coordinator {
     /// Drops all that concerns `place`, which is gone.
     pub(super) fn mark_dead(&mut self, place: PlaceId, phase: u64) {
         let before = self.balances.len();
-        self.balances.retain(|&(to, from), _| to != place && from != place);
+        self.balances.retain(|(to, from), _| to != place && from != place);
         let mut involved = self.balances.len() < before;
-        if let Some(member) = self.members.remove(&place) {
+        if let Some(member) = self.members.remove(place) {
             self.lagging -= usize::from(member.lags(phase));
             involved |= member.parties > 0;
         }
@@ -121,7 +121,7 @@ impl Coordinator {
     pub(super) fn begin(&mut self) -> impl Iterator<Item = PlaceId> {
         self.members.retain(|_, member| member.parties > 0);
         self.lagging = self.members.len();
-        self.members.keys().copied()
+        self.members.keys()
     }
 
     /// Whether there is no party at all, as far as is known.
@@ -131,8 +131,8 @@ impl Coordinator {
 
     /// The places that the current phase waits for: they have not reported, or registrations are on their way there.
     pub(super) fn laggards(&self, phase: u64) -> Vec<PlaceId> {
-        let lagging = self.members.iter().filter(|(_, member)| member.lags(phase)).map(|(&place, _)| place);
-        let mut places: Vec<_> = lagging.chain(self.balances.keys().map(|&(to, _)| to)).collect();
+        let lagging = self.members.iter().filter(|(_, member)| member.lags(phase)).map(|(place, _)| place);
+        let mut places: Vec<_> = lagging.chain(self.balances.keys().map(|(to, _)| to)).collect();
         places.sort_unstable();
         places.dedup();
         places

@@ -9,8 +9,8 @@ use super::id::{Party, PhaserId, RegistrationTransfer};
 use super::local_phaser::{LocalPhaser, PartyRecord, Role, State};
 use super::message::{Advanced, Control, Output, PhaserError, PhaserReport, Violation};
 use crate::PlaceId;
+use crate::ordered::OrderedMap;
 use crate::place::MembershipView;
-use std::collections::BTreeMap;
 
 /// The phasers of one place, opened here or elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub struct Phasers {
     seats: Vec<PartyRecord>,
     free_seats: Vec<u32>,
     /// Shares of phasers of other, live homes.
-    members: BTreeMap<(PlaceId, u64), u32>,
+    members: OrderedMap<(PlaceId, u64), u32>,
     /// The serial of the next phaser opened here.
     serial: u64,
 }
@@ -38,7 +38,7 @@ impl Phasers {
             free_shares: Vec::new(),
             seats: Vec::new(),
             free_seats: Vec::new(),
-            members: BTreeMap::new(),
+            members: OrderedMap::new(),
             serial: 0,
         }
     }
@@ -315,7 +315,7 @@ impl Phasers {
 
     fn vacate(&mut self, index: usize) {
         let id = self.shares[index].id;
-        self.members.remove(&(id.home, id.serial));
+        self.members.remove((id.home, id.serial));
         self.shares[index] = LocalPhaser::new(PhaserId::NONE, 0, Role::Free);
         self.free_shares.push(index as u32);
     }
@@ -323,7 +323,7 @@ impl Phasers {
     /// The share of a phaser, if this place has one.
     fn find(&self, id: PhaserId) -> Option<usize> {
         if id.home != self.membership.here {
-            return self.members.get(&(id.home, id.serial)).map(|&index| index as usize);
+            return self.members.get((id.home, id.serial)).map(|&index| index as usize);
         }
         let index = id.slot as usize;
         self.shares.get(index).is_some_and(|share| share.id == id).then_some(index)
@@ -517,7 +517,7 @@ impl Phasers {
     /// Wakes the parties of a phaser whose home is gone.
     fn orphan(&mut self, index: usize, home: PlaceId, out: &mut Vec<Output>) {
         let share = &mut self.shares[index];
-        self.members.remove(&(share.id.home, share.id.serial));
+        self.members.remove((share.id.home, share.id.serial));
         share.id = PhaserId::NONE;
         share.role = Role::Orphan(home);
         let advanced = Advanced { phase: share.phase, dead: Some(home) };

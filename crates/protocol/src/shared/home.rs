@@ -5,7 +5,8 @@
 
 use super::{Controller, GiveBack, GuardMode, Token};
 use crate::PlaceId;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::ordered::{OrderedMap, OrderedSet};
+use std::collections::VecDeque;
 
 /// A place asks for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +53,11 @@ pub struct Home {
     controller: Controller,
     generation: u64,
     is_poisoned: bool,
-    holders: BTreeMap<PlaceId, Token>,
+    holders: OrderedMap<PlaceId, Token>,
     waiting: VecDeque<ObjectRequest>,
-    recalled: BTreeMap<PlaceId, Token>,
+    recalled: OrderedMap<PlaceId, Token>,
     /// Under the controllers with flags: the places whose caches hold nothing old.
-    fresh: BTreeSet<PlaceId>,
+    fresh: OrderedSet<PlaceId>,
 }
 
 impl Home {
@@ -66,10 +67,10 @@ impl Home {
             controller,
             generation: 0,
             is_poisoned: false,
-            holders: BTreeMap::from([(place, Token::Write)]),
+            holders: OrderedMap::from_iter([(place, Token::Write)]),
             waiting: VecDeque::new(),
-            recalled: BTreeMap::new(),
-            fresh: BTreeSet::from([place]),
+            recalled: OrderedMap::new(),
+            fresh: OrderedSet::from_iter([place]),
         }
     }
 
@@ -88,7 +89,7 @@ impl Home {
     /// # Errors
     /// The place waits already, has what it asks for, or has a copy that never was.
     pub fn request(&mut self, request: ObjectRequest) -> Result<Vec<HomeStep>, NotHeld> {
-        let held = self.holders.get(&request.place).copied().unwrap_or_default();
+        let held = self.holders.get(request.place).copied().unwrap_or_default();
         let waits = self.waiting.iter().any(|waiting| waiting.place == request.place);
         if waits || held.covers(request.mode) {
             return Err(NotHeld);
@@ -102,9 +103,9 @@ impl Home {
     /// # Errors
     /// It was not asked for it.
     pub fn given_back(&mut self, place: PlaceId, back: GiveBack) -> Result<Vec<HomeStep>, NotHeld> {
-        let had = self.holders.get(&place).copied().unwrap_or_default();
+        let had = self.holders.get(place).copied().unwrap_or_default();
         let is_its = back.had_written == (had == Token::Write);
-        if self.recalled.remove(&place) != Some(back.keeps) || !is_its {
+        if self.recalled.remove(place) != Some(back.keeps) || !is_its {
             return Err(NotHeld);
         }
         if back.had_written {
@@ -115,7 +116,7 @@ impl Home {
             self.is_poisoned = back.is_poisoned;
         }
         match back.keeps {
-            Token::None => self.holders.remove(&place),
+            Token::None => self.holders.remove(place),
             keeps => self.holders.insert(place, keeps),
         };
         Ok(self.proceed())
@@ -123,44 +124,43 @@ impl Home {
 
     /// `place` has died; returns what is to be done. If it could write, the object is poisoned.
     pub fn place_died(&mut self, place: PlaceId) -> Vec<HomeStep> {
-        self.is_poisoned |= self.holders.remove(&place) == Some(Token::Write);
+        self.is_poisoned |= self.holders.remove(place) == Some(Token::Write);
         self.waiting.retain(|request| request.place != place);
-        self.recalled.remove(&place);
-        self.fresh.remove(&place);
+        self.recalled.remove(place);
+        self.fresh.remove(place);
         self.proceed()
     }
 
     /// Whether `place` may write, so that its changes are to be taken.
     pub fn may_write(&self, place: PlaceId) -> bool {
-        self.holders.get(&place) == Some(&Token::Write)
+        self.holders.get(place) == Some(&Token::Write)
     }
 
     fn flag_others(&mut self, writer: PlaceId) {
-        self.fresh.retain(|place| *place == writer);
+        self.fresh.retain(|place| place == writer);
     }
 
     fn proceed(&mut self) -> Vec<HomeStep> {
         let mut steps = Vec::new();
         while let Some(request) = self.waiting.front().copied() {
             // What the place gives back on its way must not be taken for what is granted now.
-            if self.recalled.contains_key(&request.place) {
+            if self.recalled.contains_key(request.place) {
                 break;
             }
             let keeps = match request.mode {
                 GuardMode::Read => Token::Read,
                 GuardMode::Write => Token::None,
             };
-            let excludes = |(place, token): (&PlaceId, &Token)| *place != request.place && *token > keeps;
-            let others: Vec<PlaceId> =
-                self.holders.iter().filter(|held| excludes(*held)).map(|(place, _)| *place).collect();
+            let excludes = |(place, token): &(PlaceId, &Token)| *place != request.place && **token > keeps;
+            let others: Vec<PlaceId> = self.holders.iter().filter(excludes).map(|(place, _)| place).collect();
             if others.is_empty() {
                 self.waiting.pop_front();
                 steps.push(self.grant(request));
                 continue;
             }
             for place in others {
-                if let std::collections::btree_map::Entry::Vacant(entry) = self.recalled.entry(place) {
-                    entry.insert(keeps);
+                if !self.recalled.contains_key(place) {
+                    self.recalled.insert(place, keeps);
                     steps.push(HomeStep::Recall { place, keeps });
                 }
             }
@@ -174,7 +174,7 @@ impl Home {
         self.holders.insert(place, Token::for_guard(request.mode));
         let flushes = match self.controller {
             Controller::Timestamp => request.since < self.generation,
-            Controller::Broadcast | Controller::Overlapped => !self.fresh.contains(&place),
+            Controller::Broadcast | Controller::Overlapped => !self.fresh.contains(place),
         };
         self.fresh.insert(place);
         if request.mode == GuardMode::Write && self.controller == Controller::Overlapped {

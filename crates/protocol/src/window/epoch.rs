@@ -6,7 +6,7 @@
 //! origin at most one epoch is ahead, because `post` comes first.
 
 use super::lock::LockMode;
-use std::collections::BTreeMap;
+use crate::ordered::OrderedMap;
 
 /// What kind of epoch a place is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,11 +173,11 @@ impl<L: Copy> AccessEpoch<L> {
 #[derive(Debug, Default)]
 pub struct Exposure {
     /// Posts of each target that no `start` has used.
-    posts: BTreeMap<u32, u64>,
+    posts: OrderedMap<u32, u64>,
     /// The group of the `post` that no `wait` has ended.
     exposed: Option<Vec<u32>>,
     /// Completions of each origin that no `wait` has used.
-    completed: BTreeMap<u32, u64>,
+    completed: OrderedMap<u32, u64>,
 }
 
 /// An exposure is open already, or none is.
@@ -187,7 +187,7 @@ pub struct NotClosed;
 impl Exposure {
     /// Notes that `target` has posted for this place.
     pub fn posted(&mut self, target: u32) {
-        *self.posts.entry(target).or_default() += 1;
+        *self.posts.get_or_default(target) += 1;
     }
 
     /// Returns the first of `group` that has not posted; uses the posts of all if there is none.
@@ -213,7 +213,7 @@ impl Exposure {
     /// No exposure of this place is open for it.
     pub fn completed(&mut self, origin: u32) -> Result<(), NotClosed> {
         let is_exposed = self.exposed.as_ref().is_some_and(|group| group.contains(&origin));
-        if !is_exposed || self.completed.contains_key(&origin) {
+        if !is_exposed || self.completed.contains_key(origin) {
             return Err(NotClosed);
         }
         self.completed.insert(origin, 1);
@@ -235,15 +235,15 @@ impl Exposure {
 }
 
 /// Takes one of the counts of each of `group`, or of none if one has none; returns the first that has none.
-fn use_all(counts: &mut BTreeMap<u32, u64>, group: &[u32]) -> Option<u32> {
-    if let Some(missing) = group.iter().find(|member| !counts.contains_key(member)) {
+fn use_all(counts: &mut OrderedMap<u32, u64>, group: &[u32]) -> Option<u32> {
+    if let Some(missing) = group.iter().find(|member| !counts.contains_key(**member)) {
         return Some(*missing);
     }
     for member in group {
-        if let Some(count) = counts.get_mut(member) {
+        if let Some(count) = counts.get_mut(*member) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(member);
+                counts.remove(*member);
             }
         }
     }

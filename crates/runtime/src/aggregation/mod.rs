@@ -24,9 +24,9 @@ use crate::part::PartId;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
+use isles_protocol::ordered::OrderedMap;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ struct AggregatorPart {
 pub(crate) struct Aggregations {
     all: RefCell<Vec<Weak<dyn Held>>>,
     /// How many buckets with items each finish has here.
-    buckets: RefCell<BTreeMap<Key, u64>>,
+    buckets: RefCell<OrderedMap<Key, u64>>,
     /// How many buckets have items.
     held: Cell<usize>,
     /// Whether a bucket began, left or arrived since the service was asked last.
@@ -80,7 +80,7 @@ impl Aggregations {
     fn begin(&self, scope: Scope) {
         self.held.set(self.held.get() + 1);
         if let ScopeKind::Counted(key) = scope.kind() {
-            *self.buckets.borrow_mut().entry(key).or_insert(0) += 1;
+            *self.buckets.borrow_mut().get_or_default(key) += 1;
         }
     }
 
@@ -89,10 +89,10 @@ impl Aggregations {
         self.held.set(self.held.get() - 1);
         if let ScopeKind::Counted(key) = scope.kind() {
             let mut buckets = self.buckets.borrow_mut();
-            if let Some(count) = buckets.get_mut(&key) {
+            if let Some(count) = buckets.get_mut(key) {
                 *count -= 1;
                 if *count == 0 {
-                    buckets.remove(&key);
+                    buckets.remove(key);
                 }
             }
         }
@@ -106,7 +106,7 @@ impl Aggregations {
     /// Whether all that lives here of the finish of `scope` are buckets; of what is detached nobody knows.
     fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
         let ScopeKind::Counted(key) = scope.kind() else { return true };
-        self.buckets.borrow().get(&key).is_some_and(|count| local.finishes.live(key) == *count)
+        self.buckets.borrow().get(key).is_some_and(|count| local.finishes.live(key) == *count)
     }
 }
 

@@ -12,11 +12,12 @@ use crate::limits::{CAUSES_MAX, ERROR_BYTES_MAX, ERROR_TEXT_BYTES_MAX, ERROR_TEX
 use crate::local::Local;
 use crate::wire::{DecodeError, EncodeError};
 use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedSet;
 use isles_transport::Death;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -467,7 +468,7 @@ fn alike(causes: &[Body]) -> Vec<Vec<&Body>> {
 
 /// One line for errors that differ in their places only.
 fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
-    let places: BTreeSet<u32> = alike.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
+    let places: OrderedSet<u32> = alike.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
     let times = match alike.len() {
         number if number <= places.len().max(1) => String::new(),
         2 => "twice".to_owned(),
@@ -480,9 +481,9 @@ fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
 }
 
 /// Places by name: `place 3`, `62 places (0, 2, 4-63)`.
-pub(crate) fn named(places: &BTreeSet<u32>) -> String {
+pub(crate) fn named(places: &OrderedSet<u32>) -> String {
     match (places.len(), places.first()) {
-        (1, Some(place)) => PlaceId(*place).to_string(),
+        (1, Some(place)) => PlaceId(place).to_string(),
         (number, _) => format!("{number} places ({})", ranges(places)),
     }
 }
@@ -491,9 +492,9 @@ pub(crate) fn named(places: &BTreeSet<u32>) -> String {
 const RANGES_MAX: usize = 64;
 
 /// Numbers as ranges: `0, 2, 4-63`.
-fn ranges(numbers: &BTreeSet<u32>) -> String {
+fn ranges(numbers: &OrderedSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
+    for number in numbers.iter() {
         match ranges.last_mut() {
             Some((_, last)) if *last + 1 == number => *last = number,
             _ => ranges.push((number, number)),

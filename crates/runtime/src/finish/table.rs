@@ -14,9 +14,9 @@ use isles_protocol::finish::{
     Control, Explanation, Fault, FinishId, FinishKind, Finishes, Key, Outcome, Output, Reason, TaskRefusal,
     Violation,
 };
+use isles_protocol::ordered::OrderedMap;
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
@@ -26,11 +26,11 @@ pub(crate) struct FinishTable {
     machine: RefCell<Finishes>,
     outputs: OutputQueue<Output>,
     /// The finishes opened here and not released, with who waits.
-    open: RefCell<BTreeMap<Key, Open>>,
+    open: RefCell<OrderedMap<Key, Open>>,
     /// Whether any finish was ever cancelled here; else the worker need not ask.
     any_cancelled: Cell<bool>,
     /// How many finishes of each kind were released here.
-    kinds: RefCell<BTreeMap<FinishKind, u64>>,
+    kinds: [Cell<u64>; FinishKind::ALL.len()],
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
     /// The machine holds questions back until the place rests.
@@ -61,7 +61,7 @@ impl FinishTable {
             outputs: OutputQueue::default(),
             open: RefCell::default(),
             any_cancelled: Cell::new(false),
-            kinds: RefCell::default(),
+            kinds: Default::default(),
             controls_sent: Cell::new(0),
             holds_back: Cell::new(false),
             idle_since: Cell::new(None),
@@ -193,13 +193,14 @@ impl FinishTable {
     }
 
     fn released(&self, local: &Local, key: Key, outcome: Outcome) {
-        *self.kinds.borrow_mut().entry(outcome.kind).or_insert(0) += 1;
+        let kind = &self.kinds[outcome.kind as usize];
+        kind.set(kind.get() + 1);
         let waker = {
             let mut open = self.open.borrow_mut();
-            let Some(entry) = open.get_mut(&key) else { return };
+            let Some(entry) = open.get_mut(key) else { return };
             match entry.held.take() {
                 Some(held) => {
-                    open.remove(&key);
+                    open.remove(key);
                     drop(open);
                     return local.finish_task(held, Ok(()));
                 }
@@ -215,13 +216,13 @@ impl FinishTable {
     /// The result of a finish that was released; else notes who waits.
     pub(super) fn poll(&self, local: &Local, key: Key, waker: &Waker) -> Option<Result<(), Error>> {
         let mut open = self.open.borrow_mut();
-        let entry = open.get_mut(&key)?;
+        let entry = open.get_mut(key)?;
         let Some(outcome) = entry.outcome.take() else {
             entry.waker = Some(waker.clone());
             return None;
         };
         let (site, deadline, deadline_passed) = (entry.site, entry.deadline, entry.deadline_passed);
-        open.remove(&key);
+        open.remove(key);
         if let Some(deadline) = deadline {
             local.timers.give_up(deadline);
         }
@@ -239,7 +240,7 @@ impl FinishTable {
 
     /// Nobody waits for the finish any more; `held` is a task's scope that is ended when it is released.
     pub(super) fn detach(&self, local: &Local, key: Key, held: Scope) {
-        if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+        if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.held = Some(held);
             if let Some(deadline) = entry.deadline.take() {
                 local.timers.give_up(deadline);
@@ -250,8 +251,8 @@ impl FinishTable {
     /// Forgets a finish that was released, whose result nobody takes.
     pub(super) fn forget(&self, local: &Local, key: Key) -> bool {
         let mut open = self.open.borrow_mut();
-        let released = open.get(&key).is_some_and(|entry| entry.outcome.is_some());
-        if released && let Some(deadline) = open.remove(&key).and_then(|entry| entry.deadline) {
+        let released = open.get(key).is_some_and(|entry| entry.outcome.is_some());
+        if released && let Some(deadline) = open.remove(key).and_then(|entry| entry.deadline) {
             local.timers.give_up(deadline);
         }
         released
@@ -266,7 +267,7 @@ impl FinishTable {
 
     /// Cancels `key` when the place's clock shows `due`.
     pub(super) fn set_deadline(&self, local: &Local, key: Key, due: Duration) {
-        if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+        if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.deadline = Some(local.timers.set(due, Due::Deadline(key)));
         }
     }
@@ -311,7 +312,7 @@ impl FinishTable {
 
     /// Cancels a finish whose deadline has passed.
     pub(crate) fn expire(&self, local: &Local, key: Key) {
-        if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+        if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.deadline = None;
             entry.deadline_passed = true;
         }
@@ -324,7 +325,7 @@ impl FinishTable {
         let open = self.open.borrow();
         open.iter()
             .filter(|(_, entry)| entry.outcome.is_none())
-            .map(|(key, entry)| (entry.site, machine.waiting_for(*key)))
+            .map(|(key, entry)| (entry.site, machine.waiting_for(key)))
             .collect()
     }
 
@@ -338,13 +339,13 @@ impl FinishTable {
         open.iter()
             .filter(|(_, entry)| entry.outcome.is_none())
             .take(count)
-            .map(|(key, entry)| (entry.site, entry.parent, machine.waiting_for(*key)))
+            .map(|(key, entry)| (entry.site, entry.parent, machine.waiting_for(key)))
             .collect()
     }
 
     /// How many finishes are open here, and how many were released.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.open.borrow().len() as u64, self.kinds.borrow().values().sum())
+        (self.open.borrow().len() as u64, self.kinds.iter().map(Cell::get).sum())
     }
 
     /// The name of the finish of a task that runs here.
@@ -364,6 +365,7 @@ impl FinishTable {
 
     /// How many finishes of each kind were released here, and the control messages sent from here.
     pub(crate) fn totals(&self) -> (Vec<(FinishKind, u64)>, u64) {
-        (self.kinds.borrow().iter().map(|(kind, count)| (*kind, *count)).collect(), self.controls_sent.get())
+        let kinds = FinishKind::ALL.into_iter().map(|kind| (kind, self.kinds[kind as usize].get()));
+        (kinds.filter(|(_, count)| *count > 0).collect(), self.controls_sent.get())
     }
 }

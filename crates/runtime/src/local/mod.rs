@@ -111,6 +111,18 @@ thread_local! {
     static CURRENT: Cell<*const Local> = const { Cell::new(std::ptr::null()) };
 }
 
+/// The place that is entered on this thread, or null. Apart, because what is generic is compiled for each of its uses.
+#[inline]
+fn current() -> *const Local {
+    CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null())
+}
+
+#[cold]
+#[track_caller]
+fn no_place() -> ! {
+    panic!("{}", process::why_no_place())
+}
+
 /// Restores the place that was entered before, also while that unwinds.
 struct EnterGuard(*const Local);
 
@@ -236,9 +248,11 @@ impl Local {
     #[inline]
     #[track_caller]
     pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
-        match Self::try_with(f) {
-            Some(result) => result,
-            None => panic!("{}", process::why_no_place()),
+        // NEED: a scoped thread-local reference.
+        // SOUND: as in `try_with`.
+        match unsafe { current().as_ref() } {
+            Some(local) => f(local),
+            None => no_place(),
         }
     }
 
@@ -253,11 +267,11 @@ impl Local {
     /// Runs `f` with the place entered on this thread, if there is one.
     #[inline]
     pub(crate) fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
-        let current = CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null());
         // NEED: a scoped thread-local reference.
         // SOUND: the pointer is set by `enter`, which borrows the place until it has set the one before again; the
         // reference does not escape `f`.
-        unsafe { current.as_ref() }.map(f)
+        let local = unsafe { current().as_ref() }?;
+        Some(f(local))
     }
 
     /// The number of this place.

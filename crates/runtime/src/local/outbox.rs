@@ -12,8 +12,9 @@
 use super::send::Unsent;
 use crate::limits::{CROWD_MIN, CROWD_REFUSALS};
 use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedMap;
 use isles_transport::{Class, HandlerId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A message as it is to be sent.
 pub(super) struct Message {
@@ -72,7 +73,7 @@ const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 #[derive(Default)]
 pub(crate) struct Outbox {
     /// By class, control first.
-    queues: [BTreeMap<PlaceId, ReceiverQueue>; 2],
+    queues: [OrderedMap<PlaceId, ReceiverQueue>; 2],
     /// The number of the receiver from which on a crowd is tried next.
     next: [u32; 2],
     /// In the order in which they came, with how many came before.
@@ -88,20 +89,20 @@ impl Outbox {
 
     /// Whether a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
     pub(super) fn holds(&self, to: PlaceId, class: Class) -> bool {
-        self.is_crowded(class) || self.queues[class as usize].contains_key(&to)
+        self.is_crowded(class) || self.queues[class as usize].contains_key(to)
     }
 
     /// A turn for a message to `to`, behind what waits already; counts as a message until it is given up.
     pub(super) fn enqueue(&mut self, to: PlaceId, class: Class) -> OutboxTicket {
         self.numbers += 1;
         let turn = OutboxTicket { to, class, number: self.numbers };
-        self.queues[class as usize].entry(to).or_default().push_back(Waiting::OutboxTicket(turn.number));
+        self.queues[class as usize].get_or_default(to).push_back(Waiting::OutboxTicket(turn.number));
         turn
     }
 
     /// Whether nothing waits before `turn`.
     pub(super) fn is_next(&self, turn: OutboxTicket) -> bool {
-        let line = self.queues[turn.class as usize].get(&turn.to);
+        let line = self.queues[turn.class as usize].get(turn.to);
         matches!(line.and_then(VecDeque::front), Some(Waiting::OutboxTicket(number)) if *number == turn.number)
     }
 
@@ -117,13 +118,13 @@ impl Outbox {
         if let Some((line, index)) = self.position(turn) {
             line.remove(index);
             if line.is_empty() {
-                self.queues[turn.class as usize].remove(&turn.to);
+                self.queues[turn.class as usize].remove(turn.to);
             }
         }
     }
 
     fn position(&mut self, turn: OutboxTicket) -> Option<(&mut ReceiverQueue, usize)> {
-        let line = self.queues[turn.class as usize].get_mut(&turn.to)?;
+        let line = self.queues[turn.class as usize].get_mut(turn.to)?;
         let is_it =
             |waiting: &Waiting| matches!(waiting, Waiting::OutboxTicket(number) if *number == turn.number);
         // From the back: behind a turn stands only what was sent since.
@@ -136,7 +137,7 @@ impl Outbox {
         self.numbers += 1;
         let number = self.numbers;
         for to in to {
-            self.queues[class as usize].entry(*to).or_default().push_back(Waiting::Part(number));
+            self.queues[class as usize].get_or_default(*to).push_back(Waiting::Part(number));
         }
         self.multicasts.push_back(Multicast { number, to: to.to_vec(), class, message });
     }
@@ -144,7 +145,7 @@ impl Outbox {
     /// Offers what waits to `send`, each queue until it refuses: by receiver, then by class; then what goes to several.
     /// Gives how many messages are gone.
     pub(super) fn flush(&mut self, post: &mut dyn Transmit) -> usize {
-        let is_one_class = self.queues.iter().any(BTreeMap::is_empty);
+        let is_one_class = self.queues.iter().any(OrderedMap::is_empty);
         let gone = if is_one_class || CLASSES.into_iter().any(|class| self.is_crowded(class)) {
             CLASSES.into_iter().map(|class| self.flush_class(class, post)).sum()
         } else {
@@ -155,21 +156,21 @@ impl Outbox {
 
     /// Control and data of a receiver before those of the next.
     fn flush_in_turn(&mut self, post: &mut dyn Transmit) -> usize {
-        let [control, data] = &mut self.queues;
-        let (mut controls, mut datas) = (control.iter_mut().peekable(), data.iter_mut().peekable());
-        let mut gone = 0;
-        loop {
-            let is_control = match (controls.peek(), datas.peek()) {
-                (Some((control, _)), Some((data, _))) => control <= data,
-                (first, _) => first.is_some(),
-            };
-            let (next, class) =
-                if is_control { (controls.next(), Class::Control) } else { (datas.next(), Class::Data) };
-            let Some((to, line)) = next else { break };
-            gone += offer(*to, class, line, post);
+        let (mut from, mut gone) = (Some(PlaceId(0)), 0);
+        while let Some(to) = from.and_then(|from| self.first_receiver(from)) {
+            for class in CLASSES {
+                let line = self.queues[class as usize].get_mut(to);
+                gone += line.map_or(0, |line| offer(to, class, line, post));
+            }
+            from = to.0.checked_add(1).map(PlaceId);
         }
         self.queues.iter_mut().for_each(|queues| queues.retain(|_, line| !line.is_empty()));
         gone
+    }
+
+    /// The first place from this one on for which something waits.
+    fn first_receiver(&self, from: PlaceId) -> Option<PlaceId> {
+        self.queues.iter().filter_map(|queues| queues.first_from(from)).map(|(to, _)| to).min()
     }
 
     fn flush_class(&mut self, class: Class, post: &mut dyn Transmit) -> usize {
@@ -177,10 +178,10 @@ impl Outbox {
             return self.flush_crowd(class, post);
         }
         let (queues, mut is_any_over, mut gone) = (&mut self.queues[class as usize], false, 0);
-        for (to, line) in &mut *queues {
-            gone += offer(*to, class, line, post);
+        queues.for_each_mut(|to, line| {
+            gone += offer(to, class, line, post);
             is_any_over |= line.is_empty();
-        }
+        });
         if is_any_over {
             queues.retain(|_, line| !line.is_empty());
         }
@@ -194,12 +195,12 @@ impl Outbox {
         let (mut refusals, mut gone) = (0, 0);
         for _ in 0..queues.len() {
             let from = PlaceId(*next);
-            let Some((&to, _)) = queues.range(from..).chain(queues.range(..from)).next() else { break };
+            let Some((to, _)) = queues.first_from(from).or_else(|| queues.first()) else { break };
             *next = to.0 + 1;
-            let Some(line) = queues.get_mut(&to) else { break };
+            let Some(line) = queues.get_mut(to) else { break };
             gone += offer(to, class, line, post);
             if line.is_empty() {
-                queues.remove(&to);
+                queues.remove(to);
                 continue;
             }
             refusals += 1;
@@ -226,7 +227,7 @@ impl Outbox {
 
     fn is_first(&self, multicast: &Multicast) -> bool {
         let queues = &self.queues[multicast.class as usize];
-        let first = |to: &PlaceId| queues.get(to).and_then(VecDeque::front);
+        let first = |to: &PlaceId| queues.get(*to).and_then(VecDeque::front);
         multicast
             .to
             .iter()
@@ -260,10 +261,10 @@ impl Outbox {
         let mut count = 0;
         for place in places {
             count += 1;
-            if let Some(line) = queues.get_mut(&place) {
+            if let Some(line) = queues.get_mut(place) {
                 line.pop_front();
                 if line.is_empty() {
-                    queues.remove(&place);
+                    queues.remove(place);
                 }
             }
         }

@@ -8,12 +8,12 @@ use super::{Clock, Local};
 use crate::finish::ScopeKind;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::FinishId;
+use isles_protocol::ordered::OrderedMap;
 use isles_telemetry::{
     CounterId, CounterValues, DeathCause, Liveness, OpenFinish, OutputStream, PlaceWriter,
 };
 use isles_transport::Death;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Steps between two copies of a place that does not sleep.
@@ -54,7 +54,7 @@ pub(crate) struct Probe {
     /// When open finishes were last told of, how many, and when each of them was first.
     told: Cell<Duration>,
     told_count: Cell<usize>,
-    first_seen: RefCell<BTreeMap<u64, u64>>,
+    first_seen: RefCell<OrderedMap<u64, u64>>,
 }
 
 impl Local {
@@ -254,13 +254,13 @@ impl Local {
     }
 
     /// The first few open finishes, with when each was first told of.
-    fn open_finishes(&self, now: Duration, first_seen: &mut BTreeMap<u64, u64>) -> Vec<OpenFinish> {
+    fn open_finishes(&self, now: Duration, first_seen: &mut OrderedMap<u64, u64>) -> Vec<OpenFinish> {
         let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let open = self.finishes.explain_first(FINISHES_MAX);
-        let mut seen = BTreeMap::new();
+        let mut seen = OrderedMap::new();
         let finishes = open.into_iter().map(|(site, parent, explanation)| {
             let id = number(explanation.finish);
-            let since_ms = first_seen.get(&id).copied().unwrap_or(now_ms);
+            let since_ms = first_seen.get(id).copied().unwrap_or(now_ms);
             seen.insert(id, since_ms);
             let waits = explanation.waiting.iter();
             OpenFinish {

@@ -11,7 +11,7 @@
 //! whose death the home knew when it began.
 
 use isles_protocol::PlaceId;
-use std::collections::BTreeSet;
+use isles_protocol::ordered::OrderedSet;
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,11 +19,11 @@ pub(super) enum DeathStep {
     /// Ask this place whether it knows these deaths, in this round.
     Ask(PlaceId, u64, Vec<PlaceId>),
     /// Leave the dead as parents of parts of this home, tell it of those, then that this was all of the round.
-    Answer(PlaceId, u64, BTreeSet<PlaceId>),
+    Answer(PlaceId, u64, OrderedSet<PlaceId>),
     /// Ask this home about these deaths.
     Inquire(PlaceId, Vec<PlaceId>),
     /// Forget what was lent of parts of this place to the dead.
-    Forget(BTreeSet<PlaceId>),
+    Forget(OrderedSet<PlaceId>),
     /// Tell this place that it may do the same with the parts of this one.
     Tell(PlaceId, Vec<PlaceId>),
 }
@@ -31,20 +31,20 @@ pub(super) enum DeathStep {
 /// The deaths that a place knows, and what is asked about them.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
-    known: BTreeSet<PlaceId>,
+    known: OrderedSet<PlaceId>,
     /// The round under way at this home.
     round: Option<Round>,
     rounds: u64,
     /// Questions that wait until the deaths that they are about are known here: of whom, in which round.
-    questions: Vec<(PlaceId, u64, BTreeSet<PlaceId>)>,
+    questions: Vec<(PlaceId, u64, OrderedSet<PlaceId>)>,
 }
 
 /// A round of a home.
 #[derive(Debug)]
 struct Round {
-    dead: BTreeSet<PlaceId>,
-    unanswered: BTreeSet<PlaceId>,
-    inquirers: BTreeSet<PlaceId>,
+    dead: OrderedSet<PlaceId>,
+    unanswered: OrderedSet<PlaceId>,
+    inquirers: OrderedSet<PlaceId>,
 }
 
 impl Deaths {
@@ -53,16 +53,16 @@ impl Deaths {
     pub(super) fn learn(
         &mut self,
         place: PlaceId,
-        homes: BTreeSet<PlaceId>,
+        homes: OrderedSet<PlaceId>,
         (here, living): (PlaceId, &[PlaceId]),
     ) -> Vec<DeathStep> {
         if !self.known.insert(place) {
             return Vec::new();
         }
         let mut steps = self.answer_known();
-        let own = homes.contains(&here);
+        let own = homes.contains(here);
         let inquire = |home: PlaceId| DeathStep::Inquire(home, vec![place]);
-        let others = homes.into_iter().filter(|home| *home != here && !self.known.contains(home));
+        let others = homes.iter().filter(|home| *home != here && !self.known.contains(*home));
         steps.extend(others.map(inquire));
         if own || self.round.is_some() {
             self.begin(Default::default(), living, &mut steps);
@@ -74,7 +74,7 @@ impl Deaths {
     pub(super) fn inquired(&mut self, by: PlaceId, dead: Vec<PlaceId>, living: &[PlaceId]) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         // A death that is not known here yet begins a new round when it is.
-        self.begin((BTreeSet::from([by]), dead.into_iter().collect()), living, &mut steps);
+        self.begin((OrderedSet::from_iter([by]), dead.into_iter().collect()), living, &mut steps);
         steps
     }
 
@@ -88,7 +88,7 @@ impl Deaths {
     pub(super) fn answered(&mut self, by: PlaceId, number: u64) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         if let Some(round) = self.round.as_mut().filter(|_| number == self.rounds) {
-            round.unanswered.remove(&by);
+            round.unanswered.remove(by);
             self.conclude(&mut steps);
         }
         steps
@@ -100,27 +100,27 @@ impl Deaths {
         let (ready, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.questions).into_iter().partition(|(.., dead)| dead.is_subset(known));
         self.questions = waiting;
-        let living = ready.into_iter().filter(|(home, ..)| !self.known.contains(home));
+        let living = ready.into_iter().filter(|(home, ..)| !self.known.contains(*home));
         living.map(|(home, round, dead)| DeathStep::Answer(home, round, dead)).collect()
     }
 
     /// Begins a round about all deaths that are known here or to `inquirers`, in the place of one under way.
     fn begin(
         &mut self,
-        (mut inquirers, mut dead): (BTreeSet<PlaceId>, BTreeSet<PlaceId>),
+        (mut inquirers, mut dead): (OrderedSet<PlaceId>, OrderedSet<PlaceId>),
         living: &[PlaceId],
         steps: &mut Vec<DeathStep>,
     ) {
         if let Some(before) = self.round.take() {
-            dead.extend(before.dead);
-            inquirers.extend(before.inquirers);
+            dead.extend(before.dead.iter());
+            inquirers.extend(before.inquirers.iter());
         }
-        dead.extend(&self.known);
+        dead.extend(self.known.iter());
         self.rounds += 1;
-        let unanswered: BTreeSet<PlaceId> =
-            living.iter().copied().filter(|place| !self.known.contains(place)).collect();
-        let about: Vec<PlaceId> = self.known.iter().copied().collect();
-        steps.extend(unanswered.iter().map(|place| DeathStep::Ask(*place, self.rounds, about.clone())));
+        let unanswered: OrderedSet<PlaceId> =
+            living.iter().copied().filter(|place| !self.known.contains(*place)).collect();
+        let about: Vec<PlaceId> = self.known.iter().collect();
+        steps.extend(unanswered.iter().map(|place| DeathStep::Ask(place, self.rounds, about.clone())));
         self.round = Some(Round { dead, unanswered, inquirers });
         self.conclude(steps);
     }
@@ -133,9 +133,9 @@ impl Deaths {
             unanswered && round.dead.is_subset(known)
         };
         let Some(round) = self.round.take_if(|round| is_over(round)) else { return };
-        let dead: Vec<PlaceId> = round.dead.iter().copied().collect();
+        let dead: Vec<PlaceId> = round.dead.iter().collect();
         steps.push(DeathStep::Forget(round.dead));
-        let living = round.inquirers.into_iter().filter(|place| !self.known.contains(place));
+        let living = round.inquirers.iter().filter(|place| !self.known.contains(*place));
         steps.extend(living.map(|place| DeathStep::Tell(place, dead.clone())));
     }
 }

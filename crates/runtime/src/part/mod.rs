@@ -20,6 +20,7 @@ mod table;
 mod tests;
 
 use deaths::DeathStep;
+use isles_protocol::ordered::OrderedSet;
 pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
 use slots::SlotHint;
 pub(crate) use table::PartTable;
@@ -38,7 +39,6 @@ use isles_transport::Class;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -265,7 +265,7 @@ impl Service for RefCell<PartTable> {
         let others: Vec<PlaceId> = local.others().collect();
         let steps = {
             let mut parts = self.borrow_mut();
-            let homes = parts.homes_of_lent_to(&BTreeSet::from([place]));
+            let homes = parts.homes_of_lent_to(&OrderedSet::from_iter([place]));
             parts.deaths.learn(place, homes, (local.here(), &others))
         };
         settle_deaths(local, steps);
@@ -389,7 +389,7 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
 }
 
 /// Forgets what was lent from here to the dead, of parts of `home`.
-fn forget_lent(local: &Local, home: PlaceId, dead: &BTreeSet<PlaceId>) {
+fn forget_lent(local: &Local, home: PlaceId, dead: &OrderedSet<PlaceId>) {
     let unused = local.services.parts.borrow_mut().forget_lent(home, dead, local.here());
     unused.into_iter().for_each(|id| free_all(local, id));
 }

@@ -10,7 +10,7 @@ use super::{PartId, PartMessage, Value};
 use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
 use crate::members::Members;
 use isles_protocol::PlaceId;
-use std::collections::{BTreeMap, BTreeSet};
+use isles_protocol::ordered::{OrderedMap, OrderedSet};
 use std::time::Duration;
 
 /// The parts of one place.
@@ -40,7 +40,7 @@ struct Entry {
     /// and none where the part is not in use.
     parent: Option<(PlaceId, u64)>,
     /// What this place owes to others, who need not wait until the part is out of use here.
-    owed: BTreeMap<PlaceId, u64>,
+    owed: OrderedMap<PlaceId, u64>,
     /// The places that have a value, to be freed with the part, if there are more than the home.
     members: Option<Members>,
     /// Whether it stands in [`PartTable::due`].
@@ -79,13 +79,13 @@ impl LentCounts {
     }
 
     /// Whether some went to one of these places.
-    fn are_at(&self, places: &BTreeSet<PlaceId>) -> bool {
-        self.0.iter().any(|(place, _)| places.contains(place))
+    fn are_at(&self, places: &OrderedSet<PlaceId>) -> bool {
+        self.0.iter().any(|(place, _)| places.contains(*place))
     }
 
     /// Takes all off that went to these places.
-    fn forget(&mut self, places: &BTreeSet<PlaceId>) {
-        self.0.retain(|(place, _)| !places.contains(place));
+    fn forget(&mut self, places: &OrderedSet<PlaceId>) {
+        self.0.retain(|(place, _)| !places.contains(*place));
     }
 }
 
@@ -111,10 +111,10 @@ impl Entry {
         match &mut self.parent {
             // The home is the best parent: it waits for nobody.
             Some((parent, count)) if lender == home => {
-                *self.owed.entry(*parent).or_default() += *count;
+                *self.owed.get_or_default(*parent) += *count;
                 self.parent = Some((home, 1));
             }
-            _ => *self.owed.entry(lender).or_default() += 1,
+            _ => *self.owed.get_or_default(lender) += 1,
         }
     }
 }
@@ -295,7 +295,7 @@ impl PartTable {
     /// of use everywhere.
     pub(super) fn settle(&mut self, here: PlaceId) -> Settled {
         let mut settled = Settled::default();
-        let mut returns: BTreeMap<PlaceId, Vec<(PartId, u64)>> = BTreeMap::new();
+        let mut returns: OrderedMap<PlaceId, Vec<(PartId, u64)>> = OrderedMap::new();
         self.due_since = None;
         for id in std::mem::take(&mut self.due) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
@@ -311,7 +311,7 @@ impl PartTable {
                     self.entries.remove(id);
                 }
             }
-            owed.into_iter().for_each(|(to, count)| returns.entry(to).or_default().push((id, count)));
+            owed.into_iter().for_each(|(to, count)| returns.get_or_default(to).push((id, count)));
         }
         for (to, counts) in returns {
             let chunks = counts.chunks(RETURNS_MAX).map(|counts| (to, PartMessage::Return(counts.to_vec())));
@@ -335,18 +335,18 @@ impl PartTable {
     }
 
     /// The homes of the parts of which handles were lent to one of these places.
-    pub(super) fn homes_of_lent_to(&self, places: &BTreeSet<PlaceId>) -> BTreeSet<PlaceId> {
+    pub(super) fn homes_of_lent_to(&self, places: &OrderedSet<PlaceId>) -> OrderedSet<PlaceId> {
         let lent = self.entries.iter().filter(|(_, entry)| entry.lent.are_at(places));
         lent.map(|(id, _)| id.home).collect()
     }
 
     /// Makes `home` the parent of all its parts that this place has from one of the `dead`; which of them are in use
     /// here, for [`PartTable::adopt`] there. Nothing is owed to the dead any more.
-    pub(super) fn leave_dead_parents(&mut self, home: PlaceId, dead: &BTreeSet<PlaceId>) -> Vec<PartId> {
+    pub(super) fn leave_dead_parents(&mut self, home: PlaceId, dead: &OrderedSet<PlaceId>) -> Vec<PartId> {
         let mut orphans = Vec::new();
         for (id, entry) in self.entries.iter_mut().filter(|(id, _)| id.home == home) {
             entry.owed.retain(|to, _| !dead.contains(to));
-            if entry.parent.is_none_or(|(parent, _)| !dead.contains(&parent)) {
+            if entry.parent.is_none_or(|(parent, _)| !dead.contains(parent)) {
                 continue;
             }
             entry.parent = entry.is_in_use().then_some((home, 1));
@@ -368,7 +368,7 @@ impl PartTable {
     pub(super) fn forget_lent(
         &mut self,
         home: PlaceId,
-        dead: &BTreeSet<PlaceId>,
+        dead: &OrderedSet<PlaceId>,
         here: PlaceId,
     ) -> Vec<PartId> {
         let mut unused = Vec::new();

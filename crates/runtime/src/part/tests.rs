@@ -4,9 +4,10 @@ use super::table::*;
 use super::*;
 use crate::limits::RETURN_WAIT;
 use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedSet;
 use proptest::prelude::*;
+use std::collections::HashMap;
 use std::collections::VecDeque;
-use std::collections::{BTreeSet, HashMap};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -166,7 +167,7 @@ impl World {
     /// `here` learns that `dead` is dead.
     fn learn(&mut self, here: PlaceId, dead: PlaceId) {
         let book = &mut self.books[here.index()];
-        let homes = book.homes_of_lent_to(&BTreeSet::from([dead]));
+        let homes = book.homes_of_lent_to(&OrderedSet::from_iter([dead]));
         let steps = book.deaths.learn(dead, homes, (here, &others(here)));
         self.settle_deaths(here, steps);
     }
@@ -191,7 +192,7 @@ impl World {
         }
     }
 
-    fn forget_lent(&mut self, here: PlaceId, home: PlaceId, dead: &BTreeSet<PlaceId>) {
+    fn forget_lent(&mut self, here: PlaceId, home: PlaceId, dead: &OrderedSet<PlaceId>) {
         let unused = self.books[here.index()].forget_lent(home, dead, here);
         unused.into_iter().for_each(|id| self.free(here, Some(id)));
     }

@@ -282,12 +282,12 @@ fn shut_down(local: &Local) -> RunReport {
     let until = local.clock().now() + FAREWELL_WAIT;
     let answered = || {
         let farewells = local.run.farewells.borrow();
-        local.others().all(|place| farewells.contains_key(&place) || local.is_dead(place))
+        local.others().all(|place| farewells.contains_key(place) || local.is_dead(place))
     };
     let _ = drive(local, Local::attend, Stall::default(), || answered() || local.clock().now() > until);
     let mut farewells = local.run.farewells.take();
     farewells.insert(local.here(), local.report());
-    let places = (0..local.places()).map(|place| farewells.remove(&PlaceId(place)));
+    let places = (0..local.places()).map(|place| farewells.remove(PlaceId(place)));
     RunReport { places: places.collect() }
 }
 

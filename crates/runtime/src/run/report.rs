@@ -10,11 +10,12 @@ use crate::time::earlier;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
+use isles_protocol::ordered::{OrderedMap, OrderedSet};
 use isles_telemetry::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterValues};
 use isles_transport::{Class, notice};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
@@ -280,9 +281,9 @@ pub(crate) struct RunState {
     /// Whether the first place has told this one to end.
     pub(crate) dismissed: Cell<bool>,
     /// What the other places said at the end of the run; used at the first place only.
-    pub(crate) farewells: RefCell<BTreeMap<PlaceId, PlaceReport>>,
+    pub(crate) farewells: RefCell<OrderedMap<PlaceId, PlaceReport>>,
     /// What the other places said that they wait for, since they were last asked; used at the first place only.
-    explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
+    explanations: RefCell<OrderedMap<PlaceId, Vec<String>>>,
 }
 
 impl Local {
@@ -364,12 +365,12 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         None => "the whole run".to_owned(),
     };
     let cancelled = if *cancelled { " (cancelled)" } else { "" };
-    let mut alike: BTreeMap<(u64, bool), BTreeSet<u32>> = BTreeMap::new();
+    let mut alike: OrderedMap<(u64, u8), OrderedSet<u32>> = OrderedMap::new();
     for Waiting { place, tasks, asked, .. } in waiting {
-        alike.entry((*tasks, *asked)).or_default().insert(place.0);
+        alike.get_or_default((*tasks, u8::from(*asked))).insert(place.0);
     }
     let others = alike.into_iter().map(|((tasks, asked), places)| {
-        let asked = if asked { ", not said since whether they are over" } else { "" };
+        let asked = if asked > 0 { ", not said since whether they are over" } else { "" };
         let each = if places.len() == 1 { "" } else { "each of " };
         format!("{tasks} at {each}{}{asked}", named(&places))
     });
@@ -381,12 +382,12 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
 
 /// The lines of several places, those that are equal once: `39 places (0-6, 8-39): ..`.
 pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<String> {
-    let mut order: Vec<(String, BTreeSet<u32>)> = Vec::new();
+    let mut order: Vec<(String, OrderedSet<u32>)> = Vec::new();
     let mut known = HashMap::new();
     for (place, line) in lines {
         let index = *known.entry(line.clone()).or_insert(order.len());
         if index == order.len() {
-            order.push((line, BTreeSet::new()));
+            order.push((line, OrderedSet::new()));
         }
         order[index].1.insert(place.0);
     }
@@ -397,7 +398,7 @@ pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<Strin
 fn unheard(local: &Local) -> Vec<String> {
     let explanations = local.run.explanations.borrow();
     let others = local.others();
-    let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(place));
+    let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(*place));
     unheard
         .map(|place| format!("{place}: does not answer: it computes without an `await`, or is stopped"))
         .collect()
@@ -415,7 +416,7 @@ fn print(lines: &[String]) {
 /// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     let unheard = unheard(local);
-    let heard = local.run.explanations.take().into_values().flatten();
+    let heard = local.run.explanations.take().into_iter().flat_map(|(_, lines)| lines);
     let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
     let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
     let seconds = silence.as_secs_f64();

@@ -1,6 +1,8 @@
 //! What places say to each other about shared objects. Changes follow the message that brings them.
 
 use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedKey;
+use isles_protocol::ordered_keys;
 use isles_protocol::shared::{GiveBack, GuardMode, Token};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,15 @@ pub(crate) struct ObjectId {
     pub(super) home: PlaceId,
     /// Counts the objects that `home` made.
     pub(super) serial: u64,
+}
+
+ordered_keys! {
+    ObjectId: 96,
+        |id| (id.home, id.serial).to_number(),
+        |number| {
+            let (home, serial) = OrderedKey::from_number(number);
+            ObjectId { home, serial }
+        };
 }
 
 /// A token that goes back, as it travels.

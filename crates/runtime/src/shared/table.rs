@@ -9,10 +9,10 @@ use crate::message::Refused;
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
+use isles_protocol::ordered::OrderedMap;
 use isles_protocol::shared::GuardMode;
 use isles_telemetry::CounterId;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -64,7 +64,7 @@ pub(super) enum Precedence {
 /// The objects of one place.
 #[derive(Default)]
 pub(crate) struct ObjectTable {
-    objects: RefCell<BTreeMap<ObjectId, Weak<dyn AnyObject>>>,
+    objects: RefCell<OrderedMap<ObjectId, Weak<dyn AnyObject>>>,
     last_serial: Cell<u64>,
     held: RefCell<Vec<Held>>,
     last_held: Cell<u64>,
@@ -82,11 +82,11 @@ impl ObjectTable {
     }
 
     pub(super) fn remove(&self, id: ObjectId) {
-        self.objects.borrow_mut().remove(&id);
+        self.objects.borrow_mut().remove(id);
     }
 
     pub(super) fn find(&self, id: ObjectId) -> Option<Rc<dyn AnyObject>> {
-        self.objects.borrow().get(&id)?.upgrade()
+        self.objects.borrow().get(id)?.upgrade()
     }
 
     fn all(&self) -> Vec<Rc<dyn AnyObject>> {

@@ -1,8 +1,8 @@
 //! What an object holds: how its changes travel, and how it lies in memory that nothing keeps coherent.
 
 use super::memory::{ByteLines, ObjectMemory};
-use crate::error::{Error, Result};
-use crate::wire::{DecodeError, Reader, Writer};
+use crate::error::Result;
+use crate::wire::{DecodeError, from_bytes, to_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -69,39 +69,17 @@ pub trait SharedValue: Sized + 'static {
 /// Where a value lies in memory that nothing keeps coherent.
 pub struct ValueLines(pub(super) ByteLines);
 
-/// Encodes a value of the program.
-pub(super) fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    // Most values that change hands often are short.
-    let mut short = [0; 64];
-    let mut writer = Writer::new(&mut short);
-    writer.put_value(value).map_err(Error::unencodable)?;
-    let written = writer.written();
-    if let Some(bytes) = short.get(..written) {
-        return Ok(bytes.to_vec());
-    }
-    let mut bytes = vec![0; written];
-    Writer::new(&mut bytes).put_value(value).map_err(Error::unencodable)?;
-    Ok(bytes)
-}
-
-fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut reader = Reader::new(bytes);
-    let value = reader.take_value()?;
-    reader.finish()?;
-    Ok(value)
-}
-
 impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {
     fn changes(&self, _since: Option<u64>) -> Result<Vec<u8>> {
-        encoded(self)
+        to_bytes(self)
     }
 
     fn from_changes(bytes: &[u8]) -> Result<T, DecodeError> {
-        decoded(bytes)
+        from_bytes(bytes)
     }
 
     fn apply(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        *self = decoded(bytes)?;
+        *self = from_bytes(bytes)?;
         Ok(())
     }
 
@@ -111,7 +89,7 @@ impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {
 
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines> {
         let mut lines = ByteLines::new(memory, memory.kind)?;
-        lines.store(memory, &encoded(self).ok()?);
+        lines.store(memory, &to_bytes(self).ok()?);
         lines.write_back(memory);
         Some(ValueLines(lines))
     }
@@ -129,13 +107,13 @@ impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {
         if is_old {
             lines.0.forget(memory);
             let bytes = lines.0.load(memory).ok_or(DecodeError::Truncated { needed: 1, left: 0 })?;
-            *self = decoded(&bytes)?;
+            *self = from_bytes(&bytes)?;
         }
         Ok(())
     }
 
     fn store(&mut self, memory: &ObjectMemory, lines: &mut ValueLines) -> Result<bool> {
-        lines.0.store(memory, &encoded(self)?);
+        lines.0.store(memory, &to_bytes(self)?);
         Ok(true)
     }
 

@@ -3,6 +3,8 @@
 use super::memory::Pieces;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedKey;
+use isles_protocol::ordered_keys;
 use serde::{Deserialize, Serialize};
 
 /// The name of a window in the whole run.
@@ -12,6 +14,15 @@ pub(crate) struct WindowId {
     pub(super) home: PlaceId,
     /// Counts the windows that `home` made.
     pub(super) serial: u64,
+}
+
+ordered_keys! {
+    WindowId: 96,
+        |id| (id.home, id.serial).to_number(),
+        |number| {
+            let (home, serial) = OrderedKey::from_number(number);
+            WindowId { home, serial }
+        };
 }
 
 /// The kind of a message.

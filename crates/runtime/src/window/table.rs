@@ -14,6 +14,7 @@ use crate::message::{Handler, Refused};
 use crate::part::slots::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedMap;
 use isles_protocol::window::LockMode;
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
@@ -26,7 +27,7 @@ use std::time::Duration;
 /// The windows of a place.
 #[derive(Default)]
 pub(crate) struct WindowTable {
-    windows: RefCell<BTreeMap<WindowId, Weak<WindowState>>>,
+    windows: RefCell<OrderedMap<WindowId, Weak<WindowState>>>,
     /// How many windows this place has made.
     made: Cell<u64>,
     requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
@@ -53,11 +54,11 @@ impl WindowTable {
     }
 
     pub(super) fn remove(&self, id: WindowId) {
-        self.windows.borrow_mut().remove(&id);
+        self.windows.borrow_mut().remove(id);
     }
 
     fn find(&self, id: WindowId) -> Option<Rc<WindowState>> {
-        self.windows.borrow().get(&id)?.upgrade()
+        self.windows.borrow().get(id)?.upgrade()
     }
 
     fn states(&self) -> Vec<Rc<WindowState>> {

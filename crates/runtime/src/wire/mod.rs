@@ -19,7 +19,7 @@ mod writing;
 
 pub(crate) use numbers::{is_word, of_word, word_of};
 
-use crate::error::panic;
+use crate::error::{Error, panic};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_transport::BlockMemory;
 use serde::Serialize;
@@ -301,6 +301,35 @@ impl postcard::ser_flavors::Flavor for Cursor<'_, '_> {
     fn finalize(self) -> postcard::Result<()> {
         Ok(())
     }
+}
+
+/// A value of the program as bytes of its own, for [`from_bytes`].
+///
+/// # Errors
+/// It does not travel, or its `Serialize` panicked.
+pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> crate::Result<Vec<u8>> {
+    // Most values that change hands often are short.
+    let mut short = [0; 64];
+    let mut writer = Writer::new(&mut short);
+    writer.put_value(value).map_err(Error::unencodable)?;
+    let written = writer.written();
+    if let Some(bytes) = short.get(..written) {
+        return Ok(bytes.to_vec());
+    }
+    let mut bytes = vec![0; written];
+    Writer::new(&mut bytes).put_value(value).map_err(Error::unencodable)?;
+    Ok(bytes)
+}
+
+/// The value that [`to_bytes`] has written.
+///
+/// # Errors
+/// The bytes are those of no such value.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let value = reader.take_value()?;
+    reader.finish()?;
+    Ok(value)
 }
 
 /// Reads items one after the other; nothing it is given makes it panic.

@@ -121,14 +121,16 @@ impl Costs {
     /// # Errors
     /// [`GovernorError`]: it cannot.
     pub fn check_policy(&self, policy: Policy, core_map: &CoreMap) -> Result<(), GovernorError> {
-        self.governor(policy, core_map).map(|_| ())
+        self.governor(policy, core_map, None).map(|_| ())
     }
 
-    /// A policy for the places of a core map, and the gear of each voltage domain to start in.
+    /// A policy for the places of a core map, and the gear of each voltage domain to start in; of `only` one domain,
+    /// if one is named: for the policy the chip then has no other cores, and draws nothing besides.
     pub(super) fn governor(
         &self,
         policy: Policy,
         core_map: &CoreMap,
+        only: Option<usize>,
     ) -> Result<(Governor, Vec<GearId>), GovernorError> {
         let plan = &self.plan;
         if policy != Policy::Fixed && self.supplies.is_none() {
@@ -136,13 +138,16 @@ impl Costs {
         }
         let mut cores = vec![[0, 0]; plan.domains()];
         for (core, supply) in plan.supplies.iter().enumerate() {
-            cores[*supply as usize][usize::from(core_map.place(core).is_none())] += 1;
+            let domain = *supply as usize;
+            if only.is_none_or(|only| only == domain) {
+                cores[domain][usize::from(core_map.place(core).is_none())] += 1;
+            }
         }
         let own = plan.models.first();
         let terrain = GovernorContext {
             gears: plan.gears.clone(),
             table: own.map(|model| model.table.clone()),
-            constant: own.map(|model| model.constant).unwrap_or_default(),
+            constant: own.filter(|_| only.is_none()).map(|model| model.constant).unwrap_or_default(),
             cores,
         };
         Governor::new(policy, terrain)

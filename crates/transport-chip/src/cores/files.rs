@@ -10,8 +10,8 @@ use isles_chip::Chip;
 use isles_chip::cost::Cost;
 use isles_chip::kernel::Timeline;
 use isles_chip::quantity::Picoseconds;
+use isles_transport::ordered::OrderedSet;
 use isles_transport::{FileAccess, PlaceId};
-use std::collections::BTreeSet;
 
 /// Latency of a call, and time of a KiB.
 type CallTimes = [Picoseconds; 2];
@@ -40,7 +40,7 @@ impl FileTimes {
 #[derive(Debug, Default)]
 pub(super) struct Files {
     link: Timeline,
-    warm: BTreeSet<u64>,
+    warm: OrderedSet<u64>,
     pub(super) traffic: FileTraffic,
 }
 

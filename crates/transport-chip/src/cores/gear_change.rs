@@ -276,9 +276,13 @@ impl Cores {
         self.supplies.as_ref().map(settled).unwrap_or_default()
     }
 
-    /// A policy for the places of this run.
-    pub(crate) fn governor(&self, policy: Policy) -> Result<(Governor, Vec<GearId>), GovernorError> {
-        self.costs.governor(policy, &self.core_map)
+    /// A policy for the places of this run, or for those of `only` one voltage domain.
+    pub(crate) fn governor(
+        &self,
+        policy: Policy,
+        only: Option<usize>,
+    ) -> Result<(Governor, Vec<GearId>), GovernorError> {
+        self.costs.governor(policy, &self.core_map, only)
     }
 
     /// Puts each voltage domain into a gear before anything runs.

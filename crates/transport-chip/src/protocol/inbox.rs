@@ -8,9 +8,10 @@
 
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
+use isles_transport::ordered::OrderedMap;
 use isles_transport::{AlignedBytes, BlockMemory, Class, HandlerId, PlaceId};
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// The bytes of a message that is no block.
@@ -237,7 +238,7 @@ pub(crate) enum LaneNumbers {
     All(LaneIndex),
     Used {
         /// By the pair.
-        numbers: BTreeMap<(PlaceId, PlaceId), usize>,
+        numbers: OrderedMap<(PlaceId, PlaceId), usize>,
         ends: Vec<(PlaceId, PlaceId)>,
     },
 }
@@ -247,7 +248,7 @@ impl LaneNumbers {
         if places <= NUMBERED_MAX {
             LaneNumbers::All(LaneIndex::of(places))
         } else {
-            LaneNumbers::Used { numbers: BTreeMap::new(), ends: Vec::new() }
+            LaneNumbers::Used { numbers: OrderedMap::new(), ends: Vec::new() }
         }
     }
 
@@ -265,7 +266,7 @@ impl LaneNumbers {
         match self {
             LaneNumbers::All(pairs) => Some(pairs.lane(first, second, class)),
             LaneNumbers::Used { numbers, .. } => {
-                numbers.get(&(first, second)).map(|pair| 2 * pair + class as usize)
+                numbers.get((first, second)).map(|pair| 2 * pair + class as usize)
             }
         }
     }
@@ -276,7 +277,7 @@ impl LaneNumbers {
         match self {
             LaneNumbers::All(pairs) => pairs.lane(first, second, class),
             LaneNumbers::Used { numbers, ends } => {
-                let pair = *numbers.entry((first, second)).or_insert(ends.len());
+                let pair = *numbers.get_or_insert_with((first, second), || ends.len());
                 if pair == ends.len() {
                     ends.push((first, second));
                 }

@@ -20,8 +20,8 @@ use isles_trace::names;
 use isles_trace::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
 use isles_trace::spans::{SpanName, Spans};
 use isles_transport::PlaceId;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use isles_transport::ordered::OrderedMap;
+use std::collections::VecDeque;
 use std::io;
 use std::io::Write;
 use std::ops::Range;
@@ -311,9 +311,9 @@ fn describe(
 pub(super) struct Counters {
     gears: Gears,
     /// Of rates, by frequency domain.
-    clocks: BTreeMap<u32, Track>,
+    clocks: OrderedMap<u32, Track>,
     /// Of voltages, by voltage domain.
-    supplies: BTreeMap<u32, Track>,
+    supplies: OrderedMap<u32, Track>,
     /// The one controller of voltages.
     controller: EventPrefix,
     /// The first track that nothing has.
@@ -333,16 +333,18 @@ impl Counters {
             free = Track(track.0 + 1);
             track
         };
-        let (mut clocks, mut supplies) = (BTreeMap::new(), BTreeMap::new());
+        let (mut clocks, mut supplies) = (OrderedMap::new(), OrderedMap::new());
         for InitialState { clock, supply, gear, step, .. } in cores {
-            if let Entry::Vacant(vacant) = clocks.entry(*clock) {
-                let track = *vacant.insert(next());
+            if !clocks.contains_key(*clock) {
+                let track = next();
+                clocks.insert(*clock, track);
                 encoder.describe_counter(track, &format!("rate of frequency domain {clock}"), "MHz");
                 encoder.count(track, 0, gears.gear(*gear).rate.megahertz());
             }
             let Some(voltage) = gears.voltage(*step) else { continue };
-            if let Entry::Vacant(vacant) = supplies.entry(*supply) {
-                let track = *vacant.insert(next());
+            if !supplies.contains_key(*supply) {
+                let track = next();
+                supplies.insert(*supply, track);
                 encoder.describe_counter(track, &format!("voltage of voltage domain {supply}"), "V");
                 encoder.count(track, 0, voltage.volts());
             }
@@ -359,12 +361,12 @@ impl Counters {
         for change in &answer.changes {
             match *change {
                 SupplyChange::Rate { time, clock, gear } => {
-                    if let Some(track) = self.clocks.get(&clock.0) {
+                    if let Some(track) = self.clocks.get(clock.0) {
                         encoder.count(*track, time.0, gears.gear(gear).rate.megahertz());
                     }
                 }
                 SupplyChange::Voltage { time, supply, step } => {
-                    if let Some((track, voltage)) = self.supplies.get(&supply.0).zip(gears.voltage(step)) {
+                    if let Some((track, voltage)) = self.supplies.get(supply.0).zip(gears.voltage(step)) {
                         encoder.count(*track, time.0, voltage.volts());
                     }
                 }

@@ -33,7 +33,7 @@ impl WorldState {
     #[cold]
     fn is_known_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let status = &self.statuses[here.index()];
-        let known = status.notices.get(&place).is_some_and(|notice| notice.known <= self.cores.now(here));
+        let known = status.notices.get(place).is_some_and(|notice| notice.known <= self.cores.now(here));
         known || (!status.alive && here != place)
     }
 
@@ -95,14 +95,13 @@ impl WorldState {
     pub(super) fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
         let now = self.cores.now(place);
         let (protocol, status) = (&self.protocol, &mut self.statuses[place.index()]);
-        let due = |(dead, notice): &(&PlaceId, &mut DeathNotice)| {
+        let due = |(dead, notice): &(PlaceId, &DeathNotice)| {
             !notice.delivered
                 && notice.known <= now
-                && (status.left || !protocol.has_pending_from(**dead, place))
+                && (status.left || !protocol.has_pending_from(*dead, place))
         };
-        let (dead, notice) = status.notices.iter_mut().find(due)?;
-        notice.delivered = true;
-        let dead = *dead;
+        let dead = status.notices.iter().find(due).map(|(dead, _)| dead)?;
+        status.notices.get_mut(dead)?.delivered = true;
         self.protocol.forget_receiver(place, dead);
         let key = self.key(now, EventClass::Arrival, place);
         self.digest.record(key, Event::Death as u32, u64::from(dead.0));

@@ -129,7 +129,7 @@ impl ChipWorld {
     /// [`GovernorError`]: that policy is not for this chip with so many places.
     pub fn govern(&self, policy: Policy) -> Result<(), GovernorError> {
         let mut state = self.shared.state.borrow_mut();
-        let (governor, gears) = state.cores.governor(policy)?;
+        let (governor, gears) = state.cores.governor(policy, None)?;
         state.set_governor(policy, governor, &gears);
         Ok(())
     }
@@ -140,7 +140,23 @@ impl ChipWorld {
     /// # Errors
     /// [`ClockError`]: the policy is not for this run, or a change of a voltage is under way.
     pub fn change_governor(&self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
-        self.shared.state.borrow_mut().change_governor(place, policy)
+        self.shared.state.borrow_mut().change_governor(place, policy, None)
+    }
+
+    /// Puts the supply of `place` alone under another governor, from the clock of `place` on. A cap is then one of the
+    /// cores of that supply.
+    ///
+    /// # Errors
+    /// [`ClockError`]: a governor governs the whole chip; or as with [`ChipWorld::change_governor`].
+    pub fn change_supply_governor(&self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
+        let mut state = self.shared.state.borrow_mut();
+        let supply = state.cores.supply(place) as usize;
+        state.change_governor(place, policy, Some(supply))
+    }
+
+    /// The policy that the supply of `place` is under: its own, or that of the chip.
+    pub fn supply_policy(&self, place: PlaceId) -> Policy {
+        self.shared.state.borrow().policy_of(place)
     }
 
     /// The policy of the governor.

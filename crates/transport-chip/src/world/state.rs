@@ -27,9 +27,9 @@ use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order, Policy};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, TieBreak};
 use isles_chip::quantity::{Microvolts, Picoseconds};
+use isles_transport::ordered::OrderedMap;
 use isles_transport::{AlignedBytes, PlaceId};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What happened, for the digest.
@@ -67,7 +67,7 @@ pub(super) struct PlaceStatus {
     pub(super) postponed: Demand,
     /// Events of this place so far.
     sequence: u32,
-    pub(super) notices: BTreeMap<PlaceId, DeathNotice>,
+    pub(super) notices: OrderedMap<PlaceId, DeathNotice>,
 }
 
 impl PlaceStatus {
@@ -81,7 +81,7 @@ impl PlaceStatus {
             held: false,
             postponed: Demand::default(),
             sequence: 0,
-            notices: BTreeMap::new(),
+            notices: OrderedMap::new(),
         }
     }
 }
@@ -108,7 +108,10 @@ pub(crate) struct WorldState {
     pub(super) bytes: u64,
     /// What the governor is, as it was asked for.
     pub(crate) policy: Policy,
-    governing: Option<GovernorState>,
+    /// What single voltage domains are under instead.
+    own_policies: OrderedMap<usize, Policy>,
+    /// That of all domains, or those of single ones.
+    governing: Vec<GovernorState>,
     /// Memory that all cores share; nothing before it is asked for.
     pub(crate) shared: Option<SharedMemoryState>,
     /// Streams of which nobody knows what they are a part of.
@@ -140,7 +143,8 @@ impl WorldState {
             messages: 0,
             bytes: 0,
             policy: Policy::default(),
-            governing: None,
+            own_policies: OrderedMap::new(),
+            governing: Vec::new(),
             shared: None,
             unsaid,
             interrupts: Vec::new(),
@@ -192,20 +196,37 @@ impl WorldState {
     pub(crate) fn set_governor(&mut self, policy: Policy, governor: Governor, gears: &[GearId]) {
         self.policy = policy;
         self.cores.begin(gears);
-        self.governing = GovernorState::new(governor, self.statuses.len());
+        self.governing = GovernorState::new(governor, self.statuses.len()).into_iter().collect();
     }
 
-    /// Puts the run under another governor, from the clock of `place` on.
-    pub(crate) fn change_governor(&mut self, place: PlaceId, policy: Policy) -> Result<(), ClockError> {
-        let (governor, gears) = self.cores.governor(policy).map_err(ClockError::Governor)?;
+    /// Puts the run, or `only` one voltage domain, under another governor, from the clock of `place` on.
+    pub(crate) fn change_governor(
+        &mut self,
+        place: PlaceId,
+        policy: Policy,
+        only: Option<usize>,
+    ) -> Result<(), ClockError> {
+        let is_meant = |domain: usize| only.is_none_or(|only| only == domain);
+        if only.is_some() && self.governing.iter().any(|governing| governing.only().is_none()) {
+            return Err(ClockError::ChipGoverned { policy: self.policy });
+        }
+        let (governor, gears) = self.cores.governor(policy, only).map_err(ClockError::Governor)?;
         let now = self.cores.now(place);
-        let until = (0..self.cores.supply_count()).map(|domain| self.cores.settled(domain)).max();
+        let meant = (0..self.cores.supply_count()).filter(|domain| is_meant(*domain));
+        let until = meant.map(|domain| self.cores.settled(domain)).max();
         if let Some(until) = until.filter(|until| *until > now) {
             return Err(ClockError::under_way(until));
         }
-        self.policy = policy;
-        self.governing = GovernorState::begun_at(governor, &self.cores, now);
-        for (domain, gear) in gears.into_iter().enumerate() {
+        match only {
+            None => {
+                self.policy = policy;
+                self.own_policies.clear();
+            }
+            Some(domain) => _ = self.own_policies.insert(domain, policy),
+        }
+        self.governing.retain(|governing| only.is_some() && governing.only() != only);
+        self.governing.extend(GovernorState::begun_at(governor, only, &self.cores, now));
+        for (domain, gear) in gears.into_iter().enumerate().filter(|(domain, _)| is_meant(*domain)) {
             let order = Order::Shift { domain, gear };
             self.cores.apply_order(now, order);
             record_order(&mut self.digest, self.tie_break, (now, order));
@@ -213,13 +234,29 @@ impl WorldState {
         Ok(())
     }
 
-    /// Asks the governor for all intervals until `present`.
+    /// The policy that the supply of a place is under.
+    pub(crate) fn policy_of(&self, place: PlaceId) -> Policy {
+        self.own_policies.get(self.domain_of(place)).copied().unwrap_or(self.policy)
+    }
+
+    fn domain_of(&self, place: PlaceId) -> usize {
+        self.cores.supply(place) as usize
+    }
+
+    /// Asks governors for all intervals until `present`, in the order of time.
     pub(super) fn govern(&mut self, present: Picoseconds) {
-        let Some(governing) = &mut self.governing else { return };
-        let (digest, tie_break) = (&mut self.digest, self.tie_break);
-        governing.until(&mut self.cores, present, |time, order| {
-            record_order(digest, tie_break, (time, order));
-        });
+        loop {
+            let due = self.governing.iter_mut().filter(|governing| governing.due() <= present);
+            let Some(next) = due.min_by_key(|governing| governing.due()) else { return };
+            let (digest, tie_break) = (&mut self.digest, self.tie_break);
+            next.ask(&mut self.cores, |time, order| record_order(digest, tie_break, (time, order)));
+        }
+    }
+
+    /// Whether a governor keeps a cap on the supply of a place.
+    fn is_capped(&self, place: PlaceId) -> bool {
+        let domain = self.domain_of(place);
+        self.governing.iter().any(|governing| governing.owns_clocks(domain))
     }
 
     /// `place` asks for another voltage of its supply.
@@ -228,7 +265,7 @@ impl WorldState {
         place: PlaceId,
         voltage: Microvolts,
     ) -> Result<Option<ClockChange>, ClockError> {
-        if self.governing.as_ref().is_some_and(GovernorState::owns_clocks) {
+        if self.is_capped(place) {
             return Ok(None);
         }
         let now = self.cores.now(place);
@@ -245,7 +282,7 @@ impl WorldState {
         divider: u32,
         whole_supply: bool,
     ) -> Result<Option<ClockChange>, ClockError> {
-        if self.governing.as_ref().is_some_and(GovernorState::owns_clocks) {
+        if self.is_capped(place) {
             return self.cores.gear_of(divider).map(|_| None);
         }
         let now = self.cores.now(place);

@@ -447,3 +447,45 @@ fn a_cap_is_put_on_a_run_under_way_and_taken_off() {
     world.change_governor(A, Policy::Fixed).unwrap();
     assert!(world.shift_supply(A, 2).unwrap().is_some());
 }
+
+#[test]
+fn a_governor_of_one_supply_leaves_the_others_as_they_are() {
+    let (world, endpoints) = place(12);
+    let work = |turns: u32| {
+        for _ in 0..turns {
+            let place = world.next().unwrap();
+            endpoints[place.index()].work(&Work::new().cycles(1_000_000), Location::caller());
+            world.end_turn(place, TurnOutcome::Busy);
+        }
+    };
+    let cap = |watts: &str| Policy::Capped(watts.parse().unwrap());
+    let other = (0..12).map(PlaceId).find(|other| world.supply(*other) != world.supply(A)).unwrap();
+    let rates = || [A, other].map(|place| world.divider(place).unwrap());
+    work(120);
+    // What eight cores with all clocks at their slowest may draw is more; the whole chip draws 20 W besides.
+    let refused = world.change_supply_governor(A, cap("500mW")).unwrap_err().to_string();
+    assert!(refused.starts_with("the governor is not for this run; allowed: at least "), "{refused}");
+    let before = rates();
+    world.change_supply_governor(A, cap("3W")).unwrap();
+    assert_eq!([A, other].map(|place| world.supply_policy(place)), [cap("3W"), Policy::Fixed]);
+    assert_eq!(world.policy(), Policy::Fixed, "that of the chip");
+    work(600);
+    let now = rates();
+    assert!(now[0] > before[0] && now[1] == before[1], "{before:?} {now:?}");
+    assert_eq!(world.shift_supply(A, 2), Ok(None), "clocks are the governor's");
+    assert!(world.shift_supply(other, 2).unwrap().is_some(), "these are not");
+    world.change_supply_governor(A, Policy::OnDemand).unwrap();
+    work(600);
+    assert!(rates()[0] < now[0], "a busy supply is fast without the cap");
+    // One of the whole chip takes its place, and a supply has none of its own under it.
+    world.await_supply(A);
+    world.await_supply(other);
+    world.change_governor(A, cap("60W")).unwrap();
+    assert_eq!([A, other].map(|place| world.supply_policy(place)), [cap("60W"); 2]);
+    let refused = world.change_supply_governor(A, Policy::OnDemand);
+    assert_eq!(refused, Err(ClockError::ChipGoverned { policy: cap("60W") }));
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "the governor capped:60W is that of the whole chip; allowed: fixed for the chip first"
+    );
+}

@@ -4,8 +4,8 @@
 //! without unsafe code. Invariant: the vector is never resized, so its bytes never move.
 
 use crate::{BlockMemory, LendingError, Region, RegionTable};
+use isles_protocol::ordered::OrderedMap;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
@@ -133,7 +133,7 @@ mod tests {
 /// The slices that the places of a world lend, as they were then, by token.
 #[derive(Default)]
 pub(super) struct LentCopies {
-    slices: BTreeMap<u64, Vec<u8>>,
+    slices: OrderedMap<u64, Vec<u8>>,
     last_token: u64,
 }
 
@@ -145,14 +145,14 @@ impl LentCopies {
     }
 
     pub(super) fn end(&mut self, token: u64) {
-        self.slices.remove(&token);
+        self.slices.remove(token);
     }
 
     pub(super) fn read(&self, token: u64, offset: u64, into: &mut [u8]) -> Result<(), LendingError> {
         if token.is_multiple_of(3) {
             return Err(LendingError::NotAllowed);
         }
-        let slice = self.slices.get(&token).ok_or(LendingError::Ended)?;
+        let slice = self.slices.get(token).ok_or(LendingError::Ended)?;
         let lent = usize::try_from(offset).ok().and_then(|offset| slice.get(offset..)?.get(..into.len()));
         into.copy_from_slice(lent.ok_or(LendingError::Ended)?);
         Ok(())

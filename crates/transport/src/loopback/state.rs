@@ -8,8 +8,9 @@ use super::memory::{AlignedBytes, LoopbackBlock};
 use super::plan::Plan;
 use crate::random::{Random, scramble};
 use crate::{Class, Death, HandlerId, Inbound, PlaceId, SendError};
+use isles_protocol::ordered::{OrderedMap, OrderedSet};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// The bytes of a message in flight.
@@ -61,15 +62,15 @@ struct PlaceStatus {
     left: bool,
     /// Who declared it dead, if it did not die by itself.
     condemned_by: Option<PlaceId>,
-    lanes: BTreeMap<LaneKey, VecDeque<InFlightMessage>>,
-    heads: BTreeSet<(u64, LaneKey)>,
-    notices: BTreeMap<PlaceId, DeathNotice>,
+    lanes: OrderedMap<LaneKey, VecDeque<InFlightMessage>>,
+    heads: OrderedSet<(u64, LaneKey)>,
+    notices: OrderedMap<PlaceId, DeathNotice>,
     /// Sends since its last turn that found no room: to whom and in which class.
-    refused: BTreeSet<LaneKey>,
+    refused: OrderedSet<LaneKey>,
     /// Whether a block found its sender's memory used up since its last turn.
     blocks_refused: bool,
     /// Blocks that it sent and that are not dropped yet, by where they went.
-    live_blocks: BTreeMap<PlaceId, Rc<Cell<usize>>>,
+    live_blocks: OrderedMap<PlaceId, Rc<Cell<usize>>>,
 }
 
 /// What happened, for the digest; the numbers are part of it.
@@ -104,12 +105,12 @@ impl State {
             alive: true,
             left: false,
             condemned_by: None,
-            lanes: BTreeMap::new(),
-            heads: BTreeSet::new(),
-            notices: BTreeMap::new(),
-            refused: BTreeSet::new(),
+            lanes: OrderedMap::new(),
+            heads: OrderedSet::new(),
+            notices: OrderedMap::new(),
+            refused: OrderedSet::new(),
             blocks_refused: false,
-            live_blocks: BTreeMap::new(),
+            live_blocks: OrderedMap::new(),
         };
         let random = Random::new(plan.seed);
         let sites = (0..places).map(site).collect();
@@ -128,7 +129,7 @@ impl State {
     /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
     pub(super) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let site = &self.sites[here.index()];
-        let known = site.notices.get(&place).is_some_and(|notice| notice.known_step <= self.step);
+        let known = site.notices.get(place).is_some_and(|notice| notice.known_step <= self.step);
         known || (!site.alive && here != place)
     }
 
@@ -173,7 +174,7 @@ impl State {
 
     /// The count of those that went to `to`.
     pub(super) fn live_blocks_to(&mut self, place: PlaceId, to: PlaceId) -> &Rc<Cell<usize>> {
-        self.sites[place.index()].live_blocks.entry(to).or_default()
+        self.sites[place.index()].live_blocks.get_or_default(to)
     }
 
     /// Puts an admitted message in flight.
@@ -194,7 +195,7 @@ impl State {
         let delay = self.random.within(&self.plan.lane(class).delay_steps);
         let parcel = InFlightMessage { source: here, class, handler, load, ready_step: self.step + delay };
         let (site, key) = (&mut self.sites[to.index()], lane_key(here, class));
-        let lane = site.lanes.entry(key).or_default();
+        let lane = site.lanes.get_or_default(key);
         if lane.is_empty() {
             site.heads.insert((parcel.ready_step, key));
         }
@@ -214,19 +215,19 @@ impl State {
             return None;
         }
         if let Some(dead) = site.deliverable_death(self.step) {
-            self.sites[here.index()].notices.get_mut(&dead)?.delivered = true;
+            self.sites[here.index()].notices.get_mut(dead)?.delivered = true;
             self.record(Event::Told, here, u64::from(dead.0));
             return Some(Delivery::Died(dead));
         }
         let wanted =
-            |&&(_, (_, class)): &&(u64, LaneKey)| inbound == Inbound::All || class == Class::Control as u8;
-        let ready = || site.heads.range(..=(self.step, (PlaceId(u32::MAX), u8::MAX))).filter(wanted);
+            |(_, (_, class)): &(u64, LaneKey)| inbound == Inbound::All || *class == Class::Control as u8;
+        let ready = || site.heads.up_to((self.step, (PlaceId(u32::MAX), u8::MAX))).filter(wanted);
         let count = ready().count();
         if count == 0 {
             return None;
         }
         let index = if self.plan.reorder { self.random.index(count) } else { 0 };
-        let head = *ready().nth(index)?;
+        let head = ready().nth(index)?;
         let parcel = self.sites[here.index()].pop(head)?;
         self.record(Event::Delivery, here, u64::from(parcel.source.0) << 1 | parcel.class as u64);
         Some(Delivery::InFlightMessage(parcel))
@@ -235,7 +236,7 @@ impl State {
     /// The oldest message of a lane, if it has arrived.
     pub(super) fn first(&self, here: PlaceId, source: PlaceId, class: Class) -> Option<&InFlightMessage> {
         let site = &self.sites[here.index()];
-        let first = site.lanes.get(&lane_key(source, class)).filter(|_| site.alive)?.front()?;
+        let first = site.lanes.get(lane_key(source, class)).filter(|_| site.alive)?.front()?;
         (first.ready_step <= self.step).then_some(first)
     }
 
@@ -272,7 +273,7 @@ impl State {
         let (step, site) = (self.step, &mut self.sites[here.index()]);
         site.shorten(lane_key(place, Class::Control), 0);
         site.shorten(lane_key(place, Class::Data), 0);
-        if let Some(notice) = site.notices.get_mut(&place) {
+        if let Some(notice) = site.notices.get_mut(place) {
             notice.known_step = step;
         }
     }
@@ -290,7 +291,7 @@ impl State {
     fn lose_mail_of(&mut self, place: PlaceId) {
         for site in &mut self.sites {
             for key in [lane_key(place, Class::Control), lane_key(place, Class::Data)] {
-                let len = site.lanes.get(&key).map_or(0, VecDeque::len);
+                let len = site.lanes.get(key).map_or(0, VecDeque::len);
                 site.shorten(key, self.random.index(len + 1));
             }
         }
@@ -332,21 +333,21 @@ impl State {
     /// Starts a turn of `place`: what it was refused before is no longer its concern.
     pub(super) fn start_turn(&mut self, place: PlaceId) {
         let site = &mut self.sites[place.index()];
-        site.refused.clear();
+        site.refused = OrderedSet::new();
         site.blocks_refused = false;
     }
 
     /// Whether something can be delivered to `place` now.
     pub(super) fn has_arrival(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
-        let ready = site.heads.first().is_some_and(|(ready_step, _)| *ready_step <= self.step);
+        let ready = site.heads.first().is_some_and(|(ready_step, _)| ready_step <= self.step);
         site.alive && (ready || site.deliverable_death(self.step).is_some())
     }
 
     /// Whether a send that was refused since the last turn of `place` would now get another answer.
     pub(super) fn has_news_for_sender(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
-        let changed = |&(to, class): &LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
+        let changed = |(to, class): LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
         let block = site.blocks_refused && self.live_blocks(place) < self.plan.blocks_max;
         block || site.refused.iter().any(changed)
     }
@@ -363,7 +364,7 @@ impl State {
     /// The next step, after the present one, at which something becomes possible by itself.
     pub(super) fn next_change(&self) -> Option<u64> {
         let living = || self.sites.iter().filter(|site| site.alive);
-        let mail = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| *ready_step));
+        let mail = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| ready_step));
         let deaths = living().flat_map(|site| site.notices.values().map(|notice| notice.known_step));
         let losses = self.plan.losses.iter().map(|loss| loss.step);
         mail.chain(deaths).chain(losses).filter(|step| *step > self.step).min()
@@ -371,7 +372,7 @@ impl State {
 
     fn has_room(&self, here: PlaceId, to: PlaceId, class: u8) -> bool {
         let lane = if class == Class::Control as u8 { &self.plan.control } else { &self.plan.data };
-        self.sites[to.index()].lanes.get(&(here, class)).map_or(0, VecDeque::len) < lane.capacity
+        self.sites[to.index()].lanes.get((here, class)).map_or(0, VecDeque::len) < lane.capacity
     }
 
     /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened. Then what
@@ -383,7 +384,7 @@ impl State {
                 if self.is_closed(source, PlaceId(index as u32)) {
                     self.sites[index].shorten(lane_key(source, Class::Control), 0);
                     self.sites[index].shorten(lane_key(source, Class::Data), 0);
-                    self.sites[source.index()].live_blocks.remove(&PlaceId(index as u32));
+                    self.sites[source.index()].live_blocks.remove(PlaceId(index as u32));
                 }
             }
         }
@@ -392,8 +393,8 @@ impl State {
 
 impl PlaceStatus {
     fn pop(&mut self, head: (u64, LaneKey)) -> Option<InFlightMessage> {
-        self.heads.remove(&head);
-        let lane = self.lanes.get_mut(&head.1)?;
+        self.heads.remove(head);
+        let lane = self.lanes.get_mut(head.1)?;
         let parcel = lane.pop_front();
         if let Some(next) = lane.front() {
             self.heads.insert((next.ready_step, head.1));
@@ -403,9 +404,9 @@ impl PlaceStatus {
 
     /// Loses all but the first `kept` messages of a lane.
     fn shorten(&mut self, key: LaneKey, kept: usize) {
-        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        let Some(lane) = self.lanes.get_mut(key) else { return };
         if let (Some(first), 0) = (lane.front(), kept) {
-            self.heads.remove(&(first.ready_step, key));
+            self.heads.remove((first.ready_step, key));
         }
         lane.truncate(kept);
     }
@@ -415,11 +416,11 @@ impl PlaceStatus {
         let drained = |place: PlaceId| {
             [Class::Control, Class::Data]
                 .iter()
-                .all(|class| self.lanes.get(&lane_key(place, *class)).is_none_or(VecDeque::is_empty))
+                .all(|class| self.lanes.get(lane_key(place, *class)).is_none_or(VecDeque::is_empty))
         };
-        let due = |(place, notice): &(&PlaceId, &DeathNotice)| {
-            !notice.delivered && notice.known_step <= step && drained(**place)
+        let due = |(place, notice): &(PlaceId, &DeathNotice)| {
+            !notice.delivered && notice.known_step <= step && drained(*place)
         };
-        self.notices.iter().find(due).map(|(place, _)| *place)
+        self.notices.iter().find(due).map(|(place, _)| place)
     }
 }

@@ -663,8 +663,8 @@ impl crate::tests::World for World<'_> {
                 return Err(format!("leaks: place {place} holds more than proxies: {machine:?}"));
             }
             for (home, serial) in machine.proxies.keys() {
-                let owed = self.machines[home.index()].forgets.get(&PlaceId(place));
-                if self.dead.contains(&home.0) || !owed.is_some_and(|owed| owed.contains(serial)) {
+                let owed = self.machines[home.index()].forgets.get(PlaceId(place));
+                if self.dead.contains(&home.0) || !owed.is_some_and(|owed| owed.contains(&serial)) {
                     return Err(format!("leaks: place {place} keeps finish {serial} of {home} for ever"));
                 }
             }

@@ -16,6 +16,7 @@ use isles_protocol::matching::{
     Acknowledgement, Envelope, Matched, Matching, MessageCredit, ReceiveId, TooMany, UNACKNOWLEDGED_MAX,
     Wanted,
 };
+use isles_protocol::ordered::OrderedMap;
 use isles_transport::Class;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -101,16 +102,17 @@ struct Peer {
     credit: MessageCredit,
     acknowledgement: Acknowledgement,
     /// Sends that wait for credit.
-    waiting: BTreeMap<u64, (Waker, &'static Location<'static>)>,
+    waiting: OrderedMap<u64, (Waker, &'static Location<'static>)>,
 }
 
 /// The messages between members at one place.
 #[derive(Default)]
 pub(crate) struct MessageTable {
     matching: Matching<Message>,
+    /// A tree of its own, because each receive of a value goes through it: it takes less time so.
     receives: BTreeMap<ReceiveId, Receive>,
-    sends: BTreeMap<u64, LongSend>,
-    transfers: BTreeMap<u64, Transfer>,
+    sends: OrderedMap<u64, LongSend>,
+    transfers: OrderedMap<u64, Transfer>,
     peers: HashMap<PlaceId, Peer, NumberHasherBuilder>,
     next_number: u64,
     /// The number of messages that came before a receive wanted them.
@@ -219,7 +221,7 @@ impl MessageTable {
     ) -> bool {
         let peer = self.peers.entry(to).or_default();
         if peer.credit.take() {
-            ticket.take().map(|ticket| peer.waiting.remove(&ticket));
+            ticket.take().map(|ticket| peer.waiting.remove(ticket));
             return true;
         }
         let number = *ticket.get_or_insert_with(|| self.new_number());
@@ -236,7 +238,7 @@ impl MessageTable {
     /// Ends the wait of `ticket` for credit to `to`.
     pub(super) fn leave_credit(&mut self, to: PlaceId, ticket: Option<u64>) {
         if let (Some(ticket), Some(peer)) = (ticket, self.peers.get_mut(&to)) {
-            peer.waiting.remove(&ticket);
+            peer.waiting.remove(ticket);
         }
     }
 
@@ -267,7 +269,7 @@ impl MessageTable {
 
     /// Ends a send; returns its receiver unless that is dead.
     pub(super) fn end_send(&mut self, number: u64) -> Option<PlaceId> {
-        self.sends.remove(&number).filter(|send| !send.is_dead).map(|send| send.to)
+        self.sends.remove(number).filter(|send| !send.is_dead).map(|send| send.to)
     }
 
     /// Returns the transfer that the receiver of message `number` asks for; none if it has read the message where it
@@ -306,7 +308,7 @@ impl MessageTable {
         waker: &Waker,
         ask: impl FnOnce(&LongSend) -> Option<R>,
     ) -> Poll<Result<R, PlaceId>> {
-        let send = self.sends.get_mut(&number).expect("a send is there until it is over");
+        let send = self.sends.get_mut(number).expect("a send is there until it is over");
         if send.is_dead {
             return Poll::Ready(Err(send.to));
         }
@@ -332,7 +334,7 @@ impl MessageTable {
     /// # Errors
     /// The reason why no more chunks come.
     pub(super) fn poll_chunk(&mut self, number: u64, waker: &Waker) -> Poll<Result<Payload, TransferEnd>> {
-        let transfer = self.transfers.get_mut(&number).expect("a transfer is there until it is over");
+        let transfer = self.transfers.get_mut(number).expect("a transfer is there until it is over");
         if let Some(chunk) = transfer.chunks.pop_front() {
             return Poll::Ready(Ok(chunk));
         }
@@ -346,7 +348,7 @@ impl MessageTable {
     /// Leaves a transfer to the next receive of its message, if it is of a value that may still come or is here.
     /// Returns whether it does. A value is sent once: it may take handles along, which a second one would count again.
     pub(super) fn leave_transfer(&mut self, number: u64) -> bool {
-        let Some(transfer) = self.transfers.get_mut(&number) else { return false };
+        let Some(transfer) = self.transfers.get_mut(number) else { return false };
         let is_left = transfer.is_value && (transfer.ended.is_none() || !transfer.chunks.is_empty());
         if is_left {
             transfer.waker = None;
@@ -358,13 +360,13 @@ impl MessageTable {
     /// Ends a transfer; returns why its sender had ended it, if it had.
     pub(super) fn end_transfer(&mut self, number: u64) -> Option<TransferEnd> {
         // Its chunks are bytes, whose drop runs no code of the program.
-        self.transfers.remove(&number).and_then(|transfer| transfer.ended)
+        self.transfers.remove(number).and_then(|transfer| transfer.ended)
     }
 }
 
 impl Peer {
     fn wake_all(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.waiting).into_values().map(|(waker, _)| waker).collect()
+        std::mem::take(&mut self.waiting).into_iter().map(|(_, (waker, _))| waker).collect()
     }
 }
 
@@ -384,14 +386,18 @@ impl Service for RefCell<MessageTable> {
                 wakers.push(receive.waker.clone());
             }
         }
-        for send in table.sends.values_mut().filter(|send| send.to == place) {
-            send.is_dead = true;
-            wakers.extend(send.waker.take());
-        }
-        for transfer in table.transfers.values_mut().filter(|transfer| transfer.source == place) {
-            transfer.ended.get_or_insert(TransferEnd::Dead);
-            wakers.extend(transfer.waker.take());
-        }
+        table.sends.for_each_mut(|_, send| {
+            if send.to == place {
+                send.is_dead = true;
+                wakers.extend(send.waker.take());
+            }
+        });
+        table.transfers.for_each_mut(|_, transfer| {
+            if transfer.source == place {
+                transfer.ended.get_or_insert(TransferEnd::Dead);
+                wakers.extend(transfer.waker.take());
+            }
+        });
         if let Some(peer) = table.peers.get_mut(&place) {
             wakers.extend(peer.wake_all());
         }
@@ -593,7 +599,7 @@ fn receive_chunk(
     let mut payload = Payload::take(reader);
     reader.rest();
     let mut table = local.services.messages.borrow_mut();
-    let transfer = table.transfers.get_mut(&number).filter(|transfer| transfer.source == source);
+    let transfer = table.transfers.get_mut(number).filter(|transfer| transfer.source == source);
     // Chunks of a transfer that was given up here may still come.
     Ok(transfer.map_or_else(Vec::new, |transfer| {
         if transfer.waker.is_none() {
@@ -609,7 +615,7 @@ fn receive_chunk(
 fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u64) -> Vec<Waker> {
     let mut table = local.services.messages.borrow_mut();
     // A message that was withdrawn is not known any more.
-    let Some(send) = table.sends.get_mut(&head.number).filter(|send| send.to == source) else {
+    let Some(send) = table.sends.get_mut(head.number).filter(|send| send.to == source) else {
         return Vec::new();
     };
     match head.kind {
@@ -629,8 +635,8 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
     };
     let is_its = |transfer: &Transfer| transfer.source == source && transfer.send == number;
     let mut table = local.services.messages.borrow_mut();
-    let mut transfers = table.transfers.values();
-    if transfers.any(|transfer| is_its(transfer) && transfer.is_value && !transfer.chunks.is_empty()) {
+    let is_here = |transfer: &Transfer| is_its(transfer) && transfer.is_value && !transfer.chunks.is_empty();
+    if table.transfers.values().any(is_here) {
         // The value is here: its sender gave up too late.
         return Ok(());
     }
@@ -650,8 +656,8 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
         // No receive has it.
         table.transfers.retain(|_, transfer| !is_its(transfer));
     }
-    let transfer = table.transfers.values_mut().find(|transfer| is_its(transfer));
-    let waker = transfer.and_then(|transfer| {
+    let ended = table.transfers.iter().find(|(_, transfer)| is_its(transfer)).map(|(number, _)| number);
+    let waker = ended.and_then(|number| table.transfers.get_mut(number)).and_then(|transfer| {
         transfer.ended.get_or_insert(TransferEnd::Withdrawn);
         transfer.waker.take()
     });

@@ -28,8 +28,8 @@ use crate::protocol::{Outgoing, OutgoingMulticast, Wakeups};
 use crate::report::TimeCategory;
 use crate::world::WorldError;
 use isles_chip::quantity::Picoseconds;
+use isles_transport::ordered::OrderedMap;
 use isles_transport::{Class, PlaceId};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Slots of a buffer.
@@ -59,9 +59,9 @@ struct PlaceState {
     system: InterruptService,
     slots: [Slot; SLOTS],
     /// Messages sent from here and not known to be read, by receiver and class.
-    unread: BTreeMap<(PlaceId, Class), u32>,
+    unread: OrderedMap<(PlaceId, Class), u32>,
     /// Messages read here and not told, by sender and class.
-    owed: BTreeMap<(PlaceId, Class), u32>,
+    owed: OrderedMap<(PlaceId, Class), u32>,
     /// On their way here.
     acknowledgements: Vec<Acknowledgement>,
     /// Whether it has found no room since it looked for acknowledgements last: then it looks in its next turn.
@@ -77,7 +77,7 @@ pub(crate) struct AsyncBroadcast {
     line_bytes: u32,
     place_states: Vec<PlaceState>,
     /// When those to whom the last message went find it.
-    found: BTreeMap<PlaceId, Picoseconds>,
+    found: OrderedMap<PlaceId, Picoseconds>,
 }
 
 impl AsyncBroadcast {
@@ -94,7 +94,7 @@ impl AsyncBroadcast {
             children: children.clamp(1, places.saturating_sub(1).max(1)),
             line_bytes: costs.line_bytes(),
             place_states: (0..places).map(|_| PlaceState::default()).collect(),
-            found: BTreeMap::new(),
+            found: OrderedMap::new(),
         })
     }
 
@@ -115,7 +115,7 @@ impl AsyncBroadcast {
 
     /// When `place` finds the last message that was sent, which went to it.
     pub(crate) fn found(&self, place: PlaceId) -> Picoseconds {
-        self.found[&place]
+        self.found.get(place).copied().expect("each receiver was found")
     }
 
     /// The slot of `place` that is free first.
@@ -148,7 +148,7 @@ impl AsyncBroadcast {
     /// Whether as many messages as may be lie unread at one of its receivers.
     fn is_full(&self, out: &OutgoingMulticast<'_>) -> bool {
         let unread = &self.place_states[out.from.index()].unread;
-        out.to.iter().any(|to| unread.get(&(*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
+        out.to.iter().any(|to| unread.get((*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
     }
 
     /// Charges `place` for what the system of its core has done while it was busy.
@@ -181,7 +181,7 @@ impl AsyncBroadcast {
         for acknowledgement in
             place_state.acknowledgements.extract_if(.., |acknowledgement| acknowledgement.arrival <= seen)
         {
-            if let Some(unread) = place_state.unread.get_mut(&(acknowledgement.reader, acknowledgement.class))
+            if let Some(unread) = place_state.unread.get_mut((acknowledgement.reader, acknowledgement.class))
             {
                 *unread -= acknowledgement.messages;
             }
@@ -197,12 +197,12 @@ impl AsyncBroadcast {
 
     /// Notes that a message waits at its receiver.
     pub(crate) fn note_sent(&mut self, out: &Outgoing) {
-        *self.place_states[out.from.index()].unread.entry((out.to, out.class)).or_default() += 1;
+        *self.place_states[out.from.index()].unread.get_or_default((out.to, out.class)) += 1;
     }
 
     /// Notes that `place` has read a message of `source`.
     pub(crate) fn note_read(&mut self, source: PlaceId, class: Class, place: PlaceId) {
-        *self.place_states[place.index()].owed.entry((source, class)).or_default() += 1;
+        *self.place_states[place.index()].owed.get_or_default((source, class)) += 1;
     }
 
     /// Tells those who may wait for it what `place` has read of them, and when they hear of it.
@@ -214,9 +214,9 @@ impl AsyncBroadcast {
     ) {
         let is_much = |messages: &u32| *messages >= UNREAD_MAX / 2;
         let owed = &self.place_states[place.index()].owed;
-        let due: Vec<_> = owed.iter().filter(|(_, messages)| is_much(messages)).map(|(to, _)| *to).collect();
+        let due: Vec<_> = owed.iter().filter(|(_, messages)| is_much(messages)).map(|(to, _)| to).collect();
         for (source, class) in due {
-            let messages = self.place_states[place.index()].owed.remove(&(source, class)).unwrap_or_default();
+            let messages = self.place_states[place.index()].owed.remove((source, class)).unwrap_or_default();
             cores.write_lines(place, source, 1);
             let arrival = cores.now(place);
             self.place_states[source.index()].acknowledgements.push(Acknowledgement {
@@ -233,8 +233,8 @@ impl AsyncBroadcast {
     /// not read goes for the memory only.
     pub(crate) fn forget(&mut self, place: PlaceId, gone: PlaceId) {
         let place_state = &mut self.place_states[place.index()];
-        place_state.unread.retain(|(reader, _), _| *reader != gone);
+        place_state.unread.retain(|(reader, _), _| reader != gone);
         place_state.acknowledgements.retain(|acknowledgement| acknowledgement.reader != gone);
-        self.place_states[gone.index()].owed.retain(|(source, _), _| *source != place);
+        self.place_states[gone.index()].owed.retain(|(source, _), _| source != place);
     }
 }

@@ -1,0 +1,116 @@
+//! What may become a job, and what of it a page may ask for.
+//!
+//! Who has the token of a page has it from an address, which is copied, shown and forwarded more easily than a login.
+//! So pages make no jobs of commands unless the user has allowed that when the job server began. The check stands here,
+//! behind the reading of a request: a second reader in front of it could be told another thing than this one.
+//! Invariant: no request that was refused here has changed anything.
+
+use crate::job::{self, JobKind};
+use crate::request::{JobRequest, Refusal, RefusalKind};
+use crate::seat::Runnable;
+use crate::store::JobSpec;
+use rustix::fs::{Access, access};
+use std::env::{split_paths, var_os};
+use std::path::{Path, PathBuf};
+
+/// Most bytes of the name of a job.
+const NAME_BYTES_MAX: usize = 1 << 10;
+
+/// Most words of a job, and most bytes of all of them: the table is shown whole, again and again.
+const WORDS_MAX: usize = 4096;
+const WORDS_BYTES_MAX: usize = 64 << 10;
+
+/// Characters of a word that a refusal repeats.
+const SHOWN_CHARS: usize = 80;
+
+/// Where a system looks for commands if it has no PATH.
+const PATH_DEFAULT: &str = "/bin:/usr/bin";
+
+/// Checks a request that came from a page; `has_commands` says whether pages may make jobs of commands.
+///
+/// # Errors
+/// A page may not ask for that.
+pub(crate) fn check_page(request: &JobRequest, has_commands: bool) -> Result<(), Refusal> {
+    let spec = match request {
+        JobRequest::End | JobRequest::Page { .. } => {
+            let text = "a page ends no job server and passes nothing on; allowed: what jobs can be told";
+            return Err(Refusal::of(RefusalKind::NotFromPage, text));
+        }
+        JobRequest::Create(spec) | JobRequest::Begin { spec, .. } => spec,
+        _ => return Ok(()),
+    };
+    if matches!(spec.what, Runnable::Command(_)) && !has_commands {
+        let text = "this job server lets no page start a command; allowed: tasks, commands by isles job start, and \
+                    all with isles serve --ui --allow-commands";
+        return Err(Refusal::of(RefusalKind::CommandsNotAllowed, text));
+    }
+    Ok(())
+}
+
+/// Checks what is to become a job, on the cores of a modelled chip or on a host.
+///
+/// # Errors
+/// It cannot be one.
+pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusal> {
+    let too_long = |text: String| Err(Refusal::of(RefusalKind::TooLong, text));
+    if spec.name.len() > NAME_BYTES_MAX {
+        return too_long(format!("the name has {} bytes; allowed: {NAME_BYTES_MAX}", spec.name.len()));
+    }
+    let (Runnable::Task(_, words) | Runnable::Command(words)) = &spec.what;
+    if words.len() > WORDS_MAX {
+        return too_long(format!("there are {} words; allowed: {WORDS_MAX}", words.len()));
+    }
+    let bytes: usize = words.iter().map(String::len).sum();
+    if bytes > WORDS_BYTES_MAX {
+        return too_long(format!("the words have {bytes} bytes; allowed: {WORDS_BYTES_MAX}"));
+    }
+    match &spec.what {
+        Runnable::Task(name, words) => {
+            let opened = job::kind(name).and_then(|kind| (kind.open)(words, None));
+            opened.map(drop).map_err(|fault| Refusal::of(RefusalKind::NoSuchTask, fault))
+        }
+        Runnable::Command(_) if is_modelled => {
+            let names: Vec<&str> = job::offered().iter().map(JobKind::name).collect();
+            let names = names.join(", ");
+            let text = format!("a modelled core runs no command; allowed: --task with one of {names}");
+            Err(Refusal::of(RefusalKind::CommandsNotAllowed, text))
+        }
+        Runnable::Command(words) => check_command(words),
+    }
+}
+
+/// Checks that the first word names a program of this host, and that the system can take all of them.
+fn check_command(words: &[String]) -> Result<(), Refusal> {
+    let no_command = |text: &str| Err(Refusal::of(RefusalKind::NoCommand, text));
+    let Some(program) = words.first() else {
+        return no_command("there is no command; allowed: a program, and words for it");
+    };
+    if let Some(at) = words.iter().position(|word| word.contains('\0')) {
+        let text = format!("word {} of the command has a zero byte; allowed: text without", at + 1);
+        return Err(Refusal::of(RefusalKind::NoSuchCommand, text));
+    }
+    if program.is_empty() {
+        return no_command("the command is empty; allowed: the name of a program, and words for it");
+    }
+    if is_program(program) {
+        return Ok(());
+    }
+    let shown: String = program.chars().take(SHOWN_CHARS).collect();
+    let rest = if shown.len() < program.len() { " and more" } else { "" };
+    let text = format!(
+        "there is no command {shown:?}{rest}; allowed: a program in a folder of PATH, or the path of one; no shell \
+         reads it"
+    );
+    Err(Refusal::of(RefusalKind::NoSuchCommand, text))
+}
+
+/// Whether the system would find a program by that name, as `execvp` looks for it.
+fn is_program(name: &str) -> bool {
+    let is_runnable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if name.contains('/') {
+        return is_runnable(Path::new(name));
+    }
+    let folders = var_os("PATH").unwrap_or_else(|| PATH_DEFAULT.into());
+    // An empty folder of PATH is the one that the process is in.
+    split_paths(&folders).any(|folder: PathBuf| is_runnable(&Path::new(".").join(folder).join(name)))
+}
