@@ -123,13 +123,19 @@ impl<T: CanSend> End<T> {
     #[inline]
     pub(super) fn empty_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
         if self.control.inward.are_used.get() {
-            let mut steps = Vec::new();
-            while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
-            self.carry_out(local, steps);
+            self.empty_used_ring(local, place, home);
         }
     }
 
+    #[inline(never)]
+    fn empty_used_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
+        let mut steps = Vec::new();
+        while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
+        self.carry_out(local, steps);
+    }
+
     /// Takes the next value of a ring as an item of its place; whether there was one.
+    #[inline(never)]
     pub(super) fn take_from_rings(
         &self,
         local: &Local,
@@ -148,6 +154,7 @@ impl<T: CanSend> End<T> {
     }
 
     /// Takes values of rings into the buffer, if that is empty.
+    #[inline]
     pub(super) fn fill_from_rings(
         &self,
         local: &Local,

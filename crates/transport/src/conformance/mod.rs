@@ -135,6 +135,7 @@ macro_rules! conformance {
             words_are_the_same_memory_at_all_places
             regions_are_the_same_memory_at_all_places
             regions_are_zero_and_apart_and_come_back
+            a_place_is_woken_for_what_it_looks_at_in_memory
         }
     };
     (@group deaths $form:ident $($fixture:expr)?) => {

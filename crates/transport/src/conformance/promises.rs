@@ -10,7 +10,7 @@ use super::script::exchange::Exchange;
 use super::script::held_blocks::held_blocks;
 use super::script::multicast::MulticastExchange;
 use super::script::refused_sends::refused_sends;
-use super::script::shared::{self, Regions, Words};
+use super::script::shared::{self, Regions, Wakes, Words};
 use super::script::traffic::{SendForm, small_max};
 use super::{Group, Promise, Script};
 use crate::random::Random;
@@ -167,6 +167,11 @@ pub fn regions_are_zero_and_apart_and_come_back() -> Promise {
         places: 2,
         script: |here| Box::new(Exchange::after(here, shared::allocate_and_free, few_small)),
     }
+}
+
+/// Who has written to a word and wakes its place need not send anything: the place looks there before it sleeps.
+pub fn a_place_is_woken_for_what_it_looks_at_in_memory() -> Promise {
+    Promise { places: 3, script: |_| Box::new(Wakes::default()) }
 }
 
 /// The capabilities are offered of which `OFFERED` has the [`Group::bit`], and no other.

@@ -114,7 +114,7 @@ fn play(run: &Run, seat: EndpointSetup, mut script: Box<dyn Script>) {
     loop {
         match script.step(&*endpoint) {
             Step::Busy => {}
-            Step::Idle => endpoint.wait(None),
+            Step::Idle => script.wait(&*endpoint),
             Step::Done => break,
             Step::Die => {
                 (seat.kill)(endpoint);

@@ -34,4 +34,9 @@ pub enum Step {
 pub trait Script {
     /// Does a bounded piece of work with the endpoint of its place.
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step;
+
+    /// Waits after an idle step, where the place has a thread of its own.
+    fn wait(&self, endpoint: &dyn Endpoint) {
+        endpoint.wait(None);
+    }
 }

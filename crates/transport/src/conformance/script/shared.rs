@@ -1,6 +1,6 @@
 //! Scripts and preludes about memory that places share: words, and regions.
 //!
-//! Nothing here waits for what another place writes: a message says that it is written, as in a program.
+//! A message says that something is written, as in a program; or the writer wakes its reader.
 
 use super::{Script, Step};
 use crate::random::Random;
@@ -184,6 +184,69 @@ impl Script for Regions {
             return Step::Done;
         }
         if sent || arrived > 0 { Step::Busy } else { Step::Idle }
+    }
+}
+
+/// How often the turn goes round.
+const ROUNDS: u64 = 200;
+
+/// Passes a turn from place to place: by a word of the next one, which is woken, or by a message where none is shared.
+#[derive(Default)]
+pub(in crate::conformance) struct Wakes {
+    passed: u64,
+    /// Turns that came as messages.
+    heard: u64,
+}
+
+impl Wakes {
+    fn is_first(endpoint: &dyn Endpoint) -> bool {
+        endpoint.here() == PlaceId(0)
+    }
+
+    /// The turns that have come here.
+    fn turns(&self, endpoint: &dyn Endpoint) -> u64 {
+        let own = offered(endpoint).word(endpoint.here(), 0).expect("a place shares its own memory");
+        // Relaxed is enough here and below: what is passed on is the word itself.
+        self.heard + own.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is this place's turn, which begins with the first place.
+    fn has_turn(&self, endpoint: &dyn Endpoint) -> bool {
+        let turns = self.turns(endpoint) + u64::from(Wakes::is_first(endpoint));
+        self.passed < ROUNDS && turns > self.passed
+    }
+
+    /// Passes the turn on, if it goes.
+    fn pass(&mut self, endpoint: &dyn Endpoint) {
+        let (next, memory) = (PlaceId((endpoint.here().0 + 1) % endpoint.places()), offered(endpoint));
+        if let Some(word) = memory.word(next, 0) {
+            word.fetch_add(1, Ordering::Relaxed);
+            memory.wake(next);
+        } else if endpoint.send(next, Class::Control, HandlerId(0), 0, &mut |_| Some(0)).is_err() {
+            return;
+        }
+        self.passed += 1;
+    }
+}
+
+impl Script for Wakes {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let arrived = endpoint.progress(Inbound::All, &mut |_| self.heard += 1);
+        let had_turn = self.has_turn(endpoint);
+        if had_turn {
+            self.pass(endpoint);
+        }
+        // The last turn comes back to the first place.
+        let is_over = self.passed == ROUNDS && (!Wakes::is_first(endpoint) || self.turns(endpoint) == ROUNDS);
+        if is_over {
+            return Step::Done;
+        }
+        if had_turn || arrived > 0 { Step::Busy } else { Step::Idle }
+    }
+
+    fn wait(&self, endpoint: &dyn Endpoint) {
+        let is_last = || self.passed == ROUNDS && self.turns(endpoint) == ROUNDS;
+        endpoint.wait_with(None, &|| self.has_turn(endpoint) || is_last());
     }
 }
 

@@ -54,6 +54,7 @@ pub(super) enum Fault {
     PrivateWords,
     PrivateRegions,
     DirtyRegions,
+    NeverWakes,
     /// Of several places that a message goes to, the last gets none.
     ForgetsOne,
     MasksPlaces,
@@ -308,7 +309,9 @@ impl Endpoint for Broken {
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         match self.fault {
-            Fault::PrivateWords | Fault::PrivateRegions | Fault::DirtyRegions => Some(self),
+            Fault::PrivateWords | Fault::PrivateRegions | Fault::DirtyRegions | Fault::NeverWakes => {
+                Some(self)
+            }
             _ => self.inner.shared_memory(),
         }
     }
@@ -357,7 +360,9 @@ impl MappedMemory for Broken {
     }
 
     fn wake(&self, place: PlaceId) {
-        self.memory().wake(place);
+        if self.fault != Fault::NeverWakes {
+            self.memory().wake(place);
+        }
     }
 }
 

@@ -179,6 +179,7 @@ found! {
         regions_are_the_same_memory_at_all_places, "the region of";
     regions_with_old_content_are_found: DirtyRegions =>
         regions_are_zero_and_apart_and_come_back, "a new region is not zero";
+    a_place_that_is_not_woken_is_found: NeverWakes => a_place_is_woken_for_what_it_looks_at_in_memory, "stalled";
     a_receiver_that_is_forgotten_is_found: ForgetsOne =>
         a_message_to_several_arrives_at_each_in_order, "order broken";
     places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
