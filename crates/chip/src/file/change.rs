@@ -10,6 +10,9 @@ use crate::chip::{Chip, Preset, digest};
 use crate::cost::Clocks;
 use crate::quantity::Rate;
 
+/// What stands for a line's time at a controller in presets that do not say it.
+const MEMORY_READERS: &str = "memory.readers_free";
+
 /// What of a chip cannot be changed so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeError {
@@ -72,6 +75,13 @@ impl Chip {
     /// What is allowed, if that is not.
     fn with_constant(&self, (key, value): (&str, &str), preset: &str) -> Result<Chip, String> {
         let constant = self.constant(key, preset).ok_or_else(|| self.keys_like(key))?;
+        let has_line = |preset: &Preset| preset.times().controller_line.is_some();
+        if constant.path == MEMORY_READERS && self.preset(preset).is_some_and(has_line) {
+            return Err(format!(
+                "controller_line, by which the preset {preset} says how long a line keeps its controller busy; \
+                 how many readers it has counts only without that"
+            ));
+        }
         let before = &self.text[constant.at.clone()];
         let is_text = before.starts_with(['"', '\'']);
         let whole = whole_value(&constant.value, value);
@@ -182,7 +192,8 @@ mod tests {
         assert_ne!(chip.preset(fast).unwrap().times(), scc().preset(fast).unwrap().times());
         let whole = scc().with_constants("preset.\"800/1600/1066\".controller_line=100", None).unwrap();
         assert_eq!(whole.fingerprint(), chip.fingerprint());
-        assert_eq!(scc().with_constants("memory.readers_free=4", None).unwrap().memory().readers_free, 4);
+        let chip = scc().with_constants("buffer.readers_free=4", None).unwrap();
+        assert_eq!(chip.buffer().unwrap().readers_free, Some(4));
     }
 
     #[test]
@@ -204,6 +215,9 @@ mod tests {
             "{unit}"
         );
         assert!(refused("mesh=fast").starts_with("mesh=fast: "), "{}", refused("mesh=fast"));
-        assert!(refused("memory.readers_free=\"4\"").ends_with("a value such as that of the file, 3"));
+        assert!(refused("buffer.readers_free=\"4\"").ends_with("a value such as that of the file, 24"));
+        assert!(refused("memory.readers_free=4").starts_with(
+            "memory.readers_free=4: controller_line, by which the preset 533/800/800 says how long a line"
+        ));
     }
 }
