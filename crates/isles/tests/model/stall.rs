@@ -6,6 +6,7 @@ use isles::Result;
 use isles::prelude::*;
 use std::future::pending;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 #[isles::test(places = 2, machines = [threads, processes])]
 #[ignore = "stands still on purpose"]
@@ -13,10 +14,19 @@ async fn stands_still() -> Result<()> {
     finish(async { spawn_at!(here().next(), pending::<()>().await) }).await
 }
 
+/// Computes for longer than anybody waits for an answer, and then keeps the thread, but not a processor.
+fn compute_for_ever() {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(2) {}
+    loop {
+        std::thread::park();
+    }
+}
+
 #[isles::test(places = 2, machines = [threads, processes])]
 #[ignore = "never ends on purpose"]
 async fn computes_for_ever() -> Result<()> {
-    finish(async { spawn_at!(here().next(), while !std::hint::black_box(false) {}) }).await
+    finish(async { spawn_at!(here().next(), compute_for_ever()) }).await
 }
 
 /// Its task that receives was told that a value is there, and never looks.
@@ -30,7 +40,7 @@ async fn computes_beside_a_value() -> Result<()> {
             spawn(async move { receiver.recv().await });
             isles::yield_now().await;
             tell.send(()).await?;
-            while !std::hint::black_box(false) {}
+            compute_for_ever();
         });
         told.recv().await?;
         sender.send(1).await?;
@@ -103,6 +113,16 @@ fn run_with_patience(name: &str, report: &str, limit: &str) -> Output {
     command.env("ISLES_STALL", report).env("ISLES_STALL_LIMIT", limit).output().unwrap()
 }
 
+/// Checks the test `name` on threads and on processes, both at once, because each waits most of its time.
+fn on_both_machines(name: &str, check: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        for machine in ["threads", "processes"] {
+            let check = &check;
+            scope.spawn(move || check(&format!("{name}::{machine}")));
+        }
+    });
+}
+
 #[track_caller]
 fn assert_fails_saying(name: &str, expected: &[&str]) {
     assert_says(name, &run_impatiently(name), expected);
@@ -131,42 +151,35 @@ fn of_the_processes_of_a_test_only_the_first_speaks_of_tests() {
 
 #[test]
 fn a_test_that_stands_still_fails_and_says_what_every_place_waits_for() {
-    for machine in ["threads", "processes"] {
-        let name = format!("stands_still::{machine}");
-        let said = [
-            "nothing has happened for ",
-            "place 0: the finish at",
-            "stall.rs:13:",
-            "1 at place 1",
-            "place 1: 1 waiting task started at",
-            "stall.rs:",
-        ];
-        assert_fails_saying(&name, &said);
-    }
+    let said = [
+        "nothing has happened for ",
+        "place 0: the finish at",
+        "stall.rs:14:",
+        "1 at place 1",
+        "place 1: 1 waiting task started at",
+        "stall.rs:",
+    ];
+    on_both_machines("stands_still", |name| assert_fails_saying(name, &said));
 }
 
 #[test]
 fn a_test_of_which_one_place_computes_for_ever_fails_too() {
-    for machine in ["threads", "processes"] {
-        let name = format!("computes_for_ever::{machine}");
-        let said = ["nothing has happened for ", "1 at place 1", "place 1: does not answer: it computes"];
-        assert_fails_saying(&name, &said);
-    }
+    let said = ["nothing has happened for ", "1 at place 1", "place 1: does not answer: it computes"];
+    on_both_machines("computes_for_ever", |name| assert_fails_saying(name, &said));
 }
 
 /// A place that asks for ever is never silent, so the silence of the first place cannot end it.
 #[test]
 fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
-    for machine in ["threads", "processes"] {
-        let how = [("fails", "`main` has failed (the body fails), "), ("panics", "`main` has panicked, ")];
-        for (name, said) in how {
-            let said = [said, "what it started goes on 0.2 s later", "1 at place 1"];
-            let name = format!("{name}_beside_a_place_that_asks::{machine}");
-            let output = run_impatiently(&name);
+    let how = [("fails", "`main` has failed (the body fails), "), ("panics", "`main` has panicked, ")];
+    for (name, said) in how {
+        let said = [said, "what it started goes on 0.2 s later", "1 at place 1"];
+        on_both_machines(&format!("{name}_beside_a_place_that_asks"), |name| {
+            let output = run_impatiently(name);
             let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
             assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
             assert!(said.iter().all(|line| text.contains(line)), "{name}: {text}");
-        }
+        });
     }
 }
 
@@ -182,24 +195,21 @@ fn a_place_that_keeps_others_waiting_at_a_channel_is_named() {
 
 #[test]
 fn a_collective_to_which_members_do_not_come_is_named_with_them() {
-    for machine in ["threads", "processes"] {
-        let said = [
-            "place 0: in `barrier` number 1 of the team of all places, place 1 has not come",
-            "place 1: has not begun `barrier` number 1 of the team of all places, as place 0 did",
-            "place 2: has not begun `barrier` number 1 of the team of all places, as place 0 did",
-        ];
-        assert_fails_saying(&format!("meets_nobody::{machine}"), &said);
-    }
+    let said = [
+        "place 0: in `barrier` number 1 of the team of all places, place 1 has not come",
+        "place 1: has not begun `barrier` number 1 of the team of all places, as place 0 did",
+        "place 2: has not begun `barrier` number 1 of the team of all places, as place 0 did",
+    ];
+    on_both_machines("meets_nobody", |name| assert_fails_saying(name, &said));
 }
 
 /// Members say to each other in which collectives they wait after a second; that is no progress.
 #[test]
 fn a_run_in_which_members_compare_their_waits_still_stands_still() {
-    for machine in ["threads", "processes"] {
-        let name = format!("two_of_three_meet::{machine}");
-        let said = ["nothing has happened for ", "place 2: has not begun `barrier` number 1"];
-        assert_says(&name, &run_with_patience(&name, "1.3", "1.6"), &said);
-    }
+    let said = ["nothing has happened for ", "place 2: has not begun `barrier` number 1"];
+    on_both_machines("two_of_three_meet", |name| {
+        assert_says(name, &run_with_patience(name, "1.3", "1.6"), &said);
+    });
 }
 
 /// The error of a run of `places` places that stands still, by lines.

@@ -74,7 +74,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
         ],
     ),
     ("svg", &["plot"]),
-    ("trybuild", &["macros"]),
+    ("trybuild", &["isles"]),
     ("hyper", &["dashboard"]),
     ("reqwest", &[]),
     ("tiny_http", &[]),

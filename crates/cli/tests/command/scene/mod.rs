@@ -227,12 +227,21 @@ pub fn has_thread(pid: i32, name: &str) -> bool {
     names.into_iter().any(|found| found.trim_end() == name)
 }
 
-/// Looks until `happened`, giving the processor away in between.
+/// How far apart two looks are at least.
+const LOOKS_APART: Duration = Duration::from_micros(100);
+
+/// Looks until `happened`.
+///
+/// Looks take a quarter of a processor at most, so that what they wait for has the rest.
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
-    while !happened() {
-        assert!(Instant::now() < deadline, "in {PATIENCE:?} it did not come to this: {what}");
-        std::thread::yield_now();
+    loop {
+        let begun = Instant::now();
+        if happened() {
+            return;
+        }
+        assert!(begun < deadline, "in {PATIENCE:?} it did not come to this: {what}");
+        std::thread::park_timeout((3 * begun.elapsed()).max(LOOKS_APART));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What must not compile, and what the compiler says then: each file in `ui/` beside its message.
 //!
-//! After a change of wording: `TRYBUILD=overwrite cargo test -p isles-macros --test ui`, then read the difference.
+//! After a change of wording: `TRYBUILD=overwrite cargo test -p isles --test ui`, then read the difference.
 
 #[test]
 fn the_messages_of_the_compiler_are_as_written() {
