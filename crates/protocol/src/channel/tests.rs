@@ -926,7 +926,7 @@ fn run_in(mut world: World, actions: Vec<Action>) -> Result<World, TestCaseError
 /// So many worlds of each kind; `ISLES_TEST_SEEDS` says how many, where more are wanted.
 fn config() -> ProptestConfig {
     let rounds = std::env::var("ISLES_TEST_SEEDS").ok().and_then(|rounds| rounds.parse().ok());
-    ProptestConfig::with_cases(rounds.unwrap_or(2_000))
+    ProptestConfig::with_cases(rounds.unwrap_or(512))
 }
 
 proptest! {
