@@ -224,7 +224,7 @@ fn look_into_watched(local: &Local) -> usize {
 impl Drop for ControlBlock {
     fn drop(&mut self) {
         if self.is_home {
-            self.attachment.try_with(|local| self.inward.free(local, None));
+            self.attachment.try_with(|local| self.inward.free(local));
         }
     }
 }

@@ -419,16 +419,23 @@ impl InwardRings {
         Ok(sending.take(value, false)?.map(|()| place))
     }
 
-    /// Gives back the ring of a place that is dead, or of all places.
-    pub(super) fn free(&self, local: &Local, place: Option<PlaceId>) {
+    /// Reads nothing more of `place`, which is dead.
+    ///
+    /// Its ring stays: if it is only said to be dead it may write for a while, and its words must be nobody else's.
+    pub(super) fn end(&self, place: PlaceId) {
+        let mut places = self.places.borrow_mut();
+        let of_place = places.iter_mut().filter(|sending| sending.place == place);
+        of_place.filter_map(|sending| sending.ring.as_mut()).for_each(|ring| ring.is_used = false);
+    }
+
+    /// Gives all rings back, when the channel is over.
+    pub(super) fn free(&self, local: &Local) {
         let memory = local.endpoint().shared_memory();
-        self.places.borrow_mut().retain_mut(|sending| {
-            let is_over = place.is_none_or(|place| sending.place == place);
-            if let (true, Some(memory), Some(ring)) = (is_over, memory, &sending.ring) {
+        for sending in self.places.borrow_mut().drain(..) {
+            if let (Some(memory), Some(ring)) = (memory, &sending.ring) {
                 memory.free(ring.region);
             }
-            !is_over
-        });
+        }
     }
 }
 
