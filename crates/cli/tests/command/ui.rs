@@ -138,8 +138,15 @@ fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
 #[test]
 fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
     with_server();
-    // Ctrl-C, and mpirun when another rank has died.
+    // Ctrl-C, and mpirun when another rank has died. A shell that started the tests in the background has let all that
+    // comes of it ignore the first.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    let ignores_interrupts = u64::from_str_radix(ignored, 16).unwrap() & 1 << 1 != 0;
     for signal in ["-INT", "-TERM", "-KILL"] {
+        if signal == "-INT" && ignores_interrupts {
+            continue;
+        }
         let scratch = Scratch::new("group");
         let arguments = ["run", "bc", "--rmat", "high", "--places", "2", "--ui"];
         let mut child = scratch.isles(&arguments).process_group(0).spawn().unwrap();
