@@ -718,7 +718,7 @@ impl<T: CanSend> AnyEnd for End<T> {
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
         if let Some(home) = &self.home {
             self.empty_ring(local, place, home);
-            self.control.inward.end(place);
+            self.control.inward.place_died(place);
             let mut steps = Vec::new();
             let left = home.borrow_mut().place_died(place, &mut steps);
             self.carry_out(local, steps);

@@ -24,7 +24,7 @@ const CELL_WORDS_MAX: usize = 8;
 /// Most bytes of the cells of one ring.
 const CELLS_BYTES_MAX: usize = 64 << 10;
 
-/// After so many items of a place, each a message, it gets a ring: who sends a few values needs no memory for them.
+/// The number of values that a place sends as messages before it gets a ring, so that a few values take no region.
 const ITEMS_MIN: u32 = 16;
 
 /// How often a reader pauses before it looks for more, when it has taken the few values of its last look: about as long
@@ -55,7 +55,8 @@ pub(super) struct RingShape {
 }
 
 impl RingShape {
-    /// The ring for a channel of so many values; none if values own something, are long, or meet their receiver.
+    /// The shape of a ring for a channel of `T`; none if `T` owns memory or is longer than a cell, or if the capacity
+    /// is below 2, where a place has no slots.
     pub(super) fn of<T>(capacity: u32) -> Option<RingShape> {
         let cell_words = cell_words::<T>();
         if std::mem::needs_drop::<T>() || capacity < 2 || cell_words > CELL_WORDS_MAX {
@@ -422,7 +423,7 @@ impl InwardRings {
     /// Reads nothing more of `place`, which is dead.
     ///
     /// Its ring stays: if it is only said to be dead it may write for a while, and its words must be nobody else's.
-    pub(super) fn end(&self, place: PlaceId) {
+    pub(super) fn place_died(&self, place: PlaceId) {
         let mut places = self.places.borrow_mut();
         let of_place = places.iter_mut().filter(|sending| sending.place == place);
         of_place.filter_map(|sending| sending.ring.as_mut()).for_each(|ring| ring.is_used = false);
