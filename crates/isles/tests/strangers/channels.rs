@@ -2,7 +2,8 @@
 //!
 //! For a while the hostile place runs the same program as the others, so it has handles, slots and values. From then
 //! on it says every message that there is, with any numbers and values, whole or with a byte changed. It names the
-//! channels that it has handles of, and such as do not exist. Invariant: what goes over the other channels arrives
+//! channels that it has handles of, and such as do not exist. Into its own ring of values it writes anything, also when it
+//! counts as dead already. Invariant: what goes over the other channels arrives
 //! whole and in order, and each task ends once the hostile place counts as dead.
 
 use isles::prelude::*;
@@ -12,10 +13,11 @@ use isles_runtime::wire::Writer;
 use isles_runtime::{Clock, Local, Step};
 use isles_transport::loopback::{LoopbackEndpoint, World};
 use isles_transport::random::Random;
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Region};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const PLACES: u32 = 3;
@@ -25,7 +27,7 @@ const HOSTILE: PlaceId = PlaceId(2);
 const CHANNEL: HandlerId = HandlerId(10);
 
 /// How many kinds of messages about channels there are.
-pub const MESSAGES: usize = 28;
+pub const MESSAGES: usize = 30;
 
 /// What goes over the channels that are not named.
 const VALUES: u64 = 40;
@@ -33,9 +35,17 @@ const VALUES: u64 = 40;
 /// Rounds after which a world that is not over counts as hung.
 const ROUNDS_MAX: usize = 20_000;
 
-/// The channels that the hostile place names, by home and number there. It has handles of the first two; the others do
+/// The channels that the hostile place names, by home and number there. It has handles of the first three; the others do
 /// not exist, the last not even its home.
-const NAMED: [[u8; 2]; 6] = [[0, 0], [2, 0], [0, 9], [1, 9], [2, 9], [7, 0]];
+const NAMED: [[u8; 2]; 7] = [[0, 0], [0, 1], [2, 0], [0, 9], [1, 9], [2, 9], [7, 0]];
+
+/// The room of the channel over which the hostile place alone sends, and the words of its ring: two counts on two lines
+/// each, and the values. It is all the shared memory that the first place takes.
+const STREAM_ROOM: usize = 8;
+const STREAM_RING: Region = Region { place: PlaceId(0), start: 0, words: 32 + STREAM_ROOM as u64 };
+
+/// The words of a ring of the channel that the hostile place has made, where that has room for two values.
+const RING_WORDS: u64 = 32 + 2;
 
 /// What places say to each other about channels: the names and fields of the runtime's own, in their order.
 #[derive(Clone, Debug, Serialize)]
@@ -68,6 +78,8 @@ enum ChannelMessage {
     Declined(u64),
     Taken(u64),
     NotTaken(u64),
+    Ring(u64, u64),
+    RingUsed,
 }
 
 /// Any of them: of an operation that may be there, or cannot; with slots that may be there, or cannot.
@@ -105,6 +117,8 @@ fn any_message(random: &mut Random) -> ChannelMessage {
         Declined(number),
         Taken(number),
         NotTaken(number),
+        Ring(if waits { 0 } else { number }, RING_WORDS),
+        RingUsed,
     ];
     all[random.index(all.len())].clone()
 }
@@ -117,7 +131,7 @@ struct Word {
 }
 
 /// Any message about one of the named channels, most with a value of one of two types. Three of four go where they
-/// belong: to the home of the first channel, or from that of the second.
+/// belong: to the home of the first two channels, or from that of the third.
 fn any_word(random: &mut Random) -> Word {
     use ChannelMessage::*;
     let message = any_message(random);
@@ -137,11 +151,12 @@ fn any_word(random: &mut Random) -> Word {
             | ReturnSlots(_)
             | Close
             | Settled
+            | RingUsed
     );
     let belongs = random.index(4) > 0;
     let (to, channel) = match (belongs, is_to_home) {
-        (true, true) => (PlaceId(0), NAMED[0]),
-        (true, false) => (PlaceId(random.index(2) as u32), NAMED[1]),
+        (true, true) => (PlaceId(0), NAMED[random.index(2)]),
+        (true, false) => (PlaceId(random.index(2) as u32), NAMED[2]),
         (false, _) => (PlaceId(random.index(2) as u32), NAMED[random.index(NAMED.len())]),
     };
     let mut memory = [0; 128];
@@ -165,9 +180,11 @@ fn any_word(random: &mut Random) -> Word {
     Word { message, to, bytes }
 }
 
-/// Every place sends and receives over two channels; it makes the first one of the first place, and of the hostile one.
+/// Every place sends and receives over a channel of the first place and one of the hostile place, which besides sends
+/// a stream to the first place.
 async fn named(capacity: usize) -> Result<()> {
     let (words, heard) = channel::<String>(capacity);
+    let (stream, arrived) = channel::<u64>(STREAM_ROOM);
     let hostile = Place::new(HOSTILE.index()).expect("it exists");
     let (numbers, counted) = channel_at::<u64>(hostile, capacity).await?;
     finish(async {
@@ -187,7 +204,13 @@ async fn named(capacity: usize) -> Result<()> {
             spawn_at!(place, while heard.recv().await.is_ok() {});
             spawn_at!(place, while counted.recv().await.is_ok() {});
         }
-        drop((words, heard, numbers, counted));
+        spawn_at!(hostile, {
+            for number in 0..10 * VALUES {
+                let _ = stream.send(number).await;
+            }
+        });
+        spawn(async move { while arrived.recv().await.is_ok() {} });
+        drop((words, heard, numbers, counted, stream));
     })
     .await
 }
@@ -283,16 +306,43 @@ fn say(voice: &LoopbackEndpoint, to: PlaceId, bytes: &[u8]) {
     });
 }
 
-/// A world in which the hostile place says what `seed` draws, and then dies; returns the names of the messages after
-/// which it still lived.
+/// Has the hostile place write into its ring, if it has one: into any word, most often the count of values written.
+/// Returns whether there is one.
+fn scribble(voice: &LoopbackEndpoint, random: &mut Random) -> bool {
+    let memory = voice.shared_memory().expect("a world shares memory");
+    let Some(words) = memory.view(STREAM_RING) else { return false };
+    let index = if random.index(2) == 0 { 0 } else { random.index(words.len()) };
+    // Relaxed, as are all words of a world of one thread.
+    let before = words[index].load(Ordering::Relaxed);
+    let value =
+        if random.index(4) == 0 { random.bits() } else { before.wrapping_add(random.index(4) as u64) };
+    words[index].store(value, Ordering::Relaxed);
+    memory.wake(STREAM_RING.place);
+    true
+}
+
+/// What became of a world with a hostile place.
+pub struct Held {
+    /// The names of the messages after which the hostile place still lived.
+    pub taken: Vec<String>,
+    /// Whether it counted as dead because of what it had written into its ring.
+    pub is_ring_refused: bool,
+    /// Whether it wrote into its ring when it counted as dead.
+    pub wrote_on: bool,
+}
+
+/// A world in which the hostile place says and writes what `seed` draws, and then dies; in every fourth world it only
+/// writes.
 ///
 /// # Panics
 /// If a task does not end, or something of the channels that were not named is lost.
-pub fn hold(seed: u64) -> Vec<String> {
+pub fn hold(seed: u64) -> Held {
     let mut random = Random::new(seed);
     let three = Three::begin(seed);
     let voice = three.world.endpoint(HOSTILE);
-    let (mut taken, mut last) = (Vec::new(), None);
+    let mut held = Held { taken: Vec::new(), is_ring_refused: false, wrote_on: false };
+    let mut last = None;
+    let only_writes = seed % 4 == 3;
     let (sound_rounds, mut left) = (random.index(100), 1 + random.index(30));
     for round in 0..ROUNDS_MAX {
         if three.is_over() {
@@ -302,19 +352,28 @@ pub fn hold(seed: u64) -> Vec<String> {
             three.go_on(None);
             continue;
         }
-        if left == 0 {
+        let was_alive = three.world.is_alive(HOSTILE);
+        let mut wrote = false;
+        if was_alive && left == 0 {
             three.world.kill(HOSTILE);
-        } else if three.world.is_alive(HOSTILE) && random.index(3) == 0 {
-            taken.extend(last.take());
-            let word = any_word(&mut random);
-            say(&voice, word.to, &word.bytes);
-            let text = format!("{:?}", word.message);
-            last = text.split('(').next().map(str::to_owned);
+        } else if was_alive && random.index(3) == 0 {
+            held.taken.extend(last.take());
             left -= 1;
+            if only_writes {
+                wrote = scribble(&voice, &mut random);
+            } else {
+                let word = any_word(&mut random);
+                say(&voice, word.to, &word.bytes);
+                let text = format!("{:?}", word.message);
+                last = text.split('(').next().map(str::to_owned);
+            }
+        } else if !was_alive && random.index(3) == 0 {
+            held.wrote_on |= scribble(&voice, &mut random);
         }
         // It hears what it is told, so that there is room, and does nothing.
         while voice.progress(Inbound::All, &mut |_| ()) > 0 {}
         three.go_on(Some(HOSTILE));
+        held.is_ring_refused |= wrote && !three.world.is_alive(HOSTILE);
     }
     if !three.is_over() {
         let waits = three.locals.iter().flat_map(|local| local.enter(|| local.explain()));
@@ -323,7 +382,7 @@ pub fn hold(seed: u64) -> Vec<String> {
     let result = three.result.take().expect("its task is over");
     let all = result.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     assert_eq!(all, (0..VALUES).collect::<Vec<_>>(), "seed {seed}");
-    taken
+    held
 }
 
 impl Drop for Three {

@@ -117,14 +117,21 @@ fn a_place_goes_on_working_whatever_its_peers_say() {
 #[test]
 fn a_hostile_place_harms_no_channel_that_it_does_not_name() {
     watch_panics();
-    let mut taken = BTreeSet::new();
+    let (mut taken, mut refused, mut wrote_on) = (BTreeSet::new(), 0, 0);
     for seed in 0..WORLDS {
-        taken.extend(channels::hold(seed));
+        let held = channels::hold(seed);
         assert_eq!(PANICS.load(Ordering::Relaxed), 0, "something panicked in the world of seed {seed}");
+        taken.extend(held.taken);
+        refused += u32::from(held.is_ring_refused);
+        wrote_on += u32::from(held.wrote_on);
     }
     assert_eq!(
         taken.len(),
         channels::MESSAGES,
         "the place lives after each message at least once: {taken:?}"
+    );
+    assert!(
+        refused > 20 && wrote_on > 20,
+        "a ring was refused {refused} times, and written on {wrote_on} times"
     );
 }
