@@ -282,6 +282,23 @@ impl<'t> Section<'t> {
         precision: Precision,
         read: impl FnOnce(&DeValue<'t>) -> Result<T, Reason>,
     ) -> Option<(T, usize)> {
+        let (at, parts) = self.constant_parts(findings, key, precision)?;
+        let read = read(parts.value.get_ref());
+        let (value, fault) = match read {
+            Ok(value) => (Some((value, at)), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        self.note_constant(findings, key, at, &parts, precision, fault);
+        value
+    }
+
+    /// Where a constant stands, and its parts. Apart, because what is generic is compiled for each constant.
+    fn constant_parts(
+        &mut self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        precision: Precision,
+    ) -> Option<(usize, Parts<'t>)> {
         let (at, entry) = self.entry(key)?;
         let (source, error) = (self.source.clone(), self.error);
         let error = match precision {
@@ -289,22 +306,28 @@ impl<'t> Section<'t> {
             Precision::Counted => None,
             Precision::Measured(_) => error,
         };
-        let mut parts = Parts { value: entry, source, error, note: None };
-        if let Some(table) = entry.get_ref().as_table() {
-            let path = self.path(key);
-            let inner = Self { path, at, table, asked: Vec::new(), source: None, error: None, base: None };
-            parts = inner.parts(findings, parts)?;
-        }
+        let parts = Parts { value: entry, source, error, note: None };
+        let Some(table) = entry.get_ref().as_table() else { return Some((at, parts)) };
         let path = self.path(key);
-        let value = match read(parts.value.get_ref()) {
-            Ok(value) => Some((value, at)),
-            Err(reason) => {
-                findings.fault(at, format!("{path} is {}; {reason}", show(parts.value.get_ref())));
-                None
-            }
-        };
-        self.record(findings, path, at, &parts, precision);
-        value
+        let inner = Self { path, at, table, asked: Vec::new(), source: None, error: None, base: None };
+        Some((at, inner.parts(findings, parts)?))
+    }
+
+    /// Notes a constant, and why it could not be read.
+    fn note_constant(
+        &mut self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        at: usize,
+        parts: &Parts<'t>,
+        precision: Precision,
+        fault: Option<Reason>,
+    ) {
+        let path = self.path(key);
+        if let Some(reason) = fault {
+            findings.fault(at, format!("{path} is {}; {reason}", show(parts.value.get_ref())));
+        }
+        self.record(findings, path, at, parts, precision);
     }
 
     /// A constant, if it is there.

@@ -2,9 +2,9 @@
 //!
 //! For a while the hostile place runs the same program as the others, so it has handles, slots and values. From then
 //! on it says every message that there is, with any numbers and values, whole or with a byte changed. It names the
-//! channels that it has handles of, and such as do not exist. Into its own ring of values it writes anything, also when it
-//! counts as dead already. Invariant: what goes over the other channels arrives
-//! whole and in order, and each task ends once the hostile place counts as dead.
+//! channels that it has handles of, and such as do not exist. Into its own ring of values it writes anything, also when
+//! it counts as dead already. Invariant: what goes over the other channels arrives whole and in order, and each task
+//! ends once the hostile place counts as dead.
 
 use isles::prelude::*;
 use isles::{Error, Plan, Result};
@@ -35,8 +35,8 @@ const VALUES: u64 = 40;
 /// Rounds after which a world that is not over counts as hung.
 const ROUNDS_MAX: usize = 20_000;
 
-/// The channels that the hostile place names, by home and number there. It has handles of the first three; the others do
-/// not exist, the last not even its home.
+/// The channels that the hostile place names, by home and number there. It has handles of the first three; the others
+/// do not exist, the last not even its home.
 const NAMED: [[u8; 2]; 7] = [[0, 0], [0, 1], [2, 0], [0, 9], [1, 9], [2, 9], [7, 0]];
 
 /// The room of the channel over which the hostile place alone sends, and the words of its ring: two counts on two lines
