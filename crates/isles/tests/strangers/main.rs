@@ -123,7 +123,7 @@ fn a_hostile_place_harms_no_channel_that_it_does_not_name() {
         assert_eq!(PANICS.load(Ordering::Relaxed), 0, "something panicked in the world of seed {seed}");
         taken.extend(held.taken);
         refused += u32::from(held.is_ring_refused);
-        wrote_on += u32::from(held.wrote_on);
+        wrote_on += u32::from(held.is_ring_refused && held.wrote_on);
     }
     assert_eq!(
         taken.len(),
