@@ -283,8 +283,7 @@ impl<'t> Section<'t> {
         read: impl FnOnce(&DeValue<'t>) -> Result<T, Reason>,
     ) -> Option<(T, usize)> {
         let (at, parts) = self.constant_parts(findings, key, precision)?;
-        let read = read(parts.value.get_ref());
-        let (value, fault) = match read {
+        let (value, fault) = match read(parts.value.get_ref()) {
             Ok(value) => (Some((value, at)), None),
             Err(reason) => (None, Some(reason)),
         };
