@@ -49,13 +49,16 @@ impl<K: UnitKernel> UnitBag<K> {
 impl<K: UnitKernel> Bag for UnitBag<K> {
     type Result = ();
 
-    /// A task is a part of a unit. None is left if a place is dead: its results are lost, and that is the error of the
-    /// whole.
+    /// A task is a part of a unit. If a place is dead, all units are given up as one task: its results are lost, and
+    /// that is the error of the whole.
     fn process(&mut self, count: usize) -> usize {
         for processed in 0..count {
             let is_begun = self.under_way.is_some();
-            let unit = self.under_way.take().or_else(|| self.take());
-            let Some(unit) = unit.filter(|_| !places().any(Place::is_dead)) else { return processed };
+            let Some(unit) = self.under_way.take().or_else(|| self.take()) else { return processed };
+            if places().any(Place::is_dead) {
+                self.ranges.clear();
+                return processed + 1;
+            }
             let started = Instant::now();
             let is_over = self.kernel.compute(unit, is_begun);
             self.under_way = (!is_over).then_some(unit);
@@ -118,8 +121,10 @@ pub(super) async fn balance<K: UnitKernel>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isles::Plan;
+    use isles::{Plan, PlannedDeath};
+    use std::cell::Cell;
     use std::collections::BTreeMap;
+    use std::rc::Rc;
 
     /// Counts the parts of units, each of which has as many as its number modulo 3, and one.
     #[derive(Clone, Serialize, Deserialize)]
@@ -163,6 +168,28 @@ mod tests {
             });
             result.unwrap_or_else(|error| panic!("{units} units, {places} places, seed {seed}: {error}"));
         }
+    }
+
+    #[test]
+    fn a_death_at_any_moment_is_the_error_of_the_run() {
+        let third = Rc::new(Cell::new(None));
+        let told = Rc::clone(&third);
+        let say = || async move { told.set(Place::new(2).map(Place::id)) };
+        isles::simulate(3, Plan::calm(0), say).0.unwrap();
+        let (place, mut died) = (third.get().unwrap(), 0);
+        for seed in 0..400 {
+            let losses = vec![PlannedDeath { place, step: 400 + 7 * seed % 1000 }];
+            let plan = Plan { losses, ..Plan::adversarial(seed) };
+            let (result, ..) = isles::simulate(5, plan, || async {
+                let own = PlaceLocal::new(BTreeMap::new).await?;
+                let shares = PlaceLocal::new(PlaceWork::default).await?;
+                balance(300, shares, PartCounts { own }).await.map(|_| ())
+            });
+            let Err(error) = result else { continue };
+            assert_eq!(*error.kind(), ErrorKind::DeadPlace(place), "seed {seed}: {error}");
+            died += 1;
+        }
+        assert!(died > 200, "only {died} runs were longer than their place lived");
     }
 
     #[test]
