@@ -117,6 +117,8 @@ pub struct MpiEndpoint {
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
+    /// Where frames arrive, one after the other; none while they are handed on.
+    arrivals: Cell<Option<AlignedBytes>>,
     /// A send was refused, and since then something was given back.
     refused: Cell<bool>,
     has_room_again: Cell<bool>,
@@ -147,6 +149,7 @@ impl MpiEndpoint {
             stalled: RefCell::default(),
             blocks: Rc::default(),
             dropped: Rc::default(),
+            arrivals: Cell::default(),
             refused: Cell::new(false),
             has_room_again: Cell::new(false),
             has_left: Cell::new(false),
@@ -582,8 +585,9 @@ impl Endpoint for MpiEndpoint {
         let mut count = self.deliver_stalled(inbound, deliver);
         let tag = (inbound == Inbound::Control).then_some(tag_of(Class::Control));
         let mut looks = if self.was_away() { 2 } else { 1 };
+        let mut memory = self.arrivals.take().unwrap_or_else(|| AlignedBytes::new(FRAME_BYTES));
         for _ in 0..FRAMES_MAX {
-            let Some(frame) = self.library.take_frame(tag) else {
+            let Some(frame) = self.library.take_frame(tag, &mut memory) else {
                 looks -= 1;
                 if looks == 0 {
                     break;
@@ -591,8 +595,15 @@ impl Endpoint for MpiEndpoint {
                 continue;
             };
             let class = if frame.tag == tag_of(Class::Control) { Class::Control } else { Class::Data };
-            count += self.take_in(PlaceId(frame.from), class, frame.bytes.bytes(), deliver);
+            let handed_on = self.take_in(PlaceId(frame.from), class, memory.bytes(), deliver);
+            count += handed_on;
+            // A message alone in its frame is probably the last one, and what it brings goes first: a look in vain
+            // takes as long as the library needs to ask the network.
+            if handed_on == 1 {
+                break;
+            }
         }
+        self.arrivals.set(Some(memory));
         self.flush();
         self.looked.set(self.start.elapsed());
         count

@@ -95,11 +95,10 @@ impl<B> Drop for OpenRequest<B> {
     }
 }
 
-/// A frame that has arrived.
+/// Where a frame that has arrived comes from.
 pub(crate) struct ReceivedFrame {
     pub(crate) from: u32,
     pub(crate) tag: u32,
-    pub(crate) bytes: AlignedBytes,
 }
 
 /// The library, begun; it belongs to one thread.
@@ -311,8 +310,9 @@ impl Library {
         found != 0
     }
 
-    /// Takes the oldest frame with `tag`, or with any, if one has arrived.
-    pub(crate) fn take_frame(&self, tag: Option<u32>) -> Option<ReceivedFrame> {
+    /// Takes the oldest frame with `tag`, or with any, if one has arrived; its bytes are all of `memory` then, which is
+    /// new if it was too short.
+    pub(crate) fn take_frame(&self, tag: Option<u32>, memory: &mut AlignedBytes) -> Option<ReceivedFrame> {
         let (mut found, mut from, mut its_tag, mut len) = (0, 0, 0, 0);
         // NEED: the library is C.
         // SOUND: the pointers are to live integers.
@@ -322,12 +322,14 @@ impl Library {
         if found == 0 {
             return None;
         }
-        let mut bytes = AlignedBytes::new(len as usize);
+        if !memory.renew(len as usize) {
+            *memory = AlignedBytes::new(len as usize);
+        }
         // NEED: the library is C.
         // SOUND: there is room for the frame, which was matched just now.
-        let code = unsafe { shim_take_frame(bytes.bytes_mut().as_mut_ptr().cast(), len) };
+        let code = unsafe { shim_take_frame(memory.bytes_mut().as_mut_ptr().cast(), len) };
         self.check(code, "a message");
-        Some(ReceivedFrame { from: from as u32, tag: its_tag as u32, bytes })
+        Some(ReceivedFrame { from: from as u32, tag: its_tag as u32 })
     }
 
     /// Begins to wait until all ranks have begun to.
