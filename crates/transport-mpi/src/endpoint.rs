@@ -584,7 +584,8 @@ impl Endpoint for MpiEndpoint {
         self.flush();
         let mut count = self.deliver_stalled(inbound, deliver);
         let tag = (inbound == Inbound::Control).then_some(tag_of(Class::Control));
-        let mut looks = if self.was_away() { 2 } else { 1 };
+        let was_away = self.was_away();
+        let mut looks = if was_away { 2 } else { 1 };
         let mut memory = self.arrivals.take().unwrap_or_else(|| AlignedBytes::new(FRAME_BYTES));
         for _ in 0..FRAMES_MAX {
             let Some(frame) = self.library.take_frame(tag, &mut memory) else {
@@ -597,9 +598,9 @@ impl Endpoint for MpiEndpoint {
             let class = if frame.tag == tag_of(Class::Control) { Class::Control } else { Class::Data };
             let handed_on = self.take_in(PlaceId(frame.from), class, memory.bytes(), deliver);
             count += handed_on;
-            // A message alone in its frame is probably the last one, and what it brings goes first: a look in vain
-            // takes as long as the library needs to ask the network.
-            if handed_on == 1 {
+            // A message alone in its frame is probably the last one for a place that looks all the time, and what it
+            // brings goes first: a look in vain takes as long as the library needs to ask the network.
+            if handed_on == 1 && !was_away {
                 break;
             }
         }
