@@ -117,8 +117,8 @@ pub struct MpiEndpoint {
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
-    /// Where frames arrive, one after the other; none while they are handed on.
-    arrivals: Cell<Option<AlignedBytes>>,
+    /// The memory into which frames are received, one after the other; none while one is handed on.
+    frame_memory: Cell<Option<AlignedBytes>>,
     /// A send was refused, and since then something was given back.
     refused: Cell<bool>,
     has_room_again: Cell<bool>,
@@ -149,7 +149,7 @@ impl MpiEndpoint {
             stalled: RefCell::default(),
             blocks: Rc::default(),
             dropped: Rc::default(),
-            arrivals: Cell::default(),
+            frame_memory: Cell::default(),
             refused: Cell::new(false),
             has_room_again: Cell::new(false),
             has_left: Cell::new(false),
@@ -586,7 +586,7 @@ impl Endpoint for MpiEndpoint {
         let tag = (inbound == Inbound::Control).then_some(tag_of(Class::Control));
         let was_away = self.was_away();
         let mut looks = if was_away { 2 } else { 1 };
-        let mut memory = self.arrivals.take().unwrap_or_else(|| AlignedBytes::new(FRAME_BYTES));
+        let mut memory = self.frame_memory.take().unwrap_or_else(|| AlignedBytes::new(FRAME_BYTES));
         for _ in 0..FRAMES_MAX {
             let Some(frame) = self.library.take_frame(tag, &mut memory) else {
                 looks -= 1;
@@ -604,7 +604,7 @@ impl Endpoint for MpiEndpoint {
                 break;
             }
         }
-        self.arrivals.set(Some(memory));
+        self.frame_memory.set(Some(memory));
         self.flush();
         self.looked.set(self.start.elapsed());
         count

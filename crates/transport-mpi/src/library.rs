@@ -95,7 +95,7 @@ impl<B> Drop for OpenRequest<B> {
     }
 }
 
-/// Where a frame that has arrived comes from.
+/// The source and the tag of a frame that was received.
 pub(crate) struct ReceivedFrame {
     pub(crate) from: u32,
     pub(crate) tag: u32,
@@ -310,8 +310,8 @@ impl Library {
         found != 0
     }
 
-    /// Takes the oldest frame with `tag`, or with any, if one has arrived; its bytes are all of `memory` then, which is
-    /// new if it was too short.
+    /// Receives the oldest frame with `tag`, or with any, if one has arrived. It is in `memory` then, which is as long
+    /// as the frame.
     pub(crate) fn take_frame(&self, tag: Option<u32>, memory: &mut AlignedBytes) -> Option<ReceivedFrame> {
         let (mut found, mut from, mut its_tag, mut len) = (0, 0, 0, 0);
         // NEED: the library is C.
