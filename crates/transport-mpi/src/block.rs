@@ -40,7 +40,7 @@ impl BlockPool {
             Some(index) => spare.swap_remove(index),
             None => bytemuck::allocation::zeroed_vec(wanted),
         };
-        BlockBytes { lines, len, pool: Rc::clone(self) }
+        BlockBytes { lines, start: 0, len, pool: Rc::clone(self) }
     }
 
     /// Keeps memory, instead of some that has been here for longer if it is too much together.
@@ -61,17 +61,28 @@ impl BlockPool {
 #[derive(Debug)]
 pub(crate) struct BlockBytes {
     lines: Vec<BlockLine>,
+    start: usize,
     len: usize,
     pool: Rc<BlockPool>,
 }
 
 impl BlockBytes {
     pub(crate) fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
+        &bytemuck::cast_slice(&self.lines)[self.start..self.start + self.len]
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[self.start..self.start + self.len]
+    }
+
+    /// The same memory, of which only `len` bytes from `start` on are shown.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub(crate) fn part(mut self, start: usize, len: usize) -> BlockBytes {
+        assert!(start + len <= self.len, "{len} bytes from {start} on, of {}", self.len);
+        (self.start, self.len) = (self.start + start, len);
+        self
     }
 }
 
@@ -103,6 +114,17 @@ mod tests {
         drop(again);
         assert!(pool.take(40_000).bytes().as_ptr() != address, "it would be more than twice as long");
         assert_eq!(pool.take(0).bytes(), [0; 0]);
+    }
+
+    #[test]
+    fn a_part_is_shown_alone_and_gives_all_back() {
+        let pool = Rc::new(BlockPool::default());
+        let mut whole = pool.take(1_000);
+        whole.bytes_mut()[64..74].copy_from_slice(b"in between");
+        let mut part = whole.part(64, 10);
+        assert_eq!(part.bytes_mut(), b"in between");
+        drop(part.part(3, 7));
+        assert_eq!(spare(&pool), [1_024]);
     }
 
     #[test]

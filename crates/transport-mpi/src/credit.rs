@@ -90,9 +90,17 @@ impl PairCredit {
         self.owed.block_bytes += bytes;
     }
 
-    /// Whether so much is owed that it is worth a frame of its own.
+    /// Whether so much is owed that it is worth a frame of its own, although the place has other things to do.
     pub fn is_return_due(&self) -> bool {
-        self.owed.blocks > 0 || self.owed.records.iter().any(|bytes| *bytes >= self.window / 2)
+        self.owed.records.iter().any(|bytes| *bytes >= self.window / 2)
+            || self.owed.blocks >= BLOCKS_MAX / 2
+            || self.owed.block_bytes >= BLOCK_BYTES_MAX / 2
+    }
+
+    /// Whether blocks are owed: a place that has nothing else to do gives them back in a frame of their own, because a
+    /// sender may wait for any of them.
+    pub fn owes_blocks(&self) -> bool {
+        self.owed.blocks > 0
     }
 
     /// What the next frame gives back; it is owed no longer.

@@ -4,13 +4,28 @@
 //! in an aligned frame. A pure format: it knows no library and no place. Invariant: what [`Frame::parse`] accepts, the
 //! records of it cover exactly.
 
-use isles_transport::HandlerId;
+use isles_transport::{Class, HandlerId};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Bytes of the head.
 pub const HEAD_BYTES: usize = 24;
 
 /// Bytes before the content of a record.
 pub const RECORD_BYTES: usize = 8;
+
+/// The tag of the frames of a class.
+pub fn tag_of(class: Class) -> u32 {
+    match class {
+        Class::Control => 0,
+        Class::Data => 1,
+    }
+}
+
+/// The class of frames with this tag.
+pub fn class_of(tag: u32) -> Class {
+    if tag == tag_of(Class::Control) { Class::Control } else { Class::Data }
+}
 
 /// What a frame gives back to its receiver, of what that one had sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,39 +81,82 @@ pub fn record_bytes(len: usize) -> usize {
 /// Bytes that the record of a block takes.
 pub const BLOCK_RECORD_BYTES: usize = RECORD_BYTES + 16;
 
+/// Memory of frames that have left, which is used again: what the system gives would be written twice.
+#[derive(Debug, Default)]
+pub struct FramePool(RefCell<Vec<Vec<u8>>>);
+
+impl FramePool {
+    /// How many frames' memory is kept.
+    const SPARE_MAX: usize = 4;
+
+    fn take(&self) -> Vec<u8> {
+        self.0.borrow_mut().pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, memory: Vec<u8>) {
+        let mut spare = self.0.borrow_mut();
+        if spare.len() < FramePool::SPARE_MAX && !memory.is_empty() {
+            spare.push(memory);
+        }
+    }
+}
+
+/// A frame that is full, on the heap.
+#[derive(Debug)]
+pub struct FrameBytes {
+    memory: Vec<u8>,
+    len: usize,
+    pool: Rc<FramePool>,
+}
+
+impl FrameBytes {
+    /// The bytes to send.
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[..self.len]
+    }
+}
+
+impl Drop for FrameBytes {
+    fn drop(&mut self) {
+        self.pool.give_back(std::mem::take(&mut self.memory));
+    }
+}
+
 /// A frame that is being filled.
 #[derive(Debug)]
 pub struct Frame {
-    bytes: Vec<u8>,
-}
-
-impl Default for Frame {
-    fn default() -> Frame {
-        Frame { bytes: vec![0; HEAD_BYTES] }
-    }
-}
-
-/// Puts a frame back to the length that it had, unless that is told to stand.
-struct Undo<'a> {
-    frame: &'a mut Frame,
+    /// All of it is written, the bytes behind `len` by earlier frames; none while there is no record.
+    memory: Vec<u8>,
     len: usize,
-}
-
-impl Drop for Undo<'_> {
-    fn drop(&mut self) {
-        self.frame.bytes.truncate(self.len);
-    }
+    pool: Rc<FramePool>,
 }
 
 impl Frame {
+    /// A frame without a record; its memory is of `pool`.
+    pub fn new(pool: &Rc<FramePool>) -> Frame {
+        Frame { memory: Vec::new(), len: HEAD_BYTES, pool: Rc::clone(pool) }
+    }
+
     /// Whether there is no record.
     pub fn is_empty(&self) -> bool {
-        self.bytes.len() == HEAD_BYTES
+        self.len == HEAD_BYTES
     }
 
     /// Bytes so far.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.len
+    }
+
+    /// The next `room` bytes, whose content is unspecified.
+    fn next(&mut self, room: usize) -> &mut [u8] {
+        if self.memory.is_empty() {
+            self.memory = self.pool.take();
+        }
+        let end = self.len + room;
+        if self.memory.len() < end {
+            self.memory.resize(end, 0);
+        }
+        &mut self.memory[self.len..end]
     }
 
     /// Adds a message that `fill` writes into `room` bytes. Returns the bytes of its record; none if `fill` gives up.
@@ -133,40 +191,39 @@ impl Frame {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Option<usize> {
-        let start = self.bytes.len();
-        let undo = Undo { frame: self, len: start };
-        let content = start + RECORD_BYTES;
-        undo.frame.bytes.resize(content + room, 0);
-        let len = fill(&mut undo.frame.bytes[content..])?;
+        let record = self.next(record_bytes(room));
+        let (head, content) = record.split_at_mut(RECORD_BYTES);
+        let len = fill(&mut content[..room])?;
         assert!(len <= room, "{len} bytes were written into room for {room}");
-        let frame: &mut Frame = undo.frame;
-        frame.bytes.truncate(content + len);
-        frame.bytes.resize(start + record_bytes(len), 0);
-        let head = record_head(len as u32, handler, kind);
-        frame.bytes[start..content].copy_from_slice(&head);
-        let end = frame.bytes.len();
-        let mut undo = undo;
-        undo.len = end;
-        Some(end - start)
+        head.copy_from_slice(&record_head(len as u32, handler, kind));
+        content[len..len.next_multiple_of(8)].fill(0);
+        self.len += record_bytes(len);
+        Some(record_bytes(len))
+    }
+
+    fn add_bytes(&mut self, bytes: &[u8]) {
+        self.next(bytes.len()).copy_from_slice(bytes);
+        self.len += bytes.len();
     }
 
     /// Adds the note that a block of `len` bytes comes with `tag`.
     pub fn add_block(&mut self, handler: HandlerId, len: u64, tag: u32) {
-        self.bytes.extend(record_head(16, handler, BLOCK));
-        self.bytes.extend(len.to_le_bytes());
-        self.bytes.extend(u64::from(tag).to_le_bytes());
+        self.add_bytes(&record_head(16, handler, BLOCK));
+        self.add_bytes(&len.to_le_bytes());
+        self.add_bytes(&u64::from(tag).to_le_bytes());
     }
 
     /// Adds that this place has left.
     pub fn add_left(&mut self) {
-        self.bytes.extend(record_head(0, HandlerId(0), LEFT));
+        self.add_bytes(&record_head(0, HandlerId(0), LEFT));
     }
 
     /// The bytes to send, which give `returned` back; the frame is empty then.
-    pub fn finish(&mut self, returned: Returned) -> Vec<u8> {
-        let mut bytes = std::mem::replace(&mut self.bytes, vec![0; HEAD_BYTES]);
-        bytes[..HEAD_BYTES].copy_from_slice(&returned.to_bytes());
-        bytes
+    pub fn finish(&mut self, returned: Returned) -> FrameBytes {
+        self.next(0);
+        self.memory[..HEAD_BYTES].copy_from_slice(&returned.to_bytes());
+        let (memory, len) = (std::mem::take(&mut self.memory), std::mem::replace(&mut self.len, HEAD_BYTES));
+        FrameBytes { memory, len, pool: Rc::clone(&self.pool) }
     }
 
     /// What a frame gives back, and its records.
@@ -252,7 +309,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(parts in proptest::collection::vec(part(), 0..12), returned: [u32; 3]) {
-            let mut frame = Frame::default();
+            // Memory of another frame, all of which is to be written over.
+            let mut frame = Frame::new(&Rc::new(FramePool(RefCell::new(vec![vec![0xaa; 500]]))));
             let mut expected = Vec::new();
             for part in &parts {
                 match part {
@@ -288,7 +346,7 @@ mod tests {
             let returned = Returned { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
             let bytes = frame.finish(returned);
             prop_assert!(frame.is_empty());
-            prop_assert_eq!(Frame::parse(&bytes), Ok((returned, expected)));
+            prop_assert_eq!(Frame::parse(bytes.bytes()), Ok((returned, expected)));
         }
 
         #[test]
@@ -306,11 +364,11 @@ mod tests {
 
     #[test]
     fn a_writer_that_panics_leaves_the_frame_as_it_was() {
-        let mut frame = Frame::default();
+        let mut frame = Frame::new(&Rc::default());
         frame.add(HandlerId(3), 8, &mut |_| Some(8));
         let write = std::panic::AssertUnwindSafe(|| frame.add(HandlerId(4), 100, &mut |_| panic!("no")));
         assert!(std::panic::catch_unwind(write).is_err());
         let bytes = frame.finish(Returned::default());
-        assert_eq!(Frame::parse(&bytes).unwrap().1, [FrameRecord::Message(HandlerId(3), &[0; 8])]);
+        assert_eq!(Frame::parse(bytes.bytes()).unwrap().1, [FrameRecord::Message(HandlerId(3), &[0; 8])]);
     }
 }

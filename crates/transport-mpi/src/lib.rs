@@ -17,6 +17,8 @@ mod block;
 #[cfg(feature = "library")]
 mod endpoint;
 #[cfg(feature = "library")]
+mod inlet;
+#[cfg(feature = "library")]
 mod library;
 
 #[cfg(feature = "library")]

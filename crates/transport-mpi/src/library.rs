@@ -5,7 +5,8 @@
 //! its bytes, so that no safe function hands memory to the library and relies on its caller.
 
 use crate::block::BlockBytes;
-use isles_transport::{AlignedBytes, notice};
+use crate::frame::FrameBytes;
+use isles_transport::notice;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
@@ -24,15 +25,15 @@ unsafe extern "C" {
     fn shim_receive_block(bytes: *mut c_void, len: c_int, from: c_int, tag: c_int, slot: *mut c_int)
     -> c_int;
     fn shim_test(slot: c_int, done: *mut c_int) -> c_int;
-    fn shim_has_frame(tag: c_int, found: *mut c_int) -> c_int;
-    fn shim_match_frame(
-        tag: c_int,
-        found: *mut c_int,
+    fn shim_post_frame(bytes: *mut c_void, room: c_int, slot: *mut c_int) -> c_int;
+    fn shim_test_frame(
+        slot: c_int,
+        done: *mut c_int,
         from: *mut c_int,
-        its_tag: *mut c_int,
+        tag: *mut c_int,
         len: *mut c_int,
     ) -> c_int;
-    fn shim_take_frame(bytes: *mut c_void, len: c_int) -> c_int;
+    fn shim_cancel(slot: c_int) -> c_int;
     fn shim_gather_all(own: *const c_void, len: c_int, all: *mut c_void) -> c_int;
     fn shim_begin_barrier(slot: *mut c_int) -> c_int;
     fn shim_at_exit(call: extern "C" fn(c_int)) -> c_int;
@@ -95,10 +96,11 @@ impl<B> Drop for OpenRequest<B> {
     }
 }
 
-/// The source and the tag of a frame that was received.
+/// A frame that has come: its source, its tag, and its length in bytes.
 pub(crate) struct ReceivedFrame {
     pub(crate) from: u32,
     pub(crate) tag: u32,
+    pub(crate) len: usize,
 }
 
 /// The library, begun; it belongs to one thread.
@@ -218,15 +220,15 @@ impl Library {
     }
 
     /// Begins to send a frame.
-    pub(crate) fn send_frame(&self, bytes: Vec<u8>, to: u32, tag: u32) -> OpenRequest<Vec<u8>> {
-        let mut slot = 0;
+    pub(crate) fn send_frame(&self, frame: FrameBytes, to: u32, tag: u32) -> OpenRequest<FrameBytes> {
+        let (bytes, mut slot) = (frame.bytes(), 0);
         // NEED: the library is C.
         // SOUND: the bytes are on the heap, where the request keeps them until it is done.
         let code = unsafe {
             shim_send_frame(bytes.as_ptr().cast(), bytes.len() as c_int, to as c_int, tag as c_int, &mut slot)
         };
         self.check(code, "a message");
-        OpenRequest::new(slot, bytes)
+        OpenRequest::new(slot, frame)
     }
 
     /// Begins to send a block.
@@ -300,36 +302,40 @@ impl Library {
         done != 0
     }
 
-    /// Whether a frame with `tag`, or with any, has arrived.
-    pub(crate) fn has_frame(&self, tag: Option<u32>) -> bool {
-        let mut found = 0;
+    /// Posts a receive of the next frame that no earlier one takes, into `bytes` from `start` on.
+    pub(crate) fn post_frame(&self, mut bytes: BlockBytes, start: usize) -> OpenRequest<BlockBytes> {
+        let mut slot = 0;
+        let room = &mut bytes.bytes_mut()[start..];
         // NEED: the library is C.
-        // SOUND: the pointer is to a live integer.
-        let code = unsafe { shim_has_frame(tag_or_any(tag), &mut found) };
-        self.check(code, "what arrives");
-        found != 0
+        // SOUND: the bytes are on the heap, where the request keeps them until it is done or cancelled.
+        let code = unsafe { shim_post_frame(room.as_mut_ptr().cast(), room.len() as c_int, &mut slot) };
+        self.check(code, "a message");
+        OpenRequest::new(slot, bytes)
     }
 
-    /// Receives the oldest frame with `tag`, or with any, if one has arrived. It is in `memory` then, which is as long
-    /// as the frame.
-    pub(crate) fn take_frame(&self, tag: Option<u32>, memory: &mut AlignedBytes) -> Option<ReceivedFrame> {
-        let (mut found, mut from, mut its_tag, mut len) = (0, 0, 0, 0);
+    /// Which frame has come for a receive that [`Library::post_frame`] posted, which is done then; none if none has.
+    pub(crate) fn take_frame(&self, request: &mut OpenRequest<BlockBytes>) -> Option<ReceivedFrame> {
+        let slot = request.slot?;
+        let (mut done, mut from, mut tag, mut len) = (0, 0, 0, 0);
         // NEED: the library is C.
-        // SOUND: the pointers are to live integers.
-        let code =
-            unsafe { shim_match_frame(tag_or_any(tag), &mut found, &mut from, &mut its_tag, &mut len) };
+        // SOUND: the slot is open, and it is that of a frame; the pointers are to live integers.
+        let code = unsafe { shim_test_frame(slot, &mut done, &mut from, &mut tag, &mut len) };
         self.check(code, "what arrives");
-        if found == 0 {
+        if done == 0 {
             return None;
         }
-        if !memory.renew(len as usize) {
-            *memory = AlignedBytes::new(len as usize);
+        request.slot = None;
+        Some(ReceivedFrame { from: from as u32, tag: tag as u32, len: len as usize })
+    }
+
+    /// Ends a receive for which nothing comes any more.
+    pub(crate) fn cancel<B>(&self, mut request: OpenRequest<B>) {
+        if let Some(slot) = request.slot.take() {
+            // NEED: the library is C.
+            // SOUND: the slot was open; the library knows of it and of its bytes no more after this call.
+            let code = unsafe { shim_cancel(slot) };
+            self.check(code, "the end of the run");
         }
-        // NEED: the library is C.
-        // SOUND: there is room for the frame, which was matched just now.
-        let code = unsafe { shim_take_frame(memory.bytes_mut().as_mut_ptr().cast(), len) };
-        self.check(code, "a message");
-        Some(ReceivedFrame { from: from as u32, tag: its_tag as u32 })
     }
 
     /// Begins to wait until all ranks have begun to.
@@ -399,10 +405,6 @@ pub(crate) fn leave(code: i32) -> ! {
     // NEED: nothing safe ends a process without running what it runs at its end, which may wait for who is lost.
     // SOUND: it takes a number.
     unsafe { shim_leave(code) }
-}
-
-fn tag_or_any(tag: Option<u32>) -> c_int {
-    tag.map_or(-1, |tag| tag as c_int)
 }
 
 /// Why the library cannot be used: a word of the shim, or an error code of the library.

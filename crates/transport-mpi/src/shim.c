@@ -152,25 +152,27 @@ int shim_test(int slot, int *done) {
     return code || *done ? give_back(code, slot) : 0;
 }
 
-/* Whether a frame with `tag` has arrived, or with any if that is negative. Nothing is taken. */
-int shim_has_frame(int tag, int *found) {
-    return MPI_Iprobe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : tag, frames, found, MPI_STATUS_IGNORE);
+/* Posts a receive of the next frame that no earlier receive takes. */
+int shim_post_frame(void *bytes, int room, int *slot) {
+    *slot = take_slot();
+    int code = MPI_Irecv(bytes, room, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, frames, &requests[*slot]);
+    return code ? give_back(code, *slot) : 0;
 }
 
-static MPI_Message matched;
-
-/* Takes the oldest frame out of the queue, for shim_take_frame, which must follow. */
-int shim_match_frame(int tag, int *found, int *from, int *its_tag, int *length) {
+/* As shim_test; of whom the frame is, of which tag, and how long, if it has come. */
+int shim_test_frame(int slot, int *done, int *from, int *tag, int *length) {
     MPI_Status status;
-    int code = MPI_Improbe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : tag, frames, found, &matched, &status);
-    if (code || !*found) return code;
+    int code = MPI_Test(&requests[slot], done, &status);
+    if (code || !*done) return code ? give_back(code, slot) : 0;
     *from = status.MPI_SOURCE;
-    *its_tag = status.MPI_TAG;
-    return MPI_Get_count(&status, MPI_BYTE, length);
+    *tag = status.MPI_TAG;
+    return give_back(MPI_Get_count(&status, MPI_BYTE, length), slot);
 }
 
-int shim_take_frame(void *bytes, int length) {
-    return MPI_Mrecv(bytes, length, MPI_BYTE, &matched, MPI_STATUS_IGNORE);
+/* Ends a receive that nothing has come for. */
+int shim_cancel(int slot) {
+    int code = MPI_Cancel(&requests[slot]);
+    return give_back(code ? code : MPI_Wait(&requests[slot], MPI_STATUS_IGNORE), slot);
 }
 
 /* What each rank says of itself; only at the start, where all do nothing else. */

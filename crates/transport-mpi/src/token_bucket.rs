@@ -30,7 +30,9 @@ impl Default for TokenBucket {
 impl TokenBucket {
     /// Whether something may leave at once at `now`, which does not go back; uses the right up if so.
     pub fn take(&mut self, now: Duration) -> bool {
-        let came = (now.saturating_sub(self.refilled).as_nanos() / REFILL.as_nanos()) as u32;
+        // Of 64 bits, in which centuries fit: division of longer ones is a call.
+        let passed = now.saturating_sub(self.refilled).as_nanos() as u64;
+        let came = (passed / REFILL.as_nanos() as u64).min(u64::from(TOKENS)) as u32;
         if self.tokens + came >= TOKENS {
             (self.tokens, self.refilled) = (TOKENS, now);
         } else if came > 0 {

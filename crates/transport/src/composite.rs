@@ -294,6 +294,10 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
         let (endpoint, number) = self.way_to(from);
+        if self.near_numbers.of_place(from).is_none() && self.near.is_ready() {
+            // What near places have sent does not wait for many looks at a library.
+            return Next::Left;
+        }
         endpoint.take_next(number, class, wants)
     }
 

@@ -281,8 +281,8 @@ pub trait Endpoint {
     /// Sends to it answer [`SendError::DeadPlace`].
     fn leave(&self) {}
 
-    /// Extended: shows the oldest message of `class` from `from`, if there is one and it is small, to `wants`, and
-    /// takes it if that says so.
+    /// Extended: shows the oldest message of `class` from `from`, if there is one and it lies where small ones lie, to
+    /// `wants`, and takes it if that says so.
     ///
     /// For who waits for just this message: much shorter than a [`Endpoint::progress`], which it does not replace.
     /// Whatever else has arrived stays where it is, and so does a message that is not wanted. `wants` may

@@ -217,10 +217,16 @@ fn look_for(local: &Local, slot: CallId) {
     if local.shares_processors || local.has_ready() {
         return;
     }
+    let mut was_in_vain = false;
     for _ in 0..ANSWER_LOOKS {
-        if local.take_in(Inbound::All) > 0
-            && (local.has_ready() || !local.calls.pending.borrow_mut().is_waiting(slot))
-        {
+        if local.take_in(Inbound::All) == 0 {
+            was_in_vain = true;
+        } else if local.has_ready() {
+            return;
+        } else if !local.calls.pending.borrow_mut().is_waiting(slot) {
+            if was_in_vain {
+                local.measure_turn_anew();
+            }
             return;
         }
     }

@@ -14,6 +14,9 @@
 use super::{Clock, Local};
 use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
 use crate::task::TaskRef;
+use crate::task::coop::{LOOK, spend_of};
+use isles_protocol::PlaceId;
+use isles_transport::Next;
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -28,6 +31,8 @@ pub(crate) struct Turn {
     looks: Cell<u32>,
     /// Whether an operation of this turn has found it long.
     is_long: Cell<bool>,
+    /// Whether the last look of an operation found nothing anywhere.
+    looked_in_vain: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
     /// The task that gave way and is held, and whether that was because of the time.
@@ -101,6 +106,26 @@ impl Local {
         }
         if is_held {
             self.let_go_on(arrived);
+        }
+    }
+
+    /// Notes what an operation found that looked for a message of `source` alone, where there are other hosts.
+    ///
+    /// A look in vain for one of another host has also asked whether anything else came.
+    pub(super) fn note_look(&self, source: PlaceId, found: Next) {
+        let is_far = self.endpoint.other_hosts().is_some_and(|hosts| hosts.is_far(source));
+        let was_in_vain = self.turn.looked_in_vain.replace(is_far && found == Next::Nothing);
+        if was_in_vain && found == Next::Taken {
+            self.measure_turn_anew();
+        }
+    }
+
+    /// Measures the turn from now on where there are other hosts: an operation has looked at all that may have come,
+    /// and found nothing before it found what it waits for.
+    pub(crate) fn measure_turn_anew(&self) {
+        if self.has_far {
+            self.turn.start.set(self.clock.now());
+            spend_of(self, LOOK);
         }
     }
 

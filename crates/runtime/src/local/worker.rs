@@ -125,6 +125,9 @@ impl Local {
         if next == Next::Taken {
             self.tally.received(len);
         }
+        if self.has_far {
+            self.note_look(source, next);
+        }
         next
     }
 

@@ -32,6 +32,9 @@ pub(crate) const OPERATION: u32 = 8;
 /// Effort of an `at!`, or of a message to a member, that is over at once: next to nothing.
 pub(crate) const CALL: u32 = 1;
 
+/// Effort of an operation that has waited for another host by looking: tens of microseconds at most.
+pub(crate) const LOOK: u32 = 4;
+
 /// Effort of a piece of a long message that is read from its sender's memory: a turn.
 pub(crate) const PIECE: u32 = BUDGET;
 

@@ -33,8 +33,12 @@ pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
 /// over TCP.
 const FAR_EAGER_BYTES_MAX: usize = 32 << 10;
 
-/// The length in bytes of a chunk of a long slice to another host; a library asks its peer before each.
-const FAR_CHUNK_BYTES: usize = 512 << 10;
+/// The length in bytes of a chunk of a long slice to another host, so that one is copied while others are under way.
+const FAR_CHUNK_BYTES: usize = 128 << 10;
+
+/// The length in bytes of the longest slice that goes to another host as one chunk: a library asks its peer before
+/// each.
+const FAR_WHOLE_BYTES_MAX: usize = 512 << 10;
 
 /// The length in bytes of the longest value that is serialised once: its bytes are then copied into the message.
 const SMALL_BYTES: usize = 64;
@@ -122,7 +126,14 @@ impl Destination {
         let is_far = self.is_far();
         let lent = LoanGuard::of(all, is_far);
         let send = self.request_to_send(element, LongMessage { bytes: bytes as u64, loan: lent.0 }).await?;
-        let chunks = Chunks::new(bytes, if is_far { FAR_CHUNK_BYTES } else { CHUNK_BYTES });
+        let chunks = Chunks::new(
+            bytes,
+            match is_far {
+                true if bytes <= FAR_WHOLE_BYTES_MAX => FAR_WHOLE_BYTES_MAX,
+                true => FAR_CHUNK_BYTES,
+                false => CHUNK_BYTES,
+            },
+        );
         loop {
             let Some(transfer) = send.clear_to_send().await? else { return Ok(()) };
             if send.chunks(transfer, all, chunks).await? {

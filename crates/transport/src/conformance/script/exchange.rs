@@ -131,7 +131,7 @@ impl Lanes {
             let (wanted, mut shown) = (random.chance(PICK_PERCENT), false);
             let next = endpoint.take_next(route.source, route.class, &mut |handler, bytes| {
                 let letter = letters.front().unwrap_or_else(|| panic!("{route}: one message too many"));
-                letter.check(*route, handler, &Body::Inline(bytes));
+                letter.check_shown(*route, handler, bytes);
                 shown = true;
                 wanted
             });

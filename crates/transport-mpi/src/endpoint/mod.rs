@@ -5,17 +5,25 @@
 //! memory; what follows it in its class waits for it. Invariants: what is under way is covered by credit; nothing is
 //! borrowed while a message is written or handed on, because both may send.
 
+mod receiving;
+
+pub use receiving::MpiBlock;
+
 use crate::bell::Bell;
 use crate::block::{BlockBytes, BlockPool};
 use crate::credit::{PairCredit, window};
-use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, RECORD_BYTES, record_bytes};
+use crate::frame::{
+    BLOCK_RECORD_BYTES, Frame, FrameBytes, FramePool, HEAD_BYTES, RECORD_BYTES, record_bytes, tag_of,
+};
+use crate::inlet::FrameInlet;
 use crate::library::{Library, OpenRequest};
 use crate::token_bucket::TokenBucket;
 use isles_transport::composite::FarEndpoint;
 use isles_transport::{
-    AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Lending, Limits,
-    MappedMemory, Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    Arrival, Class, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory, Multicast, Next, Observer,
+    OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
+use receiving::Postponed;
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -26,11 +34,8 @@ use std::time::{Duration, Instant};
 /// A frame that is as long leaves.
 const FRAME_BYTES: usize = 4096;
 
-/// A place that has not looked for messages for so long was computing, or waited for its turn.
+/// A place that has not looked in vain for messages for so long was computing, or waited for its turn.
 const AWAY: Duration = Duration::from_micros(5);
-
-/// Frames that one call of `progress` takes at most.
-const FRAMES_MAX: usize = 16;
 
 /// How long a place sleeps at most: the library moves large messages only while it is called, and a ring may be lost.
 const SLEEP_MOVING: Duration = Duration::from_micros(50);
@@ -44,38 +49,9 @@ const TOLD_MAX: u32 = 256;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
-fn tag_of(class: Class) -> u32 {
-    match class {
-        Class::Control => 0,
-        Class::Data => 1,
-    }
-}
-
-/// A large message that has arrived; its sender has its room back when it is dropped.
-#[derive(Debug)]
-pub struct MpiBlock {
-    bytes: BlockBytes,
-    source: PlaceId,
-    dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
-}
-
-impl BlockMemory for MpiBlock {
-    fn bytes(&self) -> &[u8] {
-        self.bytes.bytes()
-    }
-}
-
-impl Drop for MpiBlock {
-    fn drop(&mut self) {
-        self.dropped.borrow_mut().push((self.source, self.bytes.bytes().len() as u64));
-    }
-}
-
-/// What has arrived behind a block that is still coming, or is that block.
-enum Postponed {
-    Message(HandlerId, AlignedBytes),
-    /// With the bytes of its record.
-    Block(HandlerId, OpenRequest<BlockBytes>, usize),
+/// Bytes of the longest frame: one that is nearly full, and then gets the longest record and three short ones.
+fn frame_bytes_max(window: u32) -> usize {
+    HEAD_BYTES + FRAME_BYTES + window as usize / 2 + 3 * BLOCK_RECORD_BYTES
 }
 
 /// What is known of a place with which there was talk.
@@ -87,7 +63,8 @@ struct RemotePlace {
     has_left: bool,
     /// Whether it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
-    last_sent: Option<Instant>,
+    /// When something was last sent to it, or came of it, since the start.
+    last_sent: Option<Duration>,
     bucket: TokenBucket,
     next_tag: u32,
 }
@@ -111,14 +88,14 @@ pub struct MpiEndpoint {
     /// The places to which something is to be sent, each once.
     dirty: RefCell<Vec<PlaceId>>,
     /// What the library sends now.
-    sent_frames: RefCell<Vec<OpenRequest<Vec<u8>>>>,
+    sent_frames: RefCell<Vec<OpenRequest<FrameBytes>>>,
     sent_blocks: RefCell<Vec<OpenRequest<BlockBytes>>>,
     /// The places and classes that wait for a block.
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
-    /// The memory into which frames are received, one after the other; none while one is handed on.
-    frame_memory: Cell<Option<AlignedBytes>>,
+    inlet: RefCell<FrameInlet>,
+    frame_pool: Rc<FramePool>,
     /// A send was refused, and since then something was given back.
     refused: Cell<bool>,
     has_room_again: Cell<bool>,
@@ -128,7 +105,7 @@ pub struct MpiEndpoint {
     start: Instant,
     /// That of frames which leave before a task runs.
     bucket: Cell<TokenBucket>,
-    /// When this place last looked for messages, since the start.
+    /// When this place last looked for messages and found none, since the start.
     looked: Cell<Duration>,
     unparked: Arc<EndedWait>,
     reentry: ReentryGuard,
@@ -138,8 +115,10 @@ impl MpiEndpoint {
     /// The endpoint of this rank. With a bell, which must know those of the others, places that sleep are woken.
     pub fn new(library: Rc<Library>, bell: Option<Bell>) -> MpiEndpoint {
         let peers = (0..library.size()).map(|_| None).collect();
+        let (window, blocks) = (window(library.size()), Rc::<BlockPool>::default());
+        let inlet = FrameInlet::new(Rc::clone(&library), Rc::clone(&blocks), frame_bytes_max(window));
         MpiEndpoint {
-            window: window(library.size()),
+            window,
             library,
             bell,
             peers: RefCell::new(peers),
@@ -147,9 +126,10 @@ impl MpiEndpoint {
             sent_frames: RefCell::default(),
             sent_blocks: RefCell::default(),
             stalled: RefCell::default(),
-            blocks: Rc::default(),
+            blocks,
             dropped: Rc::default(),
-            frame_memory: Cell::default(),
+            inlet: RefCell::new(inlet),
+            frame_pool: Rc::default(),
             refused: Cell::new(false),
             has_room_again: Cell::new(false),
             has_left: Cell::new(false),
@@ -169,8 +149,11 @@ impl MpiEndpoint {
         self
     }
 
-    /// Whether this place has not looked for messages for a while. Then one look may only take from the network what
-    /// the next one finds, because a library looks at its queue first.
+    fn note_vain_look(&self) {
+        self.looked.set(self.start.elapsed());
+    }
+
+    /// Whether messages may have waited here for a while.
     fn was_away(&self) -> bool {
         self.start.elapsed().saturating_sub(self.looked.get()) >= AWAY
     }
@@ -180,7 +163,7 @@ impl MpiEndpoint {
             &mut **peers[place.index()].get_or_insert_with(|| {
                 Box::new(RemotePlace {
                     credit: PairCredit::new(self.window),
-                    frames: Default::default(),
+                    frames: CLASSES.map(|_| Frame::new(&self.frame_pool)),
                     waiting: Default::default(),
                     has_left: false,
                     is_dirty: false,
@@ -238,12 +221,16 @@ impl MpiEndpoint {
 
     /// Sends the frame of a class to `place`.
     fn send_frame(&self, place: PlaceId, peer: &mut RemotePlace, class: Class) {
+        self.send_frame_at(self.start.elapsed(), place, peer, class);
+    }
+
+    /// As [`MpiEndpoint::send_frame`], of which is known when.
+    fn send_frame_at(&self, now: Duration, place: PlaceId, peer: &mut RemotePlace, class: Class) {
         let returned = peer.credit.take_owed();
         let bytes = peer.frames[tag_of(class) as usize].finish(returned);
         let request = self.library.send_frame(bytes, place.0, tag_of(class));
         self.keep(request, &self.sent_frames);
-        let now = Instant::now();
-        let silence = peer.last_sent.replace(now).map_or(Duration::MAX, |last| now - last);
+        let silence = peer.last_sent.replace(now).map_or(Duration::MAX, |last| now.saturating_sub(last));
         if let Some(bell) = &self.bell {
             bell.ring_after(silence, place.0);
         }
@@ -256,13 +243,32 @@ impl MpiEndpoint {
         }
     }
 
-    /// Sends all frames that hold something, and returns credit that is due.
-    fn flush(&self) {
+    /// Notes what is owed for large messages that were dropped here.
+    #[inline]
+    fn note_dropped(&self) {
+        if self.dropped.borrow().is_empty() {
+            return;
+        }
         for (source, len) in self.dropped.take() {
             let mut peer = self.peer(source);
             peer.credit.dropped(len);
             self.note_dirty(source, &mut peer);
         }
+    }
+
+    /// Sends all frames that hold something, and returns credit that is due; if the place is idle, also that of single
+    /// large messages, which the next frame would take along.
+    #[inline]
+    fn flush(&self, is_idle: bool) {
+        self.note_dropped();
+        if !self.dirty.borrow().is_empty() {
+            self.send_dirty(is_idle);
+        }
+        self.forget_done(&self.sent_frames);
+        self.forget_done(&self.sent_blocks);
+    }
+
+    fn send_dirty(&self, is_idle: bool) {
         for place in self.dirty.take() {
             let mut peer = self.peer(place);
             peer.is_dirty = false;
@@ -271,170 +277,23 @@ impl MpiEndpoint {
                     self.send_frame(place, &mut peer, class);
                 }
             }
-            if peer.credit.is_return_due() && !self.has_left.get() {
+            let owes_blocks = peer.credit.owes_blocks();
+            if self.has_left.get() {
+                continue;
+            }
+            if peer.credit.is_return_due() || owes_blocks && is_idle {
                 self.send_frame(place, &mut peer, Class::Control);
+            } else if owes_blocks {
+                self.note_dirty(place, &mut peer);
             }
         }
-        self.sent_frames.borrow_mut().retain_mut(|request| !self.library.is_done(request));
-        self.sent_blocks.borrow_mut().retain_mut(|request| !self.library.is_done(request));
     }
 
-    /// Takes in a frame; how many messages were handed on.
-    fn take_in(
-        &self,
-        source: PlaceId,
-        class: Class,
-        bytes: &[u8],
-        deliver: &mut dyn FnMut(Arrival<'_>),
-    ) -> usize {
-        let Ok((returned, records)) = Frame::parse(bytes) else {
-            self.condemn(source);
-            return 0;
-        };
-        match self.peer(source).credit.give_back(returned) {
-            Err(_) => self.condemn(source),
-            Ok(is_something) if is_something && self.refused.get() => self.has_room_again.set(true),
-            Ok(_) => {}
+    #[inline]
+    fn forget_done<B>(&self, sent: &RefCell<Vec<OpenRequest<B>>>) {
+        if !sent.borrow().is_empty() {
+            sent.borrow_mut().retain_mut(|request| !self.library.is_done(request));
         }
-        records.into_iter().map(|record| self.take_record(source, class, record, deliver)).sum()
-    }
-
-    fn take_record(
-        &self,
-        source: PlaceId,
-        class: Class,
-        record: FrameRecord<'_>,
-        deliver: &mut dyn FnMut(Arrival<'_>),
-    ) -> usize {
-        let mut peer = self.peer(source);
-        let is_behind = !peer.waiting[tag_of(class) as usize].is_empty();
-        match record {
-            FrameRecord::Left => {
-                peer.has_left = true;
-                self.has_room_again.set(self.refused.get());
-                return 0;
-            }
-            FrameRecord::Message(handler, content) if is_behind => {
-                let mut copy = AlignedBytes::new(content.len());
-                copy.bytes_mut().copy_from_slice(content);
-                peer.waiting[tag_of(class) as usize].push_back(Postponed::Message(handler, copy));
-                return 0;
-            }
-            FrameRecord::Message(handler, content) => {
-                drop(peer);
-                let body = Body::Inline(content);
-                deliver(Arrival::Message(Message { source, class, handler, body }));
-                self.handed_on(source, class, record_bytes(content.len()));
-                return 1;
-            }
-            FrameRecord::InlineBlock(handler, content) => {
-                let mut memory = self.blocks.take(content.len());
-                memory.bytes_mut().copy_from_slice(content);
-                let bytes = record_bytes(content.len());
-                if is_behind {
-                    let block = Postponed::Block(handler, OpenRequest::done(memory), bytes);
-                    peer.waiting[tag_of(class) as usize].push_back(block);
-                    return 0;
-                }
-                drop(peer);
-                let body = self.block_of(source, memory);
-                deliver(Arrival::Message(Message { source, class, handler, body }));
-                self.handed_on(source, class, bytes);
-                return 1;
-            }
-            FrameRecord::Block(handler, len, tag) => {
-                let Some(len) = usize::try_from(len).ok().filter(|len| *len <= BLOCK_MAX) else {
-                    drop(peer);
-                    self.condemn(source);
-                    return 0;
-                };
-                let request = self.library.receive_block(self.blocks.take(len), source.0, tag);
-                let block = Postponed::Block(handler, request, BLOCK_RECORD_BYTES);
-                peer.waiting[tag_of(class) as usize].push_back(block);
-            }
-        }
-        drop(peer);
-        if !is_behind {
-            self.stalled.borrow_mut().push((source, class));
-        }
-        0
-    }
-
-    /// A large message of `source`, as its receiver has it.
-    fn block_of(&self, source: PlaceId, bytes: BlockBytes) -> Body<'static> {
-        Body::Block(Box::new(MpiBlock { bytes, source, dropped: Rc::clone(&self.dropped) }))
-    }
-
-    /// A record of `source` was handed on: its bytes are to be given back.
-    fn handed_on(&self, source: PlaceId, class: Class, bytes: usize) {
-        let mut peer = self.peer(source);
-        peer.credit.handed_on(class, bytes);
-        if peer.credit.is_return_due() {
-            self.note_dirty(source, &mut peer);
-        }
-    }
-
-    /// Hands on what waited for blocks that are here now; how many messages that were.
-    fn deliver_stalled(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        let mut count = 0;
-        for (source, class) in self.stalled.take() {
-            let is_wanted = class == Class::Control || inbound == Inbound::All;
-            while is_wanted && let Some(next) = self.next_waiting(source, class) {
-                let (handler, body, bytes) = match next {
-                    Postponed::Message(handler, content) => {
-                        let bytes = record_bytes(content.bytes().len());
-                        let body = Body::Inline(content.bytes());
-                        deliver(Arrival::Message(Message { source, class, handler, body }));
-                        self.handed_on(source, class, bytes);
-                        count += 1;
-                        continue;
-                    }
-                    Postponed::Block(handler, request, bytes) => {
-                        let memory = request.into_bytes().expect("`next_waiting` returns what is here");
-                        (handler, self.block_of(source, memory), bytes)
-                    }
-                };
-                deliver(Arrival::Message(Message { source, class, handler, body }));
-                self.handed_on(source, class, bytes);
-                count += 1;
-            }
-            if !self.peer(source).waiting[tag_of(class) as usize].is_empty() {
-                self.stalled.borrow_mut().push((source, class));
-            }
-        }
-        count
-    }
-
-    /// The next that waited, if it is here.
-    fn next_waiting(&self, source: PlaceId, class: Class) -> Option<Postponed> {
-        let mut peer = self.peer(source);
-        let waiting = &mut peer.waiting[tag_of(class) as usize];
-        if let Postponed::Block(_, request, _) = waiting.front_mut()?
-            && !self.library.is_done(request)
-        {
-            return None;
-        }
-        waiting.pop_front()
-    }
-
-    /// Whether a frame has come. What a look takes from the network the library shows at the next one, which for a
-    /// place that was away would be long after.
-    fn has_frame(&self) -> bool {
-        let was_away = self.was_away();
-        let has_come = self.library.has_frame(None) || was_away && self.library.has_frame(None);
-        self.looked.set(self.start.elapsed());
-        has_come
-    }
-
-    /// Whether some block that others wait for is here.
-    fn has_stalled(&self) -> bool {
-        self.stalled.borrow().iter().any(|(source, class)| {
-            match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {
-                Some(Postponed::Block(_, request, _)) => self.library.is_done(request),
-                Some(Postponed::Message(..)) => true,
-                None => false,
-            }
-        })
     }
 
     /// Whether the library has something to do that it does only while it is called.
@@ -463,7 +322,7 @@ impl MpiEndpoint {
                 barrier = Some(self.library.begin_barrier());
             }
             if barrier.as_mut().is_some_and(|barrier| self.library.is_done(barrier)) {
-                return;
+                return self.inlet.borrow_mut().close();
             }
             std::thread::yield_now();
         }
@@ -512,6 +371,7 @@ impl Endpoint for MpiEndpoint {
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
         self.check_send(to, room, self.limits().inline_bytes_max)?;
+        self.note_dropped();
         let mut peer = self.peer(to);
         if peer.has_left {
             return Err(SendError::DeadPlace(to));
@@ -530,9 +390,9 @@ impl Endpoint for MpiEndpoint {
             peer.frames[tag_of(class) as usize].add(handler, room, fill).ok_or(SendError::Abandoned)?
         };
         peer.credit.send(class, written);
-        let leaves_at_once = peer.bucket.take(self.start.elapsed());
-        if leaves_at_once || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
-            self.send_frame(to, &mut peer, class);
+        let now = self.start.elapsed();
+        if peer.bucket.take(now) || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
+            self.send_frame_at(now, to, &mut peer, class);
         } else {
             self.note_dirty(to, &mut peer);
         }
@@ -548,6 +408,7 @@ impl Endpoint for MpiEndpoint {
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError> {
         self.check_send(to, len, BLOCK_MAX)?;
+        self.note_dropped();
         {
             let peer = self.peer(to);
             if peer.has_left {
@@ -581,33 +442,22 @@ impl Endpoint for MpiEndpoint {
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let _deliver = self.reentry.deliver();
-        self.flush();
-        let mut count = self.deliver_stalled(inbound, deliver);
-        let tag = (inbound == Inbound::Control).then_some(tag_of(Class::Control));
-        let was_away = self.was_away();
-        let mut looks = if was_away { 2 } else { 1 };
-        let mut memory = self.frame_memory.take().unwrap_or_else(|| AlignedBytes::new(FRAME_BYTES));
-        for _ in 0..FRAMES_MAX {
-            let Some(frame) = self.library.take_frame(tag, &mut memory) else {
-                looks -= 1;
-                if looks == 0 {
-                    break;
-                }
-                continue;
-            };
-            let class = if frame.tag == tag_of(Class::Control) { Class::Control } else { Class::Data };
-            let handed_on = self.take_in(PlaceId(frame.from), class, memory.bytes(), deliver);
-            count += handed_on;
-            // A message alone in its frame is probably the last one for a place that looks all the time, and what it
-            // brings goes first: a look in vain takes as long as the library needs to ask the network.
-            if handed_on == 1 && !was_away {
-                break;
-            }
-        }
-        self.frame_memory.set(Some(memory));
-        self.flush();
-        self.looked.set(self.start.elapsed());
+        self.flush(false);
+        let count = self.receive(inbound, deliver);
+        self.flush(count == 0);
         count
+    }
+
+    /// Offered for a message that is alone in its frame.
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        let _deliver = self.reentry.deliver();
+        self.flush(false);
+        self.receive_next(from, class, wants)
     }
 
     fn is_ready(&self) -> bool {
@@ -657,7 +507,7 @@ impl Endpoint for MpiEndpoint {
             peer.frames[tag_of(Class::Control) as usize].add_left();
             self.note_dirty(place, &mut peer);
         }
-        self.flush();
+        self.flush(true);
     }
 
     fn observer(&self) -> Option<&dyn Observer> {
@@ -696,7 +546,7 @@ impl OtherHosts for MpiEndpoint {
             let may = bucket.take(self.start.elapsed());
             self.bucket.set(bucket);
             if may {
-                self.flush();
+                self.flush(false);
             }
         }
     }
@@ -711,7 +561,7 @@ impl FarEndpoint for MpiEndpoint {
     }
 
     fn before_sleep(&self) -> Option<Duration> {
-        self.flush();
+        self.flush(true);
         let is_bell_heard = self.bell.is_some() && !self.is_moving();
         Some(if is_bell_heard { SLEEP } else { SLEEP_MOVING })
     }

@@ -1,0 +1,276 @@
+//! What a place takes in: frames, and large messages that come by themselves.
+//!
+//! Invariant: what comes behind a large message in its class is handed on after it.
+
+use super::{BLOCK_MAX, MpiEndpoint};
+use crate::block::BlockBytes;
+use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, Returned, record_bytes, tag_of};
+use crate::inlet::ArrivedFrame;
+use crate::library::OpenRequest;
+use isles_transport::{
+    AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Message, Next, PlaceId,
+};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Frames that one call of `progress` takes at most.
+const FRAMES_MAX: usize = 16;
+
+/// A large message that has arrived; its sender has its room back when it is dropped.
+#[derive(Debug)]
+pub struct MpiBlock {
+    bytes: BlockBytes,
+    source: PlaceId,
+    dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
+}
+
+impl BlockMemory for MpiBlock {
+    fn bytes(&self) -> &[u8] {
+        self.bytes.bytes()
+    }
+}
+
+impl Drop for MpiBlock {
+    fn drop(&mut self) {
+        self.dropped.borrow_mut().push((self.source, self.bytes.bytes().len() as u64));
+    }
+}
+
+/// What has arrived behind a block that is still coming, or is that block.
+pub(super) enum Postponed {
+    Message(HandlerId, AlignedBytes),
+    /// With the bytes of its record.
+    Block(HandlerId, OpenRequest<BlockBytes>, usize),
+}
+
+impl MpiEndpoint {
+    /// As [`Endpoint::progress`](isles_transport::Endpoint::progress), and sends nothing.
+    pub(super) fn receive(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let mut count = self.deliver_stalled(inbound, deliver);
+        let was_away = self.was_away();
+        for _ in 0..FRAMES_MAX {
+            let Some(frame) = self.inlet.borrow_mut().next(inbound) else {
+                self.note_vain_look();
+                break;
+            };
+            let handed_on = self.take_in(frame, deliver);
+            count += handed_on;
+            // A message alone in its frame is probably the last one for a place that looks all the time, and what it
+            // brings goes first: a look in vain takes as long as the library needs to ask the network.
+            if handed_on == 1 && !was_away {
+                break;
+            }
+        }
+        if count == 0 {
+            self.inlet.borrow_mut().post_again();
+        }
+        count
+    }
+
+    /// Takes the oldest message if it is alone in its frame, of `from` and `class`, and wanted.
+    pub(super) fn receive_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        if self.is_behind(from, class) {
+            return Next::Left;
+        }
+        let oldest = self.inlet.borrow_mut().next(Inbound::All);
+        let Some(frame) = oldest else {
+            self.note_vain_look();
+            self.inlet.borrow_mut().post_again();
+            return Next::Nothing;
+        };
+        if (frame.source, frame.class) == (from, class)
+            && let Ok((returned, records)) = Frame::parse(frame.bytes())
+            && let [record] = records[..]
+            && let FrameRecord::Message(handler, content) | FrameRecord::InlineBlock(handler, content) =
+                record
+            && wants(handler, content)
+        {
+            self.take_back(from, returned);
+            if let FrameRecord::InlineBlock(..) = record {
+                self.peer(from).credit.dropped(content.len() as u64);
+            }
+            self.handed_on(from, class, record_bytes(content.len()));
+            return Next::Taken;
+        }
+        self.inlet.borrow_mut().put_back(frame);
+        Next::Left
+    }
+
+    /// Takes in a frame; how many messages were handed on.
+    fn take_in(&self, frame: ArrivedFrame, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let (source, class) = (frame.source, frame.class);
+        let Ok((returned, records)) = Frame::parse(frame.bytes()) else {
+            self.condemn(source);
+            return 0;
+        };
+        self.take_back(source, returned);
+        if let [FrameRecord::InlineBlock(handler, content)] = records[..]
+            && self.inlet.borrow().is_worth_a_frame(content.len())
+            && !self.is_behind(source, class)
+        {
+            let len = content.len();
+            let body = self.block_of(source, frame.into_content(len));
+            deliver(Arrival::Message(Message { source, class, handler, body }));
+            self.handed_on(source, class, record_bytes(len));
+            return 1;
+        }
+        records.into_iter().map(|record| self.take_record(source, class, record, deliver)).sum()
+    }
+
+    /// Takes back what a frame of `source` returns.
+    fn take_back(&self, source: PlaceId, returned: Returned) {
+        match self.peer(source).credit.give_back(returned) {
+            Err(_) => self.condemn(source),
+            Ok(is_something) if is_something && self.refused.get() => self.has_room_again.set(true),
+            Ok(_) => {}
+        }
+    }
+
+    /// Whether something of `source` waits in `class` for a block, so that all that follows waits, too.
+    fn is_behind(&self, source: PlaceId, class: Class) -> bool {
+        !self.peer(source).waiting[tag_of(class) as usize].is_empty()
+    }
+
+    fn take_record(
+        &self,
+        source: PlaceId,
+        class: Class,
+        record: FrameRecord<'_>,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> usize {
+        let mut peer = self.peer(source);
+        let is_behind = !peer.waiting[tag_of(class) as usize].is_empty();
+        match record {
+            FrameRecord::Left => {
+                peer.has_left = true;
+                self.has_room_again.set(self.refused.get());
+                return 0;
+            }
+            FrameRecord::Message(handler, content) if is_behind => {
+                let mut copy = AlignedBytes::new(content.len());
+                copy.bytes_mut().copy_from_slice(content);
+                peer.waiting[tag_of(class) as usize].push_back(Postponed::Message(handler, copy));
+                return 0;
+            }
+            FrameRecord::Message(handler, content) => {
+                drop(peer);
+                let body = Body::Inline(content);
+                deliver(Arrival::Message(Message { source, class, handler, body }));
+                self.handed_on(source, class, record_bytes(content.len()));
+                return 1;
+            }
+            FrameRecord::InlineBlock(handler, content) => {
+                let mut memory = self.blocks.take(content.len());
+                memory.bytes_mut().copy_from_slice(content);
+                let bytes = record_bytes(content.len());
+                if is_behind {
+                    let block = Postponed::Block(handler, OpenRequest::done(memory), bytes);
+                    peer.waiting[tag_of(class) as usize].push_back(block);
+                    return 0;
+                }
+                drop(peer);
+                let body = self.block_of(source, memory);
+                deliver(Arrival::Message(Message { source, class, handler, body }));
+                self.handed_on(source, class, bytes);
+                return 1;
+            }
+            FrameRecord::Block(handler, len, tag) => {
+                let Some(len) = usize::try_from(len).ok().filter(|len| *len <= BLOCK_MAX) else {
+                    drop(peer);
+                    self.condemn(source);
+                    return 0;
+                };
+                let request = self.library.receive_block(self.blocks.take(len), source.0, tag);
+                let block = Postponed::Block(handler, request, BLOCK_RECORD_BYTES);
+                peer.waiting[tag_of(class) as usize].push_back(block);
+            }
+        }
+        drop(peer);
+        if !is_behind {
+            self.stalled.borrow_mut().push((source, class));
+        }
+        0
+    }
+
+    /// A large message of `source`, as its receiver has it.
+    fn block_of(&self, source: PlaceId, bytes: BlockBytes) -> Body<'static> {
+        Body::Block(Box::new(MpiBlock { bytes, source, dropped: Rc::clone(&self.dropped) }))
+    }
+
+    /// A record of `source` was handed on: its bytes are to be given back.
+    fn handed_on(&self, source: PlaceId, class: Class, bytes: usize) {
+        let mut peer = self.peer(source);
+        peer.credit.handed_on(class, bytes);
+        if peer.credit.is_return_due() || peer.credit.owes_blocks() {
+            self.note_dirty(source, &mut peer);
+        }
+    }
+
+    /// Hands on what waited for blocks that are here now; how many messages that were.
+    fn deliver_stalled(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let mut count = 0;
+        for (source, class) in self.stalled.take() {
+            let is_wanted = class == Class::Control || inbound == Inbound::All;
+            while is_wanted && let Some(next) = self.next_waiting(source, class) {
+                let (handler, body, bytes) = match next {
+                    Postponed::Message(handler, content) => {
+                        let bytes = record_bytes(content.bytes().len());
+                        let body = Body::Inline(content.bytes());
+                        deliver(Arrival::Message(Message { source, class, handler, body }));
+                        self.handed_on(source, class, bytes);
+                        count += 1;
+                        continue;
+                    }
+                    Postponed::Block(handler, request, bytes) => {
+                        let memory = request.into_bytes().expect("`next_waiting` returns what is here");
+                        (handler, self.block_of(source, memory), bytes)
+                    }
+                };
+                deliver(Arrival::Message(Message { source, class, handler, body }));
+                self.handed_on(source, class, bytes);
+                count += 1;
+            }
+            if !self.peer(source).waiting[tag_of(class) as usize].is_empty() {
+                self.stalled.borrow_mut().push((source, class));
+            }
+        }
+        count
+    }
+
+    /// The next that waited, if it is here.
+    fn next_waiting(&self, source: PlaceId, class: Class) -> Option<Postponed> {
+        let mut peer = self.peer(source);
+        let waiting = &mut peer.waiting[tag_of(class) as usize];
+        if let Postponed::Block(_, request, _) = waiting.front_mut()?
+            && !self.library.is_done(request)
+        {
+            return None;
+        }
+        waiting.pop_front()
+    }
+
+    /// Whether a frame has come.
+    pub(super) fn has_frame(&self) -> bool {
+        let has_come = self.inlet.borrow_mut().has_frame();
+        if !has_come {
+            self.note_vain_look();
+        }
+        has_come
+    }
+
+    /// Whether some block that others wait for is here.
+    pub(super) fn has_stalled(&self) -> bool {
+        self.stalled.borrow().iter().any(|(source, class)| {
+            match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {
+                Some(Postponed::Block(_, request, _)) => self.library.is_done(request),
+                Some(Postponed::Message(..)) => true,
+                None => false,
+            }
+        })
+    }
+}
