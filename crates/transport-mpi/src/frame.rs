@@ -230,33 +230,61 @@ impl Frame {
     ///
     /// # Errors
     /// It is none.
-    pub fn parse(bytes: &[u8]) -> Result<(Returned, Vec<FrameRecord<'_>>), BrokenFrame> {
-        let (head, mut rest) = bytes.split_at_checked(HEAD_BYTES).ok_or(BrokenFrame)?;
+    pub fn parse(bytes: &[u8]) -> Result<(Returned, Records<'_>), BrokenFrame> {
+        let (head, rest) = bytes.split_at_checked(HEAD_BYTES).ok_or(BrokenFrame)?;
         let returned = Returned {
             records: [number(head, 0), number(head, 4)],
             blocks: number(head, 8),
             block_bytes: long(head, 16),
         };
-        let mut records = Vec::new();
-        while !rest.is_empty() {
-            let (head, content) = rest.split_at_checked(RECORD_BYTES).ok_or(BrokenFrame)?;
-            let len = number(head, 0) as usize;
-            let handler = HandlerId(u16::from_le_bytes([head[4], head[5]]));
-            let padded = len.checked_next_multiple_of(8).ok_or(BrokenFrame)?;
-            let (content, after) = content.split_at_checked(padded).ok_or(BrokenFrame)?;
-            records.push(match u16::from_le_bytes([head[6], head[7]]) {
-                MESSAGE => FrameRecord::Message(handler, &content[..len]),
-                INLINE_BLOCK => FrameRecord::InlineBlock(handler, &content[..len]),
-                BLOCK if len == 16 => {
-                    let tag = u32::try_from(long(content, 8)).map_err(|_| BrokenFrame)?;
-                    FrameRecord::Block(handler, long(content, 0), tag)
-                }
-                LEFT if len == 0 => FrameRecord::Left,
-                _ => return Err(BrokenFrame),
-            });
-            rest = after;
+        let records = Records { rest };
+        let mut unread = records.clone();
+        while !unread.rest.is_empty() {
+            unread.read()?;
         }
         Ok((returned, records))
+    }
+}
+
+/// The records of a frame, one after the other.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Records<'a> {
+    /// The only record, if there is one and no other.
+    pub fn single(mut self) -> Option<FrameRecord<'a>> {
+        self.next().filter(|_| self.rest.is_empty())
+    }
+
+    /// Reads a record, of which at least a byte is there.
+    fn read(&mut self) -> Result<FrameRecord<'a>, BrokenFrame> {
+        let (head, content) = self.rest.split_at_checked(RECORD_BYTES).ok_or(BrokenFrame)?;
+        let len = number(head, 0) as usize;
+        let handler = HandlerId(u16::from_le_bytes([head[4], head[5]]));
+        let padded = len.checked_next_multiple_of(8).ok_or(BrokenFrame)?;
+        let (content, after) = content.split_at_checked(padded).ok_or(BrokenFrame)?;
+        self.rest = after;
+        Ok(match u16::from_le_bytes([head[6], head[7]]) {
+            MESSAGE => FrameRecord::Message(handler, &content[..len]),
+            INLINE_BLOCK => FrameRecord::InlineBlock(handler, &content[..len]),
+            BLOCK if len == 16 => {
+                let tag = u32::try_from(long(content, 8)).map_err(|_| BrokenFrame)?;
+                FrameRecord::Block(handler, long(content, 0), tag)
+            }
+            LEFT if len == 0 => FrameRecord::Left,
+            _ => return Err(BrokenFrame),
+        })
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = FrameRecord<'a>;
+
+    fn next(&mut self) -> Option<FrameRecord<'a>> {
+        // `Frame::parse` has read all of them.
+        if self.rest.is_empty() { None } else { self.read().ok() }
     }
 }
 
@@ -346,7 +374,9 @@ mod tests {
             let returned = Returned { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
             let bytes = frame.finish(returned);
             prop_assert!(frame.is_empty());
-            prop_assert_eq!(Frame::parse(bytes.bytes()), Ok((returned, expected)));
+            let (read, records) = Frame::parse(bytes.bytes()).unwrap();
+            prop_assert_eq!(records.clone().single(), expected.first().filter(|_| expected.len() == 1).copied());
+            prop_assert_eq!((read, records.collect::<Vec<_>>()), (returned, expected));
         }
 
         #[test]
@@ -357,7 +387,7 @@ mod tests {
                     FrameRecord::Block(..) => BLOCK_RECORD_BYTES,
                     FrameRecord::Left => RECORD_BYTES,
                 };
-                prop_assert_eq!(HEAD_BYTES + records.iter().map(len).sum::<usize>(), bytes.len());
+                prop_assert_eq!(HEAD_BYTES + records.map(|record| len(&record)).sum::<usize>(), bytes.len());
             }
         }
     }
@@ -369,6 +399,7 @@ mod tests {
         let write = std::panic::AssertUnwindSafe(|| frame.add(HandlerId(4), 100, &mut |_| panic!("no")));
         assert!(std::panic::catch_unwind(write).is_err());
         let bytes = frame.finish(Returned::default());
-        assert_eq!(Frame::parse(bytes.bytes()).unwrap().1, [FrameRecord::Message(HandlerId(3), &[0; 8])]);
+        let (_, records) = Frame::parse(bytes.bytes()).unwrap();
+        assert_eq!(records.single(), Some(FrameRecord::Message(HandlerId(3), &[0; 8])));
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Turn {
     looks: Cell<u32>,
     /// Whether an operation of this turn has found it long.
     is_long: Cell<bool>,
+    /// Whether its time begins at the next operation.
+    begins_anew: Cell<bool>,
     /// Whether the last look of an operation found nothing anywhere.
     looked_in_vain: Cell<bool>,
     /// Whether an operation has given way because of the time, and none has proceeded since.
@@ -91,6 +93,10 @@ impl Local {
         // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
+        if turn.begins_anew.take() {
+            turn.start.set(self.clock.now());
+            return false;
+        }
         !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX
     }
 
@@ -100,6 +106,7 @@ impl Local {
         let turn = &self.turn;
         turn.sightings.set(0);
         turn.is_long.set(false);
+        turn.begins_anew.set(false);
         let is_held = turn.held.get().is_some();
         if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
             turn.start.set(self.clock.now());
@@ -120,11 +127,11 @@ impl Local {
         }
     }
 
-    /// Measures the turn from now on where there are other hosts: an operation has looked at all that may have come,
-    /// and found nothing before it found what it waits for.
+    /// Measures the turn from the next operation on where there are other hosts: this one has looked at all that may
+    /// have come, and found nothing before it found what it waits for.
     pub(crate) fn measure_turn_anew(&self) {
         if self.has_far {
-            self.turn.start.set(self.clock.now());
+            self.turn.begins_anew.set(true);
             spend_of(self, LOOK);
         }
     }

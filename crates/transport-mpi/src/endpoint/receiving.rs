@@ -85,7 +85,7 @@ impl MpiEndpoint {
         };
         if (frame.source, frame.class) == (from, class)
             && let Ok((returned, records)) = Frame::parse(frame.bytes())
-            && let [record] = records[..]
+            && let Some(record) = records.single()
             && let FrameRecord::Message(handler, content) | FrameRecord::InlineBlock(handler, content) =
                 record
             && wants(handler, content)
@@ -109,7 +109,7 @@ impl MpiEndpoint {
             return 0;
         };
         self.take_back(source, returned);
-        if let [FrameRecord::InlineBlock(handler, content)] = records[..]
+        if let Some(FrameRecord::InlineBlock(handler, content)) = records.clone().single()
             && self.inlet.borrow().is_worth_a_frame(content.len())
             && !self.is_behind(source, class)
         {
@@ -119,7 +119,7 @@ impl MpiEndpoint {
             self.handed_on(source, class, record_bytes(len));
             return 1;
         }
-        records.into_iter().map(|record| self.take_record(source, class, record, deliver)).sum()
+        records.map(|record| self.take_record(source, class, record, deliver)).sum()
     }
 
     /// Takes back what a frame of `source` returns.
