@@ -125,6 +125,48 @@ fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
 }
 
+/// A bag that throws its tasks away once some place is dead, because nobody will see what they come to.
+#[derive(Clone, Serialize, Deserialize)]
+struct Forlorn(Trees);
+
+impl Bag for Forlorn {
+    type Result = u64;
+
+    fn process(&mut self, count: usize) -> usize {
+        if places().any(Place::is_dead) {
+            self.0.sizes.clear();
+        }
+        self.0.process(count)
+    }
+
+    fn split(&mut self) -> Option<Forlorn> {
+        self.0.split().map(Forlorn)
+    }
+
+    fn merge(&mut self, other: Forlorn) {
+        self.0.merge(other.0);
+    }
+
+    fn result(self) -> u64 {
+        self.0.result()
+    }
+}
+
+#[test]
+fn a_bag_that_gives_up_when_a_place_dies_breaks_no_promise() {
+    let (place, mut died) = (id_of(2), 0);
+    for seed in 0..400 {
+        let losses = vec![PlannedDeath { place, step: 50 + 2 * seed % 700 }];
+        let (result, ..) = simulate(5, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
+            run_with(parameters(seed), Forlorn(Trees::of(1000))).await.map(|_| ())
+        });
+        let Err(error) = result else { continue };
+        assert_eq!(*error.kind(), ErrorKind::DeadPlace(place), "seed {seed}: {error}");
+        died += 1;
+    }
+    assert!(died > 200, "only {died} runs were longer than their place lived");
+}
+
 /// The step before which a run, which needs all places to begin, may not have begun.
 const BEGUN: u64 = 800;
 
