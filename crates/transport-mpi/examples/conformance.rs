@@ -2,19 +2,23 @@
 //!
 //! `mpirun -n 3 conformance [NAME]...`: all, or the named ones. Promises about deaths are left out, because a run with
 //! MPI ends when a rank dies, and those that need more places than there are ranks. Rank 0 says how many were kept.
-//! Before that each rank starts this program with the word `alone`, which must not take itself for a rank.
+//! Before that each rank starts this program with the word `alone`, which must not take itself for a rank; after it all
+//! others ask the first one while it is away.
 
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport::conformance::{ALL, Group, Promise, Step};
-use isles_transport::{Endpoint, PlaceId};
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::Segment;
 use std::process::Command;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a rank is taken to look before it sleeps: less than it does, so that rings are many.
 const LOOK: Duration = Duration::from_micros(50);
+
+/// How long the first rank is away: far longer than a message takes.
+const ABSENCE: Duration = Duration::from_millis(200);
 
 /// How long the library may take to end.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -43,6 +47,9 @@ fn main() {
         }
         keep(&library, &promise, bell(&library));
         kept += 1;
+    }
+    if wanted.is_empty() {
+        ask_who_was_away(&library);
     }
     if library.rank() == 0 {
         println!(
@@ -75,6 +82,29 @@ fn bell(library: &Library) -> Bell {
     let address = |bytes: Vec<u8>| bytes.try_into().expect("as long as our own");
     bell.know(addresses.into_iter().map(|bytes| (address(bytes), LOOK)));
     bell
+}
+
+/// All other ranks ask the first one while it is away, as a place that computes is; it finds all questions at its first
+/// look, so that none waits for another absence.
+fn ask_who_was_away(library: &Rc<Library>) {
+    let endpoint = MpiEndpoint::new(Rc::clone(library), Some(bell(library)));
+    if library.rank() == 0 {
+        let start = Instant::now();
+        while start.elapsed() < ABSENCE {
+            std::thread::yield_now();
+        }
+        let mut questions = Vec::new();
+        endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) => questions.push(message.source.0),
+            Arrival::Died { place, .. } => panic!("{place} is said to be dead"),
+        });
+        questions.sort_unstable();
+        let all: Vec<u32> = (1..library.size()).collect();
+        assert_eq!(questions, all, "who has asked, at the first look after an absence");
+    } else {
+        let sent = endpoint.send(PlaceId(0), Class::Data, HandlerId(0), 0, &mut |_| Some(0));
+        sent.unwrap_or_else(|error| panic!("a question: {error}"));
+    }
 }
 
 /// The part of this rank in a promise; ranks that have none wait for the others.
