@@ -33,13 +33,14 @@ impl BlockPool {
     pub(crate) fn take(self: &Rc<Self>, len: usize) -> BlockBytes {
         let wanted = len.div_ceil(size_of::<BlockLine>());
         let mut spare = self.0.borrow_mut();
-        let fits = |lines: &&Vec<BlockLine>| (wanted..=SLACK_MAX * wanted).contains(&lines.len());
-        let best = spare.iter().filter(fits).map(Vec::len).min();
-        let best = best.and_then(|best| spare.iter().position(|lines| lines.len() == best));
-        let lines = match best {
-            Some(index) => spare.swap_remove(index),
-            None => bytemuck::allocation::zeroed_vec(wanted),
-        };
+        // The latest is the warmest, and where all are as long it is always it.
+        let latest = spare.pop_if(|lines| lines.len() == wanted);
+        let lines = latest.or_else(|| {
+            let fits = |lines: &&Vec<BlockLine>| (wanted..=SLACK_MAX * wanted).contains(&lines.len());
+            let best = spare.iter().filter(fits).map(Vec::len).min()?;
+            spare.iter().position(|lines| lines.len() == best).map(|index| spare.swap_remove(index))
+        });
+        let lines = lines.unwrap_or_else(|| bytemuck::allocation::zeroed_vec(wanted));
         BlockBytes { lines, start: 0, len, pool: Rc::clone(self) }
     }
 

@@ -40,6 +40,7 @@ impl ArrivedFrame {
 /// See the file header.
 pub(crate) struct FrameInlet {
     library: Rc<Library>,
+    /// That of frames alone, all of which are as long.
     pool: Rc<BlockPool>,
     /// Bytes of the longest frame.
     room: usize,
@@ -50,8 +51,9 @@ pub(crate) struct FrameInlet {
 
 impl FrameInlet {
     /// Posts receives of frames of at most `room` bytes.
-    pub(crate) fn new(library: Rc<Library>, pool: Rc<BlockPool>, room: usize) -> FrameInlet {
-        let mut inlet = FrameInlet { library, pool, room, posted: VecDeque::new(), arrived: VecDeque::new() };
+    pub(crate) fn new(library: Rc<Library>, room: usize) -> FrameInlet {
+        let (posted, arrived) = (VecDeque::new(), VecDeque::new());
+        let mut inlet = FrameInlet { library, pool: Rc::default(), room, posted, arrived };
         (0..POSTED).for_each(|_| inlet.post());
         inlet
     }
@@ -84,7 +86,8 @@ impl FrameInlet {
         self.arrived.push_front(frame);
     }
 
-    /// Posts as many receives as there should be: when nothing has come, because what has come goes first.
+    /// Posts as many receives as there should be; for when nothing has come, because what has come goes first.
+    #[inline]
     pub(crate) fn post_again(&mut self) {
         while self.posted.len() < POSTED {
             self.post();

@@ -115,8 +115,8 @@ impl MpiEndpoint {
     /// The endpoint of this rank. With a bell, which must know those of the others, places that sleep are woken.
     pub fn new(library: Rc<Library>, bell: Option<Bell>) -> MpiEndpoint {
         let peers = (0..library.size()).map(|_| None).collect();
-        let (window, blocks) = (window(library.size()), Rc::<BlockPool>::default());
-        let inlet = FrameInlet::new(Rc::clone(&library), Rc::clone(&blocks), frame_bytes_max(window));
+        let window = window(library.size());
+        let inlet = FrameInlet::new(Rc::clone(&library), frame_bytes_max(window));
         MpiEndpoint {
             window,
             library,
@@ -126,7 +126,7 @@ impl MpiEndpoint {
             sent_frames: RefCell::default(),
             sent_blocks: RefCell::default(),
             stalled: RefCell::default(),
-            blocks,
+            blocks: Rc::default(),
             dropped: Rc::default(),
             inlet: RefCell::new(inlet),
             frame_pool: Rc::default(),
@@ -149,8 +149,10 @@ impl MpiEndpoint {
         self
     }
 
+    /// Notes that nothing has come; now is the time to post receives again.
     fn note_vain_look(&self) {
         self.looked.set(self.start.elapsed());
+        self.inlet.borrow_mut().post_again();
     }
 
     /// Whether messages may have waited here for a while.

@@ -49,7 +49,8 @@ impl MpiEndpoint {
         let mut count = self.deliver_stalled(inbound, deliver);
         let was_away = self.was_away();
         for _ in 0..FRAMES_MAX {
-            let Some(frame) = self.inlet.borrow_mut().next(inbound) else {
+            let oldest = self.inlet.borrow_mut().next(inbound);
+            let Some(frame) = oldest else {
                 self.note_vain_look();
                 break;
             };
@@ -60,9 +61,6 @@ impl MpiEndpoint {
             if handed_on == 1 && !was_away {
                 break;
             }
-        }
-        if count == 0 {
-            self.inlet.borrow_mut().post_again();
         }
         count
     }
@@ -80,7 +78,6 @@ impl MpiEndpoint {
         let oldest = self.inlet.borrow_mut().next(Inbound::All);
         let Some(frame) = oldest else {
             self.note_vain_look();
-            self.inlet.borrow_mut().post_again();
             return Next::Nothing;
         };
         if (frame.source, frame.class) == (from, class)
