@@ -145,6 +145,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         self.near_numbers.of_place(place).is_some()
     }
 
+    #[inline]
     fn progress_of(
         &self,
         (endpoint, numbers, is_near): (&dyn Endpoint, &PlaceNumbers, bool),
@@ -165,6 +166,32 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
                 }
             }
         })
+    }
+
+    /// As [`Endpoint::progress`] of far places, after one of near places that found so much. Apart, so that what runs
+    /// on one host is short.
+    #[inline(never)]
+    fn progress_far(&self, near: usize, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let looks = self.near_looks.get() + 1;
+        if near > 0 && looks < NEAR_LOOKS {
+            self.near_looks.set(looks);
+            return 0;
+        }
+        self.near_looks.set(0);
+        self.progress_of((&self.far, &self.far_numbers, false), inbound, deliver)
+    }
+
+    /// As [`Endpoint::take_next`], of a far place. What near places have sent does not wait for many looks at a
+    /// library.
+    #[inline(never)]
+    fn take_next_far(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        let (endpoint, number) = self.way_to(from);
+        if self.near.is_ready() { Next::Left } else { endpoint.take_next(number, class, wants) }
     }
 }
 
@@ -229,15 +256,10 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         outer(endpoint.send_block(number, class, handler, len, fill), to)
     }
 
+    #[inline]
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let near = self.progress_of((&self.near, &self.near_numbers, true), inbound, deliver);
-        let looks = self.near_looks.get() + 1;
-        if !self.has_far || near > 0 && looks < NEAR_LOOKS {
-            self.near_looks.set(looks);
-            return near;
-        }
-        self.near_looks.set(0);
-        near + self.progress_of((&self.far, &self.far_numbers, false), inbound, deliver)
+        if self.has_far { near + self.progress_far(near, inbound, deliver) } else { near }
     }
 
     fn is_ready(&self) -> bool {
@@ -287,18 +309,17 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         self.far.leave();
     }
 
+    #[inline]
     fn take_next(
         &self,
         from: PlaceId,
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        let (endpoint, number) = self.way_to(from);
-        if self.near_numbers.of_place(from).is_none() && self.near.is_ready() {
-            // What near places have sent does not wait for many looks at a library.
-            return Next::Left;
+        match self.near_numbers.of_place(from) {
+            Some(number) => self.near.take_next(number, class, wants),
+            None => self.take_next_far(from, class, wants),
         }
-        endpoint.take_next(number, class, wants)
     }
 
     fn observer(&self) -> Option<&dyn Observer> {
