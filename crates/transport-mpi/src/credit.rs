@@ -21,6 +21,9 @@ pub const BLOCKS_MAX: u32 = 256;
 /// Most bytes of these, if there is more than one.
 pub const BLOCK_BYTES_MAX: u64 = 64 << 20;
 
+/// The part of these that is given back at once: a sender whose receiver always has other things to do lacks no more.
+const BLOCK_PART: u32 = 8;
+
 /// The window of each pair and class in a run of so many places, in bytes: a multiple of 8.
 pub fn window(places: u32) -> u32 {
     let share = WINDOWS_BYTES / u64::from(places.max(1));
@@ -93,8 +96,8 @@ impl PairCredit {
     /// Whether so much is owed that it is worth a frame of its own, although the place has other things to do.
     pub fn is_return_due(&self) -> bool {
         self.owed.records.iter().any(|bytes| *bytes >= self.window / 2)
-            || self.owed.blocks >= BLOCKS_MAX / 2
-            || self.owed.block_bytes >= BLOCK_BYTES_MAX / 2
+            || self.owed.blocks >= BLOCKS_MAX / BLOCK_PART
+            || self.owed.block_bytes >= BLOCK_BYTES_MAX / u64::from(BLOCK_PART)
     }
 
     /// Whether blocks are owed: a place that has nothing else to do gives them back in a frame of their own, because a
@@ -186,6 +189,20 @@ mod tests {
             let unused = PairCredit::new(window(4_096));
             prop_assert_eq!(ends, [unused.clone(), unused]);
         }
+    }
+
+    #[test]
+    fn a_block_goes_back_with_the_next_frame_and_many_or_long_ones_at_once() {
+        let owing = |blocks: u32, bytes| {
+            let mut credit = PairCredit::new(4_096);
+            (0..blocks).for_each(|_| credit.dropped(bytes));
+            (credit.is_return_due(), credit.owes_blocks())
+        };
+        assert_eq!((owing(0, 0), owing(1, 1 << 20)), ((false, false), (false, true)));
+        assert_eq!(
+            (owing(31, 1), owing(32, 1), owing(1, 8 << 20)),
+            ((false, true), (true, true), (true, true))
+        );
     }
 
     #[test]
