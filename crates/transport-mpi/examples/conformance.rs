@@ -100,7 +100,7 @@ fn ask_who_was_away(library: &Rc<Library>) {
         });
         questions.sort_unstable();
         let all: Vec<u32> = (1..library.size()).collect();
-        assert_eq!(questions, all, "who has asked, at the first look after an absence");
+        assert_eq!(questions, all, "the ranks whose questions were found at the first look");
     } else {
         let sent = endpoint.send(PlaceId(0), Class::Data, HandlerId(0), 0, &mut |_| Some(0));
         sent.unwrap_or_else(|error| panic!("a question: {error}"));

@@ -62,6 +62,7 @@ impl BlockPool {
 #[derive(Debug)]
 pub(crate) struct BlockBytes {
     lines: Vec<BlockLine>,
+    /// Where the bytes that are shown begin, and how many they are.
     start: usize,
     len: usize,
     pool: Rc<BlockPool>,

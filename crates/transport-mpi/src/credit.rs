@@ -21,8 +21,12 @@ pub const BLOCKS_MAX: u32 = 256;
 /// Most bytes of these, if there is more than one.
 pub const BLOCK_BYTES_MAX: u64 = 64 << 20;
 
-/// The part of these that is given back at once: a sender whose receiver always has other things to do lacks no more.
+/// The part of these that is given back at once.
 const BLOCK_PART: u32 = 8;
+
+/// Blocks that are owed wait for the next frame for so many looks of a place that always has other things to do: their
+/// sender may wait for any of them.
+const PASSES_MAX: u32 = 8;
 
 /// The window of each pair and class in a run of so many places, in bytes: a multiple of 8.
 pub fn window(places: u32) -> u32 {
@@ -47,6 +51,8 @@ pub struct PairCredit {
     block_bytes_sent: u64,
     /// What the other place is to get back with the next frame.
     owed: Returned,
+    /// How often it was not worth a frame of its own, although blocks are owed.
+    passes: u32,
 }
 
 /// More was given back than had been sent.
@@ -56,7 +62,14 @@ pub struct TooMuchReturned;
 impl PairCredit {
     /// Nothing is under way.
     pub fn new(window: u32) -> PairCredit {
-        PairCredit { window, sent: [0; 2], blocks_sent: 0, block_bytes_sent: 0, owed: Returned::default() }
+        PairCredit {
+            window,
+            sent: [0; 2],
+            blocks_sent: 0,
+            block_bytes_sent: 0,
+            owed: Returned::default(),
+            passes: 0,
+        }
     }
 
     /// Whether a record of so many bytes may be sent in `class`.
@@ -100,14 +113,20 @@ impl PairCredit {
             || self.owed.block_bytes >= BLOCK_BYTES_MAX / u64::from(BLOCK_PART)
     }
 
-    /// Whether blocks are owed: a place that has nothing else to do gives them back in a frame of their own, because a
-    /// sender may wait for any of them.
+    /// Whether blocks are owed: a place that has nothing else to do gives them back in a frame of their own.
     pub fn owes_blocks(&self) -> bool {
         self.owed.blocks > 0
     }
 
+    /// Lets what is owed wait for the next frame; whether it has waited for as long as it may, if it is blocks.
+    pub fn pass(&mut self) -> bool {
+        self.passes += u32::from(self.owes_blocks());
+        self.passes >= PASSES_MAX
+    }
+
     /// What the next frame gives back; it is owed no longer.
     pub fn take_owed(&mut self) -> Returned {
+        self.passes = 0;
         std::mem::take(&mut self.owed)
     }
 
@@ -203,6 +222,22 @@ mod tests {
             (owing(31, 1), owing(32, 1), owing(1, 8 << 20)),
             ((false, true), (true, true), (true, true))
         );
+    }
+
+    #[test]
+    fn a_block_waits_for_a_frame_for_a_few_looks_only_and_records_for_as_many_as_they_like() {
+        let mut credit = PairCredit::new(4_096);
+        credit.handed_on(Class::Data, 8);
+        assert!((0..100).all(|_| !credit.pass()));
+        for _ in 0..3 {
+            credit.dropped(8);
+            assert_eq!(
+                (0..8).map(|_| credit.pass()).filter(|is_over| *is_over).count(),
+                1,
+                "at the last look"
+            );
+            credit.take_owed();
+        }
     }
 
     #[test]

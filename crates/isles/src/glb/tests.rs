@@ -127,9 +127,9 @@ fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<
 
 /// A bag that throws its tasks away once some place is dead, because nobody will see what they come to.
 #[derive(Clone, Serialize, Deserialize)]
-struct Forlorn(Trees);
+struct GivingUp(Trees);
 
-impl Bag for Forlorn {
+impl Bag for GivingUp {
     type Result = u64;
 
     fn process(&mut self, count: usize) -> usize {
@@ -139,11 +139,11 @@ impl Bag for Forlorn {
         self.0.process(count)
     }
 
-    fn split(&mut self) -> Option<Forlorn> {
-        self.0.split().map(Forlorn)
+    fn split(&mut self) -> Option<GivingUp> {
+        self.0.split().map(GivingUp)
     }
 
-    fn merge(&mut self, other: Forlorn) {
+    fn merge(&mut self, other: GivingUp) {
         self.0.merge(other.0);
     }
 
@@ -158,7 +158,7 @@ fn a_bag_that_gives_up_when_a_place_dies_breaks_no_promise() {
     for seed in 0..400 {
         let losses = vec![PlannedDeath { place, step: 50 + 2 * seed % 700 }];
         let (result, ..) = simulate(5, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
-            run_with(parameters(seed), Forlorn(Trees::of(1000))).await.map(|_| ())
+            run_with(parameters(seed), GivingUp(Trees::of(1000))).await.map(|_| ())
         });
         let Err(error) = result else { continue };
         assert_eq!(*error.kind(), ErrorKind::DeadPlace(place), "seed {seed}: {error}");

@@ -60,12 +60,12 @@ pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Re
 async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
     loop {
         let begun = bags.lock().batch.is_due().then(now);
-        let processed = bags.lock().process();
-        let tasks = match processed {
+        let outcome = bags.lock().process();
+        let tasks = match outcome {
             // A bag may give its tasks up when a place is dead: the run ends with that anyway.
             Err(_) if !goes_on(bags) => return Ok(()),
             Ok(0) => return Ok(()),
-            processed => processed?,
+            outcome => outcome?,
         };
         let processed = begun.map(|_| now());
         give(bags)?;

@@ -63,7 +63,7 @@ struct RemotePlace {
     has_left: bool,
     /// Whether it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
-    /// When something was last sent to it, or came of it, since the start.
+    /// When something was last sent to it, since the start.
     last_sent: Option<Duration>,
     bucket: TokenBucket,
     next_tag: u32,
@@ -94,6 +94,7 @@ pub struct MpiEndpoint {
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
+    /// Where frames come in, and the memory of those that leave.
     inlet: RefCell<FrameInlet>,
     frame_pool: Rc<FramePool>,
     /// A send was refused, and since then something was given back.
@@ -270,6 +271,7 @@ impl MpiEndpoint {
         self.forget_done(&self.sent_blocks);
     }
 
+    /// Sends to the places that [`MpiEndpoint::note_dirty`] has noted.
     fn send_dirty(&self, is_idle: bool) {
         for place in self.dirty.take() {
             let mut peer = self.peer(place);
@@ -279,11 +281,11 @@ impl MpiEndpoint {
                     self.send_frame(place, &mut peer, class);
                 }
             }
-            let owes_blocks = peer.credit.owes_blocks();
             if self.has_left.get() {
                 continue;
             }
-            if peer.credit.is_return_due() || owes_blocks && is_idle {
+            let owes_blocks = peer.credit.owes_blocks();
+            if peer.credit.is_return_due() || owes_blocks && is_idle || peer.credit.pass() {
                 self.send_frame(place, &mut peer, Class::Control);
             } else if owes_blocks {
                 self.note_dirty(place, &mut peer);
@@ -291,6 +293,7 @@ impl MpiEndpoint {
         }
     }
 
+    /// Forgets what the library has sent.
     #[inline]
     fn forget_done<B>(&self, sent: &RefCell<Vec<OpenRequest<B>>>) {
         if !sent.borrow().is_empty() {

@@ -51,6 +51,15 @@ fn bytes_of(bytes: &[u8]) -> impl Fn(&mut Writer<'_>) -> std::result::Result<(),
     }
 }
 
+/// Returns the length in bytes of the chunks of a long slice of `bytes` bytes.
+fn chunk_bytes(bytes: usize, is_far: bool) -> usize {
+    match is_far {
+        true if bytes <= FAR_WHOLE_BYTES_MAX => bytes,
+        true => FAR_CHUNK_BYTES,
+        false => CHUNK_BYTES,
+    }
+}
+
 /// The destination of a message: the receiver, with team and tag, and the line of the program that sends.
 #[derive(Clone, Copy)]
 pub(super) struct Destination {
@@ -126,14 +135,7 @@ impl Destination {
         let is_far = self.is_far();
         let lent = LoanGuard::of(all, is_far);
         let send = self.request_to_send(element, LongMessage { bytes: bytes as u64, loan: lent.0 }).await?;
-        let chunks = Chunks::new(
-            bytes,
-            match is_far {
-                true if bytes <= FAR_WHOLE_BYTES_MAX => FAR_WHOLE_BYTES_MAX,
-                true => FAR_CHUNK_BYTES,
-                false => CHUNK_BYTES,
-            },
-        );
+        let chunks = Chunks::new(bytes, chunk_bytes(bytes, is_far));
         loop {
             let Some(transfer) = send.clear_to_send().await? else { return Ok(()) };
             if send.chunks(transfer, all, chunks).await? {
