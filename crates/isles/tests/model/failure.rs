@@ -6,7 +6,8 @@
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Priority, Result};
 use std::cell::{Cell, RefCell};
-use std::future::pending;
+use std::future::{pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -57,12 +58,18 @@ async fn wait_holding() {
     pending::<()>().await
 }
 
+/// Waits until a task of `wait_holding` is at the place.
+async fn until_it_holds(place: Place) -> Result<()> {
+    while at!(place, alive()).await? == 0 {
+        isles::yield_now().await;
+    }
+    Ok(())
+}
+
 /// Waits until a task of `wait_holding` is at every place.
 async fn until_all_hold() -> Result<()> {
     for place in places() {
-        while at!(place, alive()).await? == 0 {
-            isles::yield_now().await;
-        }
+        until_it_holds(place).await?;
     }
     Ok(())
 }
@@ -393,9 +400,14 @@ async fn a_deadline_ends_calls_that_are_never_answered_with_their_bodies() -> Re
     until_nothing_lives().await
 }
 
-/// Whether the future waits, after one look at it.
-async fn is_pending(mut future: std::pin::Pin<&mut impl Future>) -> bool {
-    std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending())).await
+/// Does `other` while `wait` waits, which may have given way at its first poll, before it began.
+async fn while_waiting<T>(mut wait: Pin<&mut impl Future>, other: impl Future<Output = T>) -> T {
+    let mut other = pin!(other);
+    poll_fn(|context| {
+        assert!(wait.as_mut().poll(context).is_pending(), "what waits for ever has ended");
+        other.as_mut().poll(context)
+    })
+    .await
 }
 
 #[isles::test]
@@ -404,13 +416,12 @@ async fn the_body_of_a_call_that_nobody_waits_for_any_more_is_dropped() -> Resul
     finish(async {
         for _ in 0..10 {
             let mut call = Box::pin(at!(there, wait_holding().await));
-            assert!(is_pending(call.as_mut()).await);
-            while at!(there, alive()).await? == 0 {}
+            while_waiting(call.as_mut(), until_it_holds(there)).await?;
             drop(call);
             until_nothing_lives().await?;
             // The call may also be dropped before its body has begun.
             let mut call = Box::pin(at!(there, wait_holding().await));
-            assert!(is_pending(call.as_mut()).await);
+            while_waiting(call.as_mut(), isles::yield_now()).await;
         }
         Ok::<_, Error>(())
     })
@@ -471,13 +482,7 @@ async fn a_finish_that_nobody_waits_for_any_more_drops_its_tasks() -> Result<()>
                 spawn_at!(place, wait_holding().await);
             }
         }));
-        // The first operation of a turn does not give way.
-        isles::yield_now().await;
-        let started = std::future::poll_fn(|context| {
-            std::task::Poll::Ready(dropped.as_mut().poll(context).is_pending())
-        });
-        assert!(started.await);
-        until_all_hold().await?;
+        while_waiting(dropped.as_mut(), until_all_hold()).await?;
         drop(dropped);
         Ok::<_, Error>(())
     })
