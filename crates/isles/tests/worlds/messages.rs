@@ -146,6 +146,84 @@ fn places_of(seed: u64) -> u32 {
     1 + (seed % 5) as u32
 }
 
+/// Seeds of worlds in which slices are given up, in the ordinary tests.
+const SLICE_SEEDS: u64 = 200;
+
+/// Slices that a member sends to the next one, of which all but the last may be given up.
+const SLICES: u64 = 12;
+
+/// A length beyond that of what goes at once.
+const SLICE_WORDS: usize = 1_024;
+
+/// Gives up most of what it sends, and changes the memory then.
+async fn give_up_slices(seed: u64, team: &Team) -> Result<()> {
+    let (to, mut slice) = ((team.rank() + 1) % team.size(), vec![0; SLICE_WORDS]);
+    let mut random = Random::stream(seed, 1 << 41 | team.rank() as u64);
+    for number in 0..SLICES {
+        slice.fill(number);
+        let limit = Duration::from_nanos(random.below(2_000));
+        // The error of a send that was given up is the time.
+        let _ = timeout(limit, team.send_slice(to, &slice)).await;
+        slice.fill(u64::MAX);
+    }
+    slice.fill(SLICES);
+    team.send_slice(to, &slice).await
+}
+
+/// Receives what comes, and gives some receives up; ends with the slice that was not given up.
+async fn receive_slices(seed: u64, team: &Team) -> Result<()> {
+    let (from, mut slice, mut last) =
+        ((team.rank() + team.size() - 1) % team.size(), vec![0; SLICE_WORDS], None);
+    let mut random = Random::stream(seed, 1 << 42 | team.rank() as u64);
+    while last != Some(SLICES) {
+        let receive = team.recv_slice(from, &mut slice);
+        let limit = Duration::from_nanos(random.below(4_000));
+        match random.below(3) {
+            0 => match timeout(limit, receive).await {
+                Ok(received) => received?,
+                Err(_) => continue,
+            },
+            _ => receive.await?,
+        }
+        let number = slice[0];
+        assert!(slice.iter().all(|word| *word == number), "two slices in one");
+        assert!(number <= SLICES && last.is_none_or(|last| last < number), "{last:?}, then {number}");
+        last = Some(number);
+        RECEIVED.set(RECEIVED.get() + 1);
+    }
+    Ok(())
+}
+
+async fn slices(seed: u64) -> Result<()> {
+    let team = Team::world();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, receive_slices(seed, &team).await?);
+            spawn_at!(place, give_up_slices(seed, &team).await?);
+        }
+    })
+    .await
+}
+
+#[test]
+fn a_slice_whose_send_is_given_up_is_received_whole_or_not_at_all() {
+    let (mut received, mut kept) = (0, 0);
+    for seed in seeds(SLICE_SEEDS) {
+        for make in [Plan::calm, Plan::adversarial] {
+            let run = || {
+                RECEIVED.set(0);
+                isles::simulate(places_of(seed), make(seed), move || slices(seed))
+            };
+            let (result, _, digest) = run();
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            received += RECEIVED.get();
+            kept += u64::from(places_of(seed));
+            assert_eq!(digest, run().2, "ISLES_SEED={seed} gave two different runs");
+        }
+    }
+    assert!(received > kept, "none of the sends that could be given up has sent anything");
+}
+
 #[test]
 fn each_message_is_received_once_and_in_order() {
     let mut messages = 0;

@@ -178,14 +178,14 @@ impl Future for MatchFuture<'_, '_> {
                 self.waiting = None;
                 self.span = OpenSpan::NONE;
                 return Poll::Ready(match outcome {
-                    ReceiveOutcome::Matched(matched) => Ok(MatchedMessage(Some(matched))),
+                    ReceiveOutcome::Matched(matched) => Ok(MatchedMessage::of(matched)),
                     ReceiveOutcome::Dead(place) => Err(Error::dead(place)),
                 });
             }
             let wanted = self.request.wanted();
             if let Some(matched) = table.take(wanted) {
                 coop::spend(coop::CALL);
-                return Poll::Ready(Ok(MatchedMessage(Some(matched))));
+                return Poll::Ready(Ok(MatchedMessage::of(matched)));
             }
             if let Some(dead) = self.request.dead(local) {
                 coop::spend(coop::CALL);
@@ -222,11 +222,21 @@ impl ReceiveRequest<'_> {
 }
 
 /// A matched message; put back when it is dropped before it is received.
-struct MatchedMessage(Option<Matched<Message>>);
+struct MatchedMessage {
+    /// `None` at the end only.
+    matched: Option<Matched<Message>>,
+    /// The transfer by which a withdrawal finds a long message whose task gave way while it read; its sender was not
+    /// asked for it.
+    unasked: Option<u64>,
+}
 
 impl MatchedMessage {
+    fn of(matched: Matched<Message>) -> Self {
+        MatchedMessage { matched: Some(matched), unasked: None }
+    }
+
     fn matched(&self) -> &Matched<Message> {
-        self.0.as_ref().expect("it is taken at the end only")
+        self.matched.as_ref().expect("it is taken at the end only")
     }
 
     fn source(&self) -> PlaceId {
@@ -262,7 +272,8 @@ impl MatchedMessage {
                 // A dead sender need not know.
                 let _ = tell(local, source, kind, send, number);
             }
-            self.0 = None;
+            self.end_unasked(local);
+            self.matched = None;
             acknowledge(local, source);
         });
     }
@@ -321,15 +332,23 @@ impl MatchedMessage {
 
     /// Reads a long message into `into` where its sender has lent it; returns whether it has. If not, chunks are to be
     /// asked for.
-    async fn read_where_it_lies(&self, into: &mut [u8]) -> bool {
-        let Message::RequestToSend { long: LongMessage { loan: Some(loan), .. }, transfer: None, .. } =
-            self.matched().message
+    async fn read_where_it_lies(&mut self, into: &mut [u8]) -> bool {
+        let Message::RequestToSend {
+            send, long: LongMessage { loan: Some(loan), .. }, transfer: None, ..
+        } = self.matched().message
         else {
             return false;
         };
         let (source, mut offset) = (self.source(), 0);
         for piece in into.chunks_mut(READ_BYTES) {
-            poll_fn(coop::poll_proceed).await;
+            poll_fn(|context| {
+                let proceeds = coop::poll_proceed(context);
+                if proceeds.is_pending() && self.unasked.is_none() {
+                    self.unasked = Some(begin_transfer(source, send, false));
+                }
+                proceeds
+            })
+            .await;
             let read = |local: &Local| {
                 local
                     .endpoint()
@@ -349,15 +368,15 @@ impl MatchedMessage {
     /// receive.
     fn transfer(&mut self, is_value: bool) -> Result<(u64, u64)> {
         let source = self.source();
-        let message = self.0.as_mut().map(|matched| &mut matched.message);
+        let message = self.matched.as_mut().map(|matched| &mut matched.message);
         let Some(Message::RequestToSend { send, transfer, .. }) = message else {
             unreachable!("an eager message has no transfer");
         };
+        if let Some(number) = *transfer {
+            return Ok((*send, number));
+        }
+        let number = self.unasked.take().unwrap_or_else(|| begin_transfer(source, *send, is_value));
         Local::with(|local| {
-            if let Some(number) = *transfer {
-                return Ok((*send, number));
-            }
-            let number = local.services.messages.borrow_mut().begin_transfer(source, *send, is_value);
             if let Err(unsent) = tell(local, source, MessageKind::ClearToSend, *send, number) {
                 local.services.messages.borrow_mut().end_transfer(number);
                 return Err(Error::from(unsent));
@@ -365,6 +384,12 @@ impl MatchedMessage {
             *transfer = Some(number);
             Ok((*send, number))
         })
+    }
+
+    /// Ends the transfer that its sender was not asked for; returns why the message is gone, if it is.
+    fn end_unasked(&mut self, local: &Local) -> Option<TransferEnd> {
+        let number = self.unasked.take()?;
+        local.services.messages.borrow_mut().end_transfer(number)
     }
 
     /// Ends the receive of a message that is gone.
@@ -381,26 +406,37 @@ impl MatchedMessage {
 
 impl Drop for MatchedMessage {
     fn drop(&mut self) {
-        let Some(mut matched) = self.0.take() else { return };
+        let Some(mut matched) = self.matched.take() else { return };
         Local::try_with(|local| {
             let source = matched.envelope.source;
+            let mut stop = None;
+            let mut is_gone = self.end_unasked(local).is_some();
             if let Message::RequestToSend { send, transfer, .. } = &mut matched.message
                 && let Some(number) = *transfer
                 && !local.services.messages.borrow_mut().leave_transfer(number)
             {
                 *transfer = None;
-                let end = local.services.messages.borrow_mut().end_transfer(number);
-                if end.is_some() {
-                    // The message is gone.
-                    return acknowledge(local, source);
-                }
-                // A dead sender need not know.
-                let _ = tell(local, source, MessageKind::Stop, *send, number);
+                is_gone = local.services.messages.borrow_mut().end_transfer(number).is_some();
+                stop = Some((*send, number)).filter(|_| !is_gone);
             }
+            if is_gone {
+                return acknowledge(local, source);
+            }
+            // Before anything is sent: while that waits for room, a withdrawal may come, and has to find the message.
             let waker = local.services.messages.borrow_mut().put_back(matched);
             waker.into_iter().for_each(Waker::wake);
+            if let Some((send, number)) = stop {
+                // A dead sender need not know.
+                let _ = tell(local, source, MessageKind::Stop, send, number);
+            }
         });
     }
+}
+
+/// Begins to receive long message `send` of `source`; returns the number of the transfer, by which a withdrawal finds
+/// the message.
+fn begin_transfer(source: PlaceId, send: u64, is_value: bool) -> u64 {
+    Local::with(|local| local.services.messages.borrow_mut().begin_transfer(source, send, is_value))
 }
 
 /// Returns the next chunk of transfer `number`.
