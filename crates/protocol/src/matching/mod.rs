@@ -65,6 +65,17 @@ pub struct Matched<M> {
     pub message: M,
 }
 
+/// What [`Matching::take_if`] did with the oldest unexpected message that is wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Oldest<M> {
+    /// It took it.
+    Taken(Matched<M>),
+    /// It left it here.
+    Left,
+    /// There is none.
+    Nothing,
+}
+
 /// The receives and messages of one place; see the module.
 #[derive(Debug)]
 pub struct Matching<M> {
@@ -112,41 +123,48 @@ impl<M> Matching<M> {
 
     /// Takes the oldest unexpected message that is wanted, if there is one.
     pub fn take(&mut self, wanted: Wanted) -> Option<Matched<M>> {
-        let envelope = self.oldest(wanted)?;
-        let queue = self.unexpected.get_mut(&envelope)?;
-        let matched = queue.pop_front();
+        match self.take_if(wanted, |_| true) {
+            Oldest::Taken(matched) => Some(matched),
+            Oldest::Left | Oldest::Nothing => None,
+        }
+    }
+
+    /// Takes the oldest unexpected message that is wanted if `takes` says so; else it stays here.
+    #[inline]
+    pub fn take_if(&mut self, wanted: Wanted, takes: impl FnOnce(&M) -> bool) -> Oldest<M> {
+        let envelope = match wanted.source {
+            Some(source) => Some(Envelope { team: wanted.team, tag: wanted.tag, source }),
+            None => self.oldest(wanted),
+        };
+        let found = envelope.and_then(|envelope| Some((envelope, self.unexpected.get_mut(&envelope)?)));
+        let Some((envelope, queue)) = found else { return Oldest::Nothing };
+        let Some(oldest) = queue.front() else { return Oldest::Nothing };
+        if !takes(&oldest.message) {
+            return Oldest::Left;
+        }
+        let taken = queue.pop_front();
         if queue.is_empty() && self.unexpected.len() > EMPTY_QUEUES_MAX {
             self.unexpected.remove(&envelope);
         }
-        matched
+        taken.map_or(Oldest::Nothing, Oldest::Taken)
     }
 
-    /// Returns the oldest unexpected message that is wanted, if there is one; it stays here.
-    pub fn front(&self, wanted: Wanted) -> Option<&Matched<M>> {
-        self.unexpected.get(&self.oldest(wanted)?)?.front()
-    }
-
+    /// Returns the envelope of the oldest unexpected message of any source that is wanted.
     fn oldest(&self, wanted: Wanted) -> Option<Envelope> {
-        let Wanted { team, tag, source } = wanted;
-        let of = |source| Envelope { team, tag, source };
-        if let Some(source) = source {
-            let lies =
-                |envelope: &Envelope| self.unexpected.get(envelope).is_some_and(|queue| !queue.is_empty());
-            return Some(of(source)).filter(lies);
-        }
+        let of = |source| Envelope { team: wanted.team, tag: wanted.tag, source };
         let of_any = self.unexpected.range(of(PlaceId(0))..=of(PlaceId(u32::MAX)));
         let fronts = of_any.filter_map(|(envelope, queue)| Some((queue.front()?.order, *envelope)));
         fronts.min().map(|(_, envelope)| envelope)
     }
 
-    /// Returns whether the next message to arrive is for this receive: none that it wants is here, and no other receive
-    /// wants the same.
+    /// Returns whether the next message to arrive that `wanted` fits is for a receive that is not posted yet. To be
+    /// called when none is here ([`Oldest::Nothing`]).
+    #[inline]
     pub fn is_next(&self, wanted: Wanted) -> bool {
-        self.oldest(wanted).is_none()
-            && !self.posted.values().any(|other| {
-                let apart = other.source.zip(wanted.source).is_some_and(|(one, other)| one != other);
-                other.team == wanted.team && other.tag == wanted.tag && !apart
-            })
+        !self.posted.values().any(|other| {
+            let apart = other.source.zip(wanted.source).is_some_and(|(one, other)| one != other);
+            other.team == wanted.team && other.tag == wanted.tag && !apart
+        })
     }
 
     /// Posts a receive, which waits for a message. To be called when [`Matching::take`] returned nothing.

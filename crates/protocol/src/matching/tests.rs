@@ -87,13 +87,15 @@ proptest! {
                     messages += 1;
                 }
                 Step::Receive(wanted) => {
-                    let is_next = model.unexpected.iter().all(|(_, envelope)| !wanted.fits(envelope))
-                        && model.posted.iter().all(|(_, other)| {
-                            let clash = other.source.is_none() || wanted.source.is_none()
-                                || other.source == wanted.source;
-                            (other.team, other.tag) != (wanted.team, wanted.tag) || !clash
-                        });
+                    let is_next = model.posted.iter().all(|(_, other)| {
+                        let clash = other.source.is_none() || wanted.source.is_none()
+                            || other.source == wanted.source;
+                        (other.team, other.tag) != (wanted.team, wanted.tag) || !clash
+                    });
                     prop_assert_eq!(matching.is_next(wanted), is_next);
+                    let is_here = model.unexpected.iter().any(|(_, envelope)| wanted.fits(envelope));
+                    let left = if is_here { Oldest::Left } else { Oldest::Nothing };
+                    prop_assert_eq!(matching.take_if(wanted, |_| false), left);
                     let got = matching.take(wanted);
                     prop_assert_eq!(got.as_ref().map(|matched| matched.message), model.take(wanted));
                     if got.is_none() {

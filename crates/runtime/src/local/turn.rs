@@ -9,7 +9,8 @@
 //! have come and no more follow, for at most a small part of the turn.
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
-//! wait, or when a turn was long shortly before.
+//! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
+//! be long, or a few before.
 
 use super::{Clock, Local};
 use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
@@ -29,6 +30,9 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
+    /// Operations of this turn, where it is measured, and the one that looks at the clock next.
+    operations: Cell<u32>,
+    next_look: Cell<u32>,
     /// Whether an operation of this turn has found it long.
     is_long: Cell<bool>,
     /// Whether its time begins at the next operation.
@@ -46,6 +50,23 @@ pub(crate) struct Turn {
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
     heard: Cell<usize>,
     expected: Cell<usize>,
+}
+
+/// Returns after how many operations a turn looks at the clock again, of which `operations` have taken `elapsed`: when
+/// it will be long if they go on so, but some at most, because the next ones may take longer.
+fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
+    let (elapsed, most) = (elapsed.as_nanos().max(1) as u64, TURN_TIME_MAX.as_nanos() as u64);
+    let left = u64::from(operations) * most.saturating_sub(elapsed) / elapsed;
+    left.clamp(1, u64::from(LOOK_EFFORT)) as u32
+}
+
+impl Turn {
+    /// Begins to measure the turn.
+    fn start_at(&self, now: Duration) {
+        self.start.set(now);
+        self.operations.set(0);
+        self.next_look.set(0);
+    }
 }
 
 impl Local {
@@ -94,10 +115,25 @@ impl Local {
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
         if turn.begins_anew.take() {
-            turn.start.set(self.clock.now());
+            turn.start_at(self.clock.now());
             return false;
         }
-        !proceeds && self.clock.now().saturating_sub(turn.start.get()) >= TURN_TIME_MAX
+        !proceeds && self.has_turn_lasted()
+    }
+
+    /// Whether this turn has lasted too long by the clock; on a host, only some operations look at it.
+    fn has_turn_lasted(&self) -> bool {
+        let turn = &self.turn;
+        let operations = turn.operations.get() + 1;
+        turn.operations.set(operations);
+        if operations < turn.next_look.get() {
+            return false;
+        }
+        let elapsed = self.clock.now().saturating_sub(turn.start.get());
+        if matches!(self.clock, Clock::Host(_)) {
+            turn.next_look.set(operations + until_next_look(operations, elapsed));
+        }
+        elapsed >= TURN_TIME_MAX
     }
 
     /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.
@@ -109,7 +145,7 @@ impl Local {
         turn.begins_anew.set(false);
         let is_held = turn.held.get().is_some();
         if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
-            turn.start.set(self.clock.now());
+            turn.start_at(self.clock.now());
         }
         if is_held {
             self.let_go_on(arrived);
@@ -189,5 +225,37 @@ impl Local {
     /// When the task that is held goes on, if nothing comes.
     pub(crate) fn turn_due(&self) -> Option<Duration> {
         self.turn.due.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The operation at which a turn is found long whose operations take `each`, and how many have looked at the clock.
+    fn found_long(each: Duration) -> (u32, u32) {
+        let (mut operation, mut looks) = (1, 1);
+        while each * operation < TURN_TIME_MAX {
+            operation += until_next_look(operation, each * operation);
+            looks += 1;
+        }
+        (operation, looks)
+    }
+
+    #[test]
+    fn a_steady_turn_is_found_long_at_the_first_operation_and_by_few_looks() {
+        for nanoseconds in 1..30_000 {
+            let each = Duration::from_nanos(nanoseconds);
+            let (operation, looks) = found_long(each);
+            assert_eq!(u128::from(operation), TURN_TIME_MAX.as_nanos().div_ceil(each.as_nanos()), "{each:?}");
+            assert!(looks <= 4 + operation / LOOK_EFFORT, "{looks} looks in {operation} operations");
+        }
+    }
+
+    #[test]
+    fn a_turn_that_becomes_slower_is_found_long_soon() {
+        assert_eq!(until_next_look(1_000, Duration::from_nanos(1)), LOOK_EFFORT);
+        assert_eq!(until_next_look(1, Duration::ZERO), LOOK_EFFORT);
+        assert_eq!(until_next_look(1, TURN_TIME_MAX * 2), 1);
     }
 }

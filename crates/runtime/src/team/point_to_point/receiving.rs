@@ -8,7 +8,7 @@ use super::super::ongoing::misused;
 use super::super::payload::{self, Payload};
 use super::super::state::TeamState;
 use super::header::{LongMessage, MessageHead, MessageKind};
-use super::table::{self, Message, ReceiveOutcome, TransferEnd, acknowledge};
+use super::table::{self, Message, ReceiveOutcome, TransferEnd, Unexpected, acknowledge};
 use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::error::{Error, Result};
@@ -54,10 +54,13 @@ impl<'t> ReceiveRequest<'t> {
         poll_fn(coop::poll_proceed).await;
         let mut value = None;
         let element = ElementType::of::<T>();
-        let source = self.look(element, |bytes| {
-            value = Some(payload::decode(Reader::new(bytes), |reader| reader.take_value()));
-            Some(())
-        });
+        let source = match self.unexpected(|_, _| false) {
+            Unexpected::Nothing => self.look(element, |bytes| {
+                value = Some(payload::decode(Reader::new(bytes), |reader| reader.take_value()));
+                Some(())
+            }),
+            Unexpected::Received(_) | Unexpected::Other => None,
+        };
         if let (Some(source), Some(value)) = (source, value) {
             return Ok((source, value?));
         }
@@ -95,15 +98,25 @@ impl<'t> ReceiveRequest<'t> {
     fn try_slice(&self, element: ElementType, into: &mut [u8]) -> Option<PlaceId> {
         let mut take =
             |bytes: &[u8]| (bytes.len() == into.len()).then(|| into.copy_from_slice(bytes)).is_some();
-        self.look(element, |bytes| take(bytes).then_some(())).or_else(|| {
-            let source = Local::with(|local| {
-                table::receive_unexpected(local, self.wanted(), |other, bytes| {
-                    other == element && take(bytes)
-                })
-            })?;
-            coop::spend(coop::CALL);
-            Some(source)
-        })
+        let mut found = self.unexpected(|other, bytes| other == element && take(bytes));
+        if let Unexpected::Nothing = found {
+            let looked = self.look(element, |bytes| take(bytes).then_some(()));
+            if looked.is_some() {
+                return looked;
+            }
+            // What came meanwhile may have been taken in.
+            found = self.unexpected(|other, bytes| other == element && take(bytes));
+        }
+        let Unexpected::Received(source) = found else { return None };
+        coop::spend(coop::CALL);
+        Some(source)
+    }
+
+    /// Receives an eager message that came before it was wanted, if there is one for which `takes` holds; that runs no
+    /// code of the program.
+    #[inline]
+    fn unexpected(&self, takes: impl FnOnce(ElementType, &[u8]) -> bool) -> Unexpected {
+        Local::with(|local| table::receive_unexpected(local, self.wanted(), takes))
     }
 
     /// Receives a slice of elements called `name`; returns its sender.
@@ -118,14 +131,15 @@ impl<'t> ReceiveRequest<'t> {
     }
 
     /// Looks for an eager message in the transport's queue for a while, if the receive names its sender; `read` gets
-    /// its bytes there. Returns the sender if `read` has taken them.
+    /// its bytes there. Returns the sender if `read` has taken them. To be called when the next message to arrive is
+    /// for this receive.
     #[inline]
     fn look(&self, element: ElementType, mut read: impl FnMut(&[u8]) -> Option<()>) -> Option<PlaceId> {
         let source = self.source?;
         let team = self.state.id;
         let head = MessageHead { team, tag: self.tag, kind: MessageKind::Eager, element, number: 0 };
         Local::with(|local| {
-            if source == local.here() || !local.services.messages.borrow().is_next(self.wanted()) {
+            if source == local.here() {
                 return None;
             }
             let looks = if local.shares_processors { 1 } else { LOOKS };

@@ -13,8 +13,8 @@ use crate::part::slots::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{
-    Acknowledgement, Envelope, Matched, Matching, MessageCredit, ReceiveId, TooMany, UNACKNOWLEDGED_MAX,
-    Wanted,
+    Acknowledgement, Envelope, Matched, Matching, MessageCredit, Oldest, ReceiveId, TooMany,
+    UNACKNOWLEDGED_MAX, Wanted,
 };
 use isles_protocol::ordered::OrderedMap;
 use isles_transport::Class;
@@ -130,12 +130,6 @@ impl MessageTable {
         self.next_number
     }
 
-    /// Returns whether the next message that `wanted` fits is for a receive that is not posted yet.
-    #[inline]
-    pub(super) fn is_next(&self, wanted: Wanted) -> bool {
-        self.matching.is_next(wanted)
-    }
-
     /// Matches an arriving message; returns the waker of the receive that has it now.
     fn arrive(&mut self, envelope: Envelope, message: Message) -> Option<Waker> {
         let matched = self.matching.arrive(envelope, message);
@@ -163,19 +157,16 @@ impl MessageTable {
     }
 
     /// Takes the oldest unexpected message that is wanted if it is an eager one for which `takes` holds.
+    #[inline]
     fn take_eager(
         &mut self,
         wanted: Wanted,
         takes: impl FnOnce(ElementType, &[u8]) -> bool,
-    ) -> Option<PlaceId> {
-        let matched = self.matching.front(wanted)?;
-        let Message::Eager(element, payload) = &matched.message else { return None };
-        if !takes(*element, payload.bytes()) {
-            return None;
-        }
-        let source = matched.envelope.source;
-        self.matching.take(wanted);
-        Some(source)
+    ) -> Oldest<Message> {
+        self.matching.take_if(wanted, |message| match message {
+            Message::Eager(element, payload) => takes(*element, payload.bytes()),
+            Message::RequestToSend { .. } => false,
+        })
     }
 
     /// Posts a receive.
@@ -510,15 +501,33 @@ pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
     }
 }
 
+/// What [`receive_unexpected`] has found.
+pub(super) enum Unexpected {
+    /// The message of this place, which `takes` has taken.
+    Received(PlaceId),
+    /// One that has to be received otherwise, or another receive is the next one.
+    Other,
+    /// None: the next message to arrive is for this receive.
+    Nothing,
+}
+
 /// Receives an eager message that came before it was wanted, if there is one for which `takes` holds.
+#[inline]
 pub(super) fn receive_unexpected(
     local: &Local,
     wanted: Wanted,
     takes: impl FnOnce(ElementType, &[u8]) -> bool,
-) -> Option<PlaceId> {
-    let source = local.services.messages.borrow_mut().take_eager(wanted, takes)?;
-    acknowledge(local, source);
-    Some(source)
+) -> Unexpected {
+    let mut table = local.services.messages.borrow_mut();
+    match table.take_eager(wanted, takes) {
+        Oldest::Taken(matched) => {
+            drop(table);
+            acknowledge(local, matched.envelope.source);
+            Unexpected::Received(matched.envelope.source)
+        }
+        Oldest::Nothing if table.matching.is_next(wanted) => Unexpected::Nothing,
+        Oldest::Left | Oldest::Nothing => Unexpected::Other,
+    }
 }
 
 /// The refusal of a message that is one more than may lie here, or acknowledges one that was not sent.
