@@ -22,6 +22,9 @@ pub(crate) const READY_BATCH: usize = 64;
 /// two calls between cores of the SCC, so that a look costs a few parts in a hundred.
 pub(crate) const TURN_TIME_MAX: Duration = Duration::from_micros(10);
 
+/// The pace of a long turn, as time for each of its operations, from which on messages are waited for at its end.
+pub(crate) const AWAITED_OPERATION_MIN: Duration = Duration::from_nanos(2_500);
+
 /// After a longer turn a place waits for at most this part of it, if as many messages as after the last one have not
 /// come. That is what computing beside others may cost, at worst.
 pub(crate) const TURN_PART: u32 = 16;

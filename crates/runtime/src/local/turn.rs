@@ -6,14 +6,17 @@
 //!
 //! Places that ask one place for work and compute as long as that place itself come each time a message late, and
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
-//! have come and no more follow, for at most a small part of the turn.
+//! have come and no more follow, for at most a small part of the turn; not after one of many short operations, because
+//! who computes for as short a time waits for few of its own.
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
 //! be long, or a few before.
 
 use super::{Clock, Local};
-use crate::limits::{LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX};
+use crate::limits::{
+    AWAITED_OPERATION_MIN, LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX,
+};
 use crate::task::TaskRef;
 use crate::task::coop::{LOOK, spend_of};
 use isles_protocol::PlaceId;
@@ -216,7 +219,11 @@ impl Local {
         turn.heard.set(0);
         if after_long && turn.expected.get() > 0 {
             let now = self.clock.now();
-            let wait = (now.saturating_sub(turn.start.get()) / TURN_PART).min(TURN_WAIT_MAX);
+            let elapsed = now.saturating_sub(turn.start.get());
+            if elapsed < turn.operations.get() * AWAITED_OPERATION_MIN {
+                return;
+            }
+            let wait = (elapsed / TURN_PART).min(TURN_WAIT_MAX);
             turn.latest.set(now + wait);
             turn.due.set(Some(now + wait));
         }
