@@ -47,13 +47,16 @@ pub(crate) struct CorruptionReport {
     pub offset: u32,
 }
 
+/// The word of a place that has joined.
+pub(crate) const JOINED: u64 = 1;
+
 impl Lifecycle {
     /// The word: state in bits 0 to 7. Of a corrupt place: fault in 8 to 14, class in 15, witness in 16 to 31, offset
     /// in 32 to 63. Of one that ended: how in 8 to 15, the code or signal in 32 to 63.
     pub fn encode(self) -> u64 {
         match self {
             Lifecycle::Absent => 0,
-            Lifecycle::Joined => 1,
+            Lifecycle::Joined => JOINED,
             Lifecycle::Left => 2,
             Lifecycle::Ended(ExitCause::Unseen) => 3,
             Lifecycle::Ended(ExitCause::Code(code)) => 3 | 1 << 8 | u64::from(code as u32) << 32,
@@ -72,7 +75,7 @@ impl Lifecycle {
     pub fn decode(word: u64) -> Lifecycle {
         match word & 0xFF {
             0 => Lifecycle::Absent,
-            1 => Lifecycle::Joined,
+            JOINED => Lifecycle::Joined,
             2 => Lifecycle::Left,
             4 => Lifecycle::Refused,
             5 => Lifecycle::Corrupt(CorruptionReport {

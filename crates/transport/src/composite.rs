@@ -413,9 +413,10 @@ impl<N: Endpoint, F: FarEndpoint> MappedMemory for CompositeEndpoint<N, F> {
     }
 
     #[inline]
-    fn wake(&self, place: PlaceId) {
-        if let (Some(memory), Some(place)) = (self.near.shared_memory(), self.near_numbers.of_place(place)) {
-            memory.wake(place);
+    fn wake(&self, place: PlaceId) -> bool {
+        match (self.near.shared_memory(), self.near_numbers.of_place(place)) {
+            (Some(memory), Some(place)) => memory.wake(place),
+            _ => false,
         }
     }
 }

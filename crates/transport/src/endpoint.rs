@@ -407,11 +407,12 @@ pub trait MappedMemory {
     /// If it did not, or if the region was given back before.
     fn free(&self, region: Region);
 
-    /// Ends the wait of `place`, if it sleeps, and does nothing if it is dead or shares no memory with this place.
+    /// Ends the wait of `place`, if it sleeps. Returns false, and does nothing, if it is dead or shares no memory with
+    /// this place.
     ///
     /// Either what this place has written to shared memory before is seen by what `place` asks before it sleeps (`also`
     /// of [`Endpoint::wait_with`]), or that sleep ends.
-    fn wake(&self, place: PlaceId);
+    fn wake(&self, place: PlaceId) -> bool;
 }
 
 /// A slice that a place has lent: what the place that reads it is told in a message.

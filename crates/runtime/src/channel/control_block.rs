@@ -416,12 +416,14 @@ impl ControlBlock {
     ///
     /// # Errors
     /// With the answer, if nothing can be sent.
+    #[inline]
     pub(super) fn take_slot(&self, local: &Local) -> Result<bool, Answer> {
-        if local.is_dead(self.id.home) {
-            return Err(Answer::Dead);
-        }
         let mut slots = self.slots.borrow_mut();
-        if slots.is_closed() { Err(Answer::Refused) } else { Ok(slots.take()) }
+        match slots.is_closed() {
+            false => Ok(slots.take()),
+            true if local.is_dead(self.id.home) => Err(Answer::Dead),
+            true => Err(Answer::Refused),
+        }
     }
 
     /// Asks the home, and waits for its answer to `number`: as [`ControlBlock::tell`].

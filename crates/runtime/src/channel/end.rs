@@ -6,7 +6,7 @@
 
 use super::control_block::{Answer, AnyEnd, ControlBlock, RingHeld, access, value_bytes};
 use super::message::{ChannelId, Head};
-use super::ring::{RingShape, TakeFrom};
+use super::ring::{RingSend, RingShape, TakeFrom};
 use crate::capture::CanSend;
 use crate::error::Error;
 use crate::error::panic::drop_caught;
@@ -247,11 +247,12 @@ impl<T: CanSend> End<T> {
         let Some(item) = value.as_ref() else { return Some(Answer::Refused) };
         let ringed = match self.control.free_ring() {
             Ok(ring) => ring.map(|ring| ring.send(local, self.control.id.home, item)),
-            Err(RingHeld) => Some(Ok(false)),
+            Err(RingHeld) => Some(Ok(RingSend::NoRoom)),
         };
         let sent = match ringed {
-            Some(Ok(true)) => Ok(()),
-            Some(Ok(false)) => {
+            Some(Ok(RingSend::Sent)) => Ok(()),
+            Some(Ok(RingSend::Dead)) => Err(Answer::Dead),
+            Some(Ok(RingSend::NoRoom)) => {
                 self.control.keep_slot(local);
                 return None;
             }

@@ -233,6 +233,16 @@ impl RingWords for MappedRegion {
     }
 }
 
+/// What a ring did with a value.
+pub(super) enum RingSend {
+    /// It has it.
+    Sent,
+    /// It has no room for it.
+    NoRoom,
+    /// Nobody will read it: the home is dead.
+    Dead,
+}
+
 /// The ring into which this place writes, elsewhere than at the home.
 pub(super) type OutwardRing = RingWriter<MappedRegion>;
 
@@ -243,7 +253,7 @@ impl OutwardRing {
         Some(RingWriter::new(MappedRegion::new(memory, region)?, shape))
     }
 
-    /// Writes a value, if there is room and it fits, and wakes `home` if that sleeps; whether it did.
+    /// Writes a value, if there is room and it fits, and wakes `home` if that sleeps.
     ///
     /// # Errors
     /// The value does not travel.
@@ -253,19 +263,21 @@ impl OutwardRing {
         local: &Local,
         home: PlaceId,
         value: &T,
-    ) -> Result<bool, EncodeError> {
+    ) -> Result<RingSend, EncodeError> {
         if !self.has_room() {
-            return Ok(false);
+            return Ok(RingSend::NoRoom);
         }
         match word_of(value) {
             Some(word) => self.put(&[word]),
             None => {
-                let Some((words, len)) = self.encoded(local, home, value)? else { return Ok(false) };
+                let Some((words, len)) = self.encoded(local, home, value)? else {
+                    return Ok(RingSend::NoRoom);
+                };
                 self.put(&words[..len]);
             }
         }
-        local.endpoint().shared_memory().inspect(|memory| memory.wake(home));
-        Ok(true)
+        let is_there = local.endpoint().shared_memory().is_some_and(|memory| memory.wake(home));
+        Ok(if is_there { RingSend::Sent } else { RingSend::Dead })
     }
 
     /// The words of a value that is no number; none if it does not fit.

@@ -227,7 +227,7 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn is_dead(&self, place: PlaceId) -> bool {
-        self.segment.life(place).is_dead()
+        self.segment.is_dead(place)
     }
 
     fn condemn(&self, place: PlaceId) {
@@ -313,8 +313,12 @@ impl MappedMemory for ShmEndpoint {
     }
 
     #[inline]
-    fn wake(&self, place: PlaceId) {
-        self.outlets.wake(place);
+    fn wake(&self, place: PlaceId) -> bool {
+        let lives = !self.segment.is_dead(place);
+        if lives {
+            self.outlets.wake(place);
+        }
+        lives
     }
 }
 

@@ -16,7 +16,7 @@ use crate::endpoint::ShmEndpoint;
 use crate::layout::{
     Geometry, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, SegmentHeader, VERSION,
 };
-use crate::lifecycle::{ExitCause, Lifecycle};
+use crate::lifecycle::{ExitCause, JOINED, Lifecycle};
 use crate::parking::Fencing;
 use crate::pinning::{CoreAssignment, Pinning};
 use crate::words::SharedWords;
@@ -314,6 +314,14 @@ impl Segment {
     pub(crate) fn life(&self, place: PlaceId) -> Lifecycle {
         // PAIR place.life: observe
         Lifecycle::decode(self.block(place).life.load(Ordering::Acquire))
+    }
+
+    /// Whether `place` is dead; quick for one that has joined.
+    #[inline]
+    pub(crate) fn is_dead(&self, place: PlaceId) -> bool {
+        // PAIR place.life: observe
+        let word = self.block(place).life.load(Ordering::Acquire);
+        word != JOINED && Lifecycle::decode(word).is_dead()
     }
 
     /// Changes the life of `place` to `next` if `may` agrees; `false` if it did not. Everybody is told of an end.

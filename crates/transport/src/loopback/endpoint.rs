@@ -327,9 +327,11 @@ impl MappedMemory for LoopbackEndpoint {
         self.shared.regions[self.here.index()].table.borrow_mut().give_back(region.start);
     }
 
-    fn wake(&self, place: PlaceId) {
-        if !self.is_far(place) {
+    fn wake(&self, place: PlaceId) -> bool {
+        let may_look = !self.is_far(place) && !self.is_dead(place);
+        if may_look {
             self.shared.unparked[place.index()].unpark();
         }
+        may_look
     }
 }

@@ -137,6 +137,8 @@ impl Survivor {
                 let victim = place.0 >= self.survivors && self.end != End::Orderly;
                 assert!(victim, "{place} was told dead and is not");
                 assert!(endpoint.is_dead(place), "{place} was told dead but does not count as dead");
+                let woken = endpoint.shared_memory().is_some_and(|memory| memory.wake(place));
+                assert!(!woken, "{place} was told dead and can be woken");
                 let seen = &mut self.seen[place.index()];
                 assert!(!seen.told, "{place} was told dead twice");
                 seen.told = true;

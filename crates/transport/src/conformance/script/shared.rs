@@ -221,7 +221,7 @@ impl Wakes {
         let (next, memory) = (PlaceId((endpoint.here().0 + 1) % endpoint.places()), offered(endpoint));
         if let Some(word) = memory.word(next, 0) {
             word.fetch_add(1, Ordering::Relaxed);
-            memory.wake(next);
+            assert!(memory.wake(next), "{next} shares memory and cannot be woken");
         } else if endpoint.send(next, Class::Control, HandlerId(0), 0, &mut |_| Some(0)).is_err() {
             return;
         }

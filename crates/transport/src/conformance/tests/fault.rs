@@ -359,10 +359,8 @@ impl MappedMemory for Broken {
         self.memory().free(region);
     }
 
-    fn wake(&self, place: PlaceId) {
-        if self.fault != Fault::NeverWakes {
-            self.memory().wake(place);
-        }
+    fn wake(&self, place: PlaceId) -> bool {
+        self.fault == Fault::NeverWakes || self.memory().wake(place)
     }
 }
 
