@@ -278,6 +278,9 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Bytes of the longest number of 64 bits.
+const NUMBER_BYTES_MAX: usize = 10;
+
 /// A writer in the form that postcard asks for.
 struct Cursor<'w, 'a> {
     writer: &'w mut Writer<'a>,
@@ -288,7 +291,11 @@ impl postcard::ser_flavors::Flavor for Cursor<'_, '_> {
 
     #[inline]
     fn try_extend(&mut self, source: &[u8]) -> postcard::Result<()> {
-        self.writer.put_bytes(source);
+        match source.len() {
+            // A number, whose bytes were just stored one by one: a copy in wider words would wait for them.
+            ..=NUMBER_BYTES_MAX => source.iter().for_each(|byte| self.writer.put_byte(*byte)),
+            _ => self.writer.put_bytes(source),
+        }
         Ok(())
     }
 
