@@ -33,7 +33,7 @@ pub(crate) struct Turn {
     sightings: Cell<u32>,
     /// For how many operations more the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
-    /// Operations of this turn, where it is measured, and the one that looks at the clock next.
+    /// Operations of this turn, where it is measured on a host, and the one that looks at the clock next.
     operations: Cell<u32>,
     next_look: Cell<u32>,
     /// Whether an operation of this turn has found it long.
@@ -64,9 +64,8 @@ fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
 }
 
 impl Turn {
-    /// Begins to measure the turn.
-    fn start_at(&self, now: Duration) {
-        self.start.set(now);
+    /// Counts operations anew.
+    fn count_anew(&self) {
         self.operations.set(0);
         self.next_look.set(0);
     }
@@ -118,7 +117,8 @@ impl Local {
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
         if turn.begins_anew.take() {
-            turn.start_at(self.clock.now());
+            turn.start.set(self.clock.now());
+            turn.count_anew();
             return false;
         }
         !proceeds && self.has_turn_lasted()
@@ -127,15 +127,15 @@ impl Local {
     /// Whether this turn has lasted too long by the clock; on a host, only some operations look at it.
     fn has_turn_lasted(&self) -> bool {
         let turn = &self.turn;
+        let elapsed = || self.clock.now().saturating_sub(turn.start.get());
+        let Clock::Host(_) = self.clock else { return elapsed() >= TURN_TIME_MAX };
         let operations = turn.operations.get() + 1;
         turn.operations.set(operations);
         if operations < turn.next_look.get() {
             return false;
         }
-        let elapsed = self.clock.now().saturating_sub(turn.start.get());
-        if matches!(self.clock, Clock::Host(_)) {
-            turn.next_look.set(operations + until_next_look(operations, elapsed));
-        }
+        let elapsed = elapsed();
+        turn.next_look.set(operations + until_next_look(operations, elapsed));
         elapsed >= TURN_TIME_MAX
     }
 
@@ -146,9 +146,10 @@ impl Local {
         turn.sightings.set(0);
         turn.is_long.set(false);
         turn.begins_anew.set(false);
+        turn.count_anew();
         let is_held = turn.held.get().is_some();
         if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
-            turn.start_at(self.clock.now());
+            turn.start.set(self.clock.now());
         }
         if is_held {
             self.let_go_on(arrived);
