@@ -31,8 +31,8 @@ fn the_file_is_a_chip_that_is_like_the_places() {
         // This one is kept, whatever the places showed; how far the others are off depends on what else runs here.
         let [latency, on_chip] = figures("empty at!");
         assert!(latency > 0.0 && (on_chip / latency - 1.0).abs() < 0.05, "{found}");
-        let [long, long_on_chip] = figures("2097152 bytes");
-        assert!(long > latency && long_on_chip > on_chip, "{found}");
+        let [_, long_on_chip] = figures("2097152 bytes");
+        assert!(long_on_chip > on_chip, "{found}");
         let checked = scene.run(&words(&format!("chip check {out}")));
         assert!(checked.stdout.contains("no fault") && checked.stdout.contains("64 cores"), "{checked:?}");
         let ran = scene.run(&words(&format!("run pi --machine chip:{out} --places 6 --work host:1")));
