@@ -386,6 +386,40 @@ async fn a_death_ends_each_wait_and_a_sender_has_its_value_back() -> isles::Resu
     Ok(())
 }
 
+#[isles::test(machines = [processes])]
+async fn a_stream_to_a_place_that_dies_ends_with_its_death_and_the_value_that_was_not_sent()
+-> isles::Result<()> {
+    const RECEIVED: u64 = 10_000;
+    let victim = place(1);
+    let (sender, receiver) = channel_at::<u64>(victim, 64).await?;
+    let ended = finish(async {
+        spawn_at!(victim, {
+            for value in 0..RECEIVED {
+                assert_eq!(receiver.recv().await?, value);
+            }
+            die();
+        });
+        let mut value = 0;
+        let error = loop {
+            match sender.send(value).await {
+                Ok(()) => value += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(value >= RECEIVED, "only {value} were sent");
+        let dead = SendErrorKind::DeadPlace(victim.id());
+        assert_eq!((error.value, error.kind), (value, dead.clone()));
+        for value in 0..100 {
+            let error = sender.send(value).await.expect_err("nobody receives there");
+            assert_eq!((error.value, error.kind), (value, dead.clone()));
+        }
+        Ok::<_, isles::Error>(())
+    });
+    let error = ended.await.expect_err("a task was lost there");
+    assert!(error.to_string().contains("DeadPlace"), "{error}");
+    Ok(())
+}
+
 #[isles::test]
 async fn a_select_in_a_body_that_travels_is_seen_through_and_a_body_returns_as_an_async_function()
 -> isles::Result<()> {

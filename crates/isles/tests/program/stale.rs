@@ -4,10 +4,10 @@
 use super::{command, end_of};
 use isles::prelude::*;
 use isles::{Canceller, Counter, ErrorKind, Global, Launch, Phaser, PlaceLocal, Replicated, Result, Team};
-use std::cell::RefCell;
-use std::future::pending;
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::process::{ExitCode, Stdio};
 
 /// Seconds of silence after which the first run is given up, with a finish and a call under way; the
@@ -33,25 +33,43 @@ struct Handles {
 }
 
 thread_local! {
+    /// Bodies of [`never_ends`] that have begun at this place.
+    static BEGUN: Cell<u32> = const { Cell::new(0) };
     static STALE: RefCell<Option<Handles>> = const { RefCell::new(None) };
+}
+
+async fn never_ends() {
+    BEGUN.set(BEGUN.get() + 1);
+    pending::<()>().await;
+}
+
+/// Returns when a body more has begun at each of `bodies`, places with how many had before.
+async fn until_begun(bodies: [(Place, u32); 2]) -> Result<()> {
+    for (place, before) in bodies {
+        while at!(place, BEGUN.get()).await? == before {
+            isles::yield_now().await;
+        }
+    }
+    Ok(())
 }
 
 impl Handles {
     async fn new(value: u64) -> Result<Handles> {
         let there = here().next();
-        let finish = finish(pending::<()>());
+        let before = [(here(), BEGUN.get()), (there, at!(there, BEGUN.get()).await?)];
+        let finish = finish(never_ends());
         let canceller = finish.canceller();
         let mut waits: Vec<Pin<Box<dyn Future<Output = Result<()>>>>> =
-            vec![Box::pin(finish), Box::pin(async move { at!(there, pending::<()>().await).await })];
-        for wait in &mut waits {
-            // The first operation of a turn does not give way.
-            isles::yield_now().await;
-            std::future::poll_fn(|context| {
-                assert!(wait.as_mut().poll(context).is_pending());
-                std::task::Poll::Ready(())
-            })
-            .await;
-        }
+            vec![Box::pin(finish), Box::pin(async move { at!(there, never_ends().await).await })];
+        let mut begun = pin!(until_begun(before));
+        // An operation may give way at its first poll, before it has begun.
+        poll_fn(|context| {
+            for wait in &mut waits {
+                assert!(wait.as_mut().poll(context).is_pending(), "what never ends has ended");
+            }
+            begun.as_mut().poll(context)
+        })
+        .await?;
         Ok(Handles {
             counter: Counter::new(),
             global: Global::new(value),
