@@ -19,7 +19,10 @@ use std::time::{Duration, Instant};
 /// How long a server may take to end by itself after its run.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// Time between two looks whether it has.
+/// Where a server leaves its address in the run directory, once it has told it.
+const ADDRESS: &str = "ui-address";
+
+/// Time between two looks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Where the run is recorded, which the page reads.
@@ -159,16 +162,24 @@ impl UiServer {
     /// The run has ended; waits for the server, which shows the end for a moment, or for as long as it is kept.
     pub fn end(mut self) {
         if self.plan.is_kept && self.plan.directory.is_dir() {
-            console::notice("the run has ended and its page stays; Ctrl-C ends it");
+            // A short run may be over before its server has begun.
+            while !self.plan.directory.join(ADDRESS).is_file() && self.goes_on() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            if self.goes_on() {
+                console::notice("the run has ended and its page stays; Ctrl-C ends it");
+            }
             let _ = self.child.wait(); // of a process of ours it always can
         }
         let until = Instant::now() + END_LIMIT;
-        while Instant::now() < until
-            && self.plan.directory.is_dir()
-            && matches!(self.child.try_wait(), Ok(None))
-        {
+        while Instant::now() < until && self.plan.directory.is_dir() && self.goes_on() {
             std::thread::sleep(LOOK_EVERY);
         }
+    }
+
+    /// Whether the server has not ended.
+    fn goes_on(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 }
 

@@ -82,14 +82,12 @@ fn main() -> ExitCode {
     };
     let tell = |[name, number]: &[String; 2], view: Option<&[String; 2]>, cut: Option<&str>| {
         cut.into_iter().for_each(warn);
-        // Nobody may be there to read; the server is there all the same.
-        let _ = match view {
-            None => writeln!(io::stderr(), "watch the run at {name}\n              or {number}"),
-            Some([look, _]) => writeln!(
-                io::stderr(),
-                "manage the run at {name}\n               or {number}\nwatch it only at  {look}"
-            ),
-        };
+        notice(&match view {
+            None => format!("watch the run at {name}\n              or {number}"),
+            Some([look, _]) => {
+                format!("manage the run at {name}\n               or {number}\nwatch it only at  {look}")
+            }
+        });
     };
     match serve(&source, &options, tell) {
         Ok(()) => {
@@ -142,10 +140,16 @@ fn print_report(directory: &Path) -> ExitCode {
 
 /// Says how far a log goes that is cut off.
 fn warn(cut: &str) {
-    let _ = writeln!(io::stderr(), "{cut}; what came after is unknown"); // as above
+    notice(&format!("{cut}; what came after is unknown"));
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {error}"); // as above
+    notice(&format!("error: {error}"));
     ExitCode::from(EXIT_USAGE)
+}
+
+/// Writes to standard error in one piece, because the run writes there at the same time.
+fn notice(text: &str) {
+    // Nobody may be there to read; the server is there all the same.
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }

@@ -179,10 +179,10 @@ pub fn serve(
             View::Live(_) => None,
         };
         let view = Arc::new(Mutex::new(view));
+        told(&guard.addresses(), guard.view_addresses().as_ref(), cut.as_deref());
         if let RunSource::Live(directory, _) = source {
             keep_address(directory, &guard.addresses()[0]);
         }
-        told(&guard.addresses(), guard.view_addresses().as_ref(), cut.as_deref());
         let (jobs, readers) = (options.jobs.clone(), Readers::default());
         let is_modelled = |view: &mut dyn RunView| view.description().is_modelled();
         let is_of_host = matches!(source, RunSource::Live(..))

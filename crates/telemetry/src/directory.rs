@@ -269,6 +269,10 @@ impl ObserverLink {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 DirectoryError::Silent(directory.to_owned())
             }
+            // The run ended before it took the connection, or while it answered.
+            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
+                DirectoryError::Over(directory.to_owned())
+            }
             _ => DirectoryError::System(path.clone(), cause),
         })?;
         let garbled = || DirectoryError::Garbled(directory.to_owned());
@@ -373,6 +377,23 @@ mod tests {
         assert!(receive(&connect()).unwrap().is_none(), "one too many is turned away");
         drop(held);
         assert!(receive(&connect()).unwrap().is_some());
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_run_that_ends_before_it_has_answered_is_over() {
+        let path = scratch("late");
+        let directory = RunDirectory::create(&path).unwrap();
+        let null = File::open("/dev/null").unwrap();
+        let socket = directory.listen(null, &RunDescription::default()).unwrap();
+        let observer = std::thread::spawn({
+            let path = path.clone();
+            move || ObserverLink::connect(&path)
+        });
+        let mut waiting = [PollFd::new(&socket.listener, PollFlags::IN)];
+        poll(&mut waiting, None).unwrap();
+        drop(socket);
+        assert!(matches!(observer.join().unwrap(), Err(DirectoryError::Over(_))));
         fs::remove_dir_all(path).unwrap();
     }
 

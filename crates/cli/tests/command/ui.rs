@@ -251,6 +251,36 @@ fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
 }
 
 #[test]
+fn the_page_of_a_run_that_is_over_before_its_server_begins_is_told_before_how_to_end_it() {
+    with_server();
+    let scratch = Scratch::new("late");
+    let beside = |name: &str| PathBuf::from(crate::PROGRAM).with_file_name(name);
+    let isles = scratch.0.join("isles");
+    std::fs::copy(crate::PROGRAM, &isles).unwrap();
+    let script = |name: &str, text: String| {
+        let path = scratch.0.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    script("program", format!("{} --depth 3 && touch ended", beside("isles-uts").display()));
+    let server = beside("isles-dashboard");
+    script("isles-dashboard", format!("until [ -f ended ]; do :; done\nexec {} \"$@\"", server.display()));
+    assert!(scratch.isles(&["run", "uts", "--check"]).status().unwrap().success(), "it is built");
+    let mut command = Command::new(isles);
+    command.current_dir(&scratch.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.args(["launch", "-n", "2", "--ui", "--keep-ui", "--record", "run", "--", "./program"]);
+    let mut child = command.spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told = errors.find(|line| address_in(line).is_some() || line.contains("its page stays"));
+    let known = address_in(&told.expect("something is told")).expect("the address is told first");
+    assert!(errors.any(|line| line.contains("its page stays")));
+    assert!(get(&known, "/metrics").contains("isles_run_running 0"));
+    let server = server_of(&child).expect("the server is kept");
+    assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn a_run_that_fails_says_so_before_its_page_is_let_go() {
     with_server();
     let scratch = Scratch::new("failed");
