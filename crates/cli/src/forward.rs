@@ -18,15 +18,37 @@ const FORWARDED: [(i32, Signal); 3] = [(SIGTERM, Signal::TERM), (SIGHUP, Signal:
 
 /// Who gets the signals of this process.
 pub struct SignalForwarder {
-    target: Arc<Mutex<Option<Pid>>>,
+    target: Arc<Mutex<Target>>,
+}
+
+/// The process that gets signals, or the last one that came before there was any.
+enum Target {
+    Awaited(Option<Signal>),
+    Process(Pid),
+}
+
+impl Target {
+    /// Signals go to `process` from now on; the one that came before goes there now.
+    fn set(&mut self, process: Pid) {
+        if let Target::Awaited(Some(signal)) = std::mem::replace(self, Target::Process(process)) {
+            self.send(signal);
+        }
+    }
+
+    fn send(&mut self, signal: Signal) {
+        match self {
+            Target::Awaited(last) => *last = Some(signal),
+            Target::Process(pid) => _ = kill_process(*pid, signal), // it may have ended
+        }
+    }
 }
 
 impl SignalForwarder {
-    /// Signals go to `child` from now on.
+    /// Signals are kept from now on, for the process that this one is about to start.
     ///
     /// # Errors
     /// The system refused it.
-    pub fn to(child: &Child) -> io::Result<SignalForwarder> {
+    pub fn new() -> io::Result<SignalForwarder> {
         let (mut wakeups, sender) = UnixStream::pair()?;
         let last = Arc::new(AtomicUsize::new(0));
         for (index, (number, _)) in FORWARDED.into_iter().enumerate() {
@@ -34,36 +56,49 @@ impl SignalForwarder {
             flag::register_usize(number, Arc::clone(&last), index)?;
             pipe::register(number, sender.try_clone()?)?;
         }
-        let target = Arc::new(Mutex::new(pid_of(child)));
+        let target = Arc::new(Mutex::new(Target::Awaited(None)));
         let forwarder = SignalForwarder { target: Arc::clone(&target) };
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             while wakeups.read_exact(&mut [0]).is_ok() {
                 // Relaxed: the byte orders it.
                 let (_, signal) = FORWARDED[last.load(Ordering::Relaxed)];
-                let target = target.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(pid) = *target {
-                    let _ = kill_process(pid, signal); // it may have ended
-                }
+                target.lock().unwrap_or_else(PoisonError::into_inner).send(signal);
             }
         })?;
         Ok(forwarder)
     }
 
-    /// Waits for `child`, to which signals have gone, and lets them go to `next` from then on.
+    /// Waits for `child`, to which signals go meanwhile, and lets them go to `next` from then on.
     ///
     /// # Errors
     /// The system refused it.
     pub fn wait(&self, child: &mut Child, next: &Child) -> io::Result<ExitStatus> {
-        if let Some(pid) = pid_of(child) {
-            // It stays a process, if a dead one, until nothing can be sent to it any more.
-            let ended = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-            while matches!(ended(), Err(Errno::INTR)) {}
-        }
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = pid_of(next);
+        let pid = Pid::from_child(child);
+        self.send_to(pid);
+        // It stays a process, if a dead one, until nothing can be sent to it any more.
+        let ended = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        while matches!(ended(), Err(Errno::INTR)) {}
+        self.send_to(Pid::from_child(next));
         child.wait()
+    }
+
+    fn send_to(&self, process: Pid) {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner).set(process);
     }
 }
 
-fn pid_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_signal_that_came_before_the_process_goes_there() {
+        let mut target = Target::Awaited(None);
+        target.send(Signal::HUP);
+        target.send(Signal::TERM);
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        target.set(Pid::from_child(&child));
+        assert_eq!(child.wait().unwrap().signal(), Some(SIGTERM));
+    }
 }

@@ -117,9 +117,9 @@ const BY_SIGNAL: i32 = 128;
 /// Starts the program and waits for it; returns its exit code. Signals to this process go to the program, then to the
 /// server of its page.
 fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
-    let started = command.spawn().and_then(|mut child| {
-        let forwarder = SignalForwarder::to(&child)?;
-        forwarder.wait(&mut child, server.process())
+    // Signals are kept before the program starts, else one that comes while it does would end this process alone.
+    let started = SignalForwarder::new().and_then(|forwarder| {
+        command.spawn().and_then(|mut child| forwarder.wait(&mut child, server.process()))
     });
     let status = started.map_err(|cause| unstartable(command, &cause))?;
     if let Some(signal) = status.signal() {

@@ -128,8 +128,12 @@ fn begin(path: &Path, wait: Duration) -> Result<View, WatchError> {
         if let Some(run) = ReplayedRun::open(path).ok().filter(is_whole) {
             return Ok(View::Replay(Box::new(run)));
         }
-        let may_begin =
-            matches!(&error, WatchError::Directory(DirectoryError::NotThere(_) | DirectoryError::Over(_)));
+        let may_begin = matches!(
+            &error,
+            WatchError::Directory(
+                DirectoryError::NotThere(_) | DirectoryError::Over(_) | DirectoryError::Silent(_)
+            )
+        );
         if !may_begin || started.elapsed() >= wait {
             return Err(error);
         }

@@ -96,7 +96,8 @@ impl Observation {
         let unable = |cause: &dyn std::fmt::Display| {
             ConfigError::new(source, &path.to_string_lossy(), format!("{ALLOWED} ({cause})"))
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (started, now) = (Instant::now(), SystemTime::now());
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_unix_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let description = RunDescription {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -123,7 +124,7 @@ impl Observation {
             reader,
             log: Some(log),
             head: head.clone(),
-            started: Instant::now(),
+            started,
             printed: vec![0; launch.places as usize],
         };
         let thread = std::thread::Builder::new().name("observe".to_owned());

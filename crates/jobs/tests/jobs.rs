@@ -74,7 +74,7 @@ impl JobServer {
     }
 
     fn wait(&self, job: &str, state: &str) -> Value {
-        self.json(&["wait", job, "--until", state])["job"].clone()
+        self.json(&["wait", job, "--until", state, "--limit", "3600"])["job"].clone()
     }
 
     fn end(&mut self) {
@@ -152,27 +152,38 @@ fn each_verb_does_what_it_says_to_a_task() {
     server.end();
 }
 
-#[test]
-fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
-    let mut server = JobServer::new("moved", &["--machine", "threads", "--places", "3"]);
-    let words = ["--task", "sum", "--", "150000000"];
+/// Moves a job that sums so many numbers a hundred times, or until it is finished; how often. Its result is that of
+/// one that never was moved.
+fn moved(server: &JobServer, numbers: &str) -> usize {
+    let words = ["--task", "sum", "--", numbers];
     let still = server.begin(&[&["--at", "2"], &words[..]].concat());
     let moved = server.begin(&[&["--at", "0"], &words[..]].concat());
+    let state = || {
+        let jobs = server.json(&["list"])["jobs"].clone();
+        let is_it = |job: &&Value| Some(job["id"].as_u64()) == Some(moved.parse().ok());
+        jobs.as_array().unwrap().iter().find(is_it).unwrap()["state"].clone()
+    };
     let mut moves = 0;
     while moves < 100 {
         let to = ["1", "0"][moves % 2];
         let out = server.ask(&["move", &moved, "--to", to]);
         moves += usize::from(out.status.success());
-        let state = || server.json(&["list"])["jobs"][1]["state"].clone();
         until(|| state() != "creating" && state() != "moving");
         assert!(state() == "running" || state() == "finished", "{}", state());
         if state() == "finished" {
             break;
         }
     }
-    let (still, moved) = (server.wait(&still, "finished"), server.wait(&moved, "finished"));
-    assert_eq!(still["reason"], moved["reason"]);
-    assert!(moves > 20, "it moved only {moves} times");
+    assert_eq!(server.wait(&still, "finished")["reason"], server.wait(&moved, "finished")["reason"]);
+    moves
+}
+
+#[test]
+fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
+    let mut server = JobServer::new("moved", &["--machine", "threads", "--places", "3"]);
+    // On a busy host a move may take as long as a short sum.
+    let mut sums = ["150000000", "1200000000", "9600000000"].into_iter();
+    assert!(sums.any(|numbers| moved(&server, numbers) > 20), "it moved only a few times");
     server.end();
 }
 
@@ -408,16 +419,15 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         assert!(line.contains(said), "{words:?}: {line}");
     }
     assert_eq!(server.json(&["list"])["jobs"].as_array().unwrap().len(), 0, "nothing is left behind");
-    let stream = UnixStream::connect(server.folder.join("socket")).unwrap();
-    let mut lines = BufReader::new(&stream).lines();
-    for nonsense in ["", "{}", "[1, 2", "{\"ask\":\"tell\",\"job\":-1,\"order\":\"pause\"}", "\u{0}\u{1}"] {
-        writeln!(&stream, "{nonsense}").unwrap();
-        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    // The last are bytes that are no text.
+    let negative = b"{\"ask\":\"tell\",\"job\":-1,\"order\":\"pause\"}";
+    for nonsense in [&b""[..], b"{}", b"[1, 2", negative, b"\0\x01", b"\xff\xfe"] {
+        let mut stream = UnixStream::connect(server.folder.join("socket")).unwrap();
+        stream.write_all(&[nonsense, b"\n"].concat()).unwrap();
+        let line = BufReader::new(stream).lines().next().unwrap().unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(answer["answer"], "refused", "{nonsense:?}");
     }
-    (&stream).write_all(b"\xff\xfe\n").unwrap();
-    let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    assert_eq!(answer["answer"], "refused", "bytes that are no text");
     // As many as are let in, and some more, who say nothing: others are heard again.
     let silent: Vec<UnixStream> =
         (0..80).map(|_| UnixStream::connect(server.folder.join("socket")).unwrap()).collect();

@@ -160,7 +160,7 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
     }
     assert_eq!(page.refused(control, &begin(&touch)), (403, "commands-not-allowed".to_owned()));
     assert_eq!(page.refused(control, &json!({ "ask": "end" })), (403, "not-from-page".to_owned()));
-    let task = json!({ "ask": "create", "name": "t", "what": { "Task": ["pi", []] } });
+    let task = json!({ "ask": "create", "name": "t", "what": { "Task": ["pi", ["1000000000000"]] } });
     assert_eq!(page.post(control, &task).0, 200, "a task is no command");
     let tell = |job: u64, order: Value| {
         let mut request = json!({ "ask": "tell", "job": job });

@@ -37,8 +37,8 @@ const PATH_BYTES_MAX: usize = 100;
 /// Most observers of a run at a time; the next is turned away.
 const OBSERVERS_MAX: usize = 64;
 
-/// How long an observer waits for the answer of a run.
-const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// How long an observer waits for the answer of a run; tests may wait for a processor meanwhile.
+const ANSWER_LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 
 /// Why there is no run directory, or none that can be observed.
 #[derive(Debug)]

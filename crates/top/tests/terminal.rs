@@ -64,9 +64,8 @@ impl Drop for Run {
 /// The program on a terminal.
 struct Session {
     child: Child,
-    /// Our end of the terminal, and the program's.
+    /// Our end of the terminal. Nobody here has the other, so that to read is an error when the program has ended.
     ours: File,
-    theirs: OwnedFd,
     _run: Run,
 }
 
@@ -78,19 +77,19 @@ impl Session {
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
-        let theirs =
+        let theirs: OwnedFd =
             rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
         // A new one has no lines and no columns.
         tcsetwinsize(&ours, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let end = || theirs.try_clone().unwrap();
+        let (stdin, stdout) = (theirs.try_clone().unwrap(), theirs.try_clone().unwrap());
         let child = Command::new(env!("CARGO_BIN_EXE_isles-top"))
             .arg(&run.directory)
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(theirs)
             .spawn()
             .unwrap();
-        let mut session = Session { child, ours: File::from(ours), theirs, _run: run };
+        let mut session = Session { child, ours: File::from(ours), _run: run };
         session.read_until("help");
         session
     }
@@ -106,8 +105,9 @@ impl Session {
         String::from_utf8_lossy(&seen).into_owned()
     }
 
+    /// Of the terminal, for which both ends answer.
     fn is_raw(&self) -> bool {
-        !tcgetattr(&self.theirs).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+        !tcgetattr(&self.ours).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }
 
     /// Waits for the end, and checks that the terminal is as it was.
@@ -146,8 +146,8 @@ fn term_and_hup_end_it_and_the_terminal_is_as_it_was() {
 #[test]
 fn a_terminal_that_is_gone_ends_it() {
     let session = Session::start();
-    let Session { mut child, ours, theirs, _run } = session;
-    drop((ours, theirs));
+    let Session { mut child, ours, _run } = session;
+    drop(ours);
     // Whatever its exit code: it does not stay and turn in circles.
     child.wait().unwrap();
 }

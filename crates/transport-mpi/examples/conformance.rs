@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// How long a rank is taken to look before it sleeps: less than it does, so that rings are many.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// How long the first rank is away: far longer than a message takes.
-const ABSENCE: Duration = Duration::from_millis(200);
+/// How long the first rank is away: far longer than a message takes, and than another rank has no processor.
+const ABSENCE: Duration = Duration::from_secs(2);
 
 /// How long the library may take to end.
 const END_LIMIT: Duration = Duration::from_secs(5);

@@ -6,7 +6,8 @@
 //! seed of each round is printed. How long the survivors took is printed too, and not judged.
 
 use crate::scene::{
-    Ended, PlaceProcess, Random, Running, Scene, busy_ns, has_thread, kill, signal, until, words,
+    Ended, PlaceProcess, Random, Running, Scene, busy_ns, has_thread, is_over, kill, signal, state, until,
+    words,
 };
 use rustix::process::Signal;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -266,17 +267,7 @@ fn until_started(scene: &Scene, running: &Running, place: u32) -> Option<i32> {
     pid
 }
 
-/// Whether a process has ended, even if nobody has asked how yet.
-fn is_over(pid: i32) -> bool {
-    state(pid).is_none_or(|state| state == 'Z')
-}
-
 /// Whether a process is in the state that the system calls by this letter.
 fn is_in(pid: i32, wanted: char) -> bool {
     state(pid) == Some(wanted)
-}
-
-fn state(pid: i32) -> Option<char> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit(") ").next()?.chars().next()
 }

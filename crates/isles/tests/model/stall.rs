@@ -123,14 +123,26 @@ fn on_both_machines(name: &str, check: impl Fn(&str) + Sync) {
     });
 }
 
+/// Runs the test `name`, of a place that may have no processor for half a second up to three times.
 #[track_caller]
 fn assert_fails_saying(name: &str, expected: &[&str]) {
-    assert_says(name, &run_impatiently(name), expected);
+    assert_one_says(name, || run_impatiently(name), expected);
+}
+
+#[track_caller]
+fn assert_one_says(name: &str, run: impl Fn() -> Output, expected: &[&str]) {
+    let says = |output: &Output| expected.iter().all(|line| text_of(output).contains(line));
+    let output = (0..2).map(|_| run()).find(says).unwrap_or_else(&run);
+    assert_says(name, &output, expected);
+}
+
+fn text_of(output: &Output) -> String {
+    (String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout)).into_owned()
 }
 
 #[track_caller]
 fn assert_says(name: &str, output: &Output, expected: &[&str]) {
-    let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    let text = text_of(output);
     assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
     let message = &text[text.find("panicked at").expect("the test panics")..];
     for line in expected {
@@ -140,7 +152,7 @@ fn assert_says(name: &str, output: &Output, expected: &[&str]) {
 
 #[test]
 fn of_the_processes_of_a_test_only_the_first_speaks_of_tests() {
-    let output = run_impatiently("speaks_everywhere::processes");
+    let output = run_with_patience("speaks_everywhere::processes", "10", "60");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     for place in 0..3 {
@@ -176,7 +188,7 @@ fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
         let said = [said, "what it started goes on 0.2 s later", "1 at place 1"];
         on_both_machines(&format!("{name}_beside_a_place_that_asks"), |name| {
             let output = run_impatiently(name);
-            let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+            let text = text_of(&output);
             assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
             assert!(said.iter().all(|line| text.contains(line)), "{name}: {text}");
         });
@@ -208,7 +220,7 @@ fn a_collective_to_which_members_do_not_come_is_named_with_them() {
 fn a_run_in_which_members_compare_their_waits_still_stands_still() {
     let said = ["nothing has happened for ", "place 2: has not begun `barrier` number 1"];
     on_both_machines("two_of_three_meet", |name| {
-        assert_says(name, &run_with_patience(name, "1.3", "1.6"), &said);
+        assert_one_says(name, || run_with_patience(name, "1.3", "1.6"), &said);
     });
 }
 

@@ -94,11 +94,15 @@ mod tests {
     use crate::run::MainTask;
     use isles_transport::loopback::{Plan, World};
 
+    /// One forks at a time: a child that is forked while another thread sets the hook of panics could never panic.
+    static FORKING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     /// Exit code of a child that was not ended.
     const EXIT_WENT_ON: libc::c_int = 77;
 
     /// Runs a task that forks, and `asks` in the child; returns how the child ended.
     fn exit_of_child(asks: fn()) -> libc::c_int {
+        let _one = FORKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let local = Local::new(Box::new(World::new(2, Plan::calm(0)).endpoint(PlaceId(0))), Clock::host());
         let child = std::rc::Rc::new(std::cell::Cell::new(0));
         let noted = std::rc::Rc::clone(&child);

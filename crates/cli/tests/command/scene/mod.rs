@@ -63,13 +63,11 @@ impl Scene {
         path
     }
 
-    /// A file that can be run. Another process writes it: while this one had it open for writing, a child of another
-    /// test's would inherit that, and nobody could run it ("text file busy").
+    /// A file that can be run.
     pub fn executable(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let from = self.file(&format!("{name}.copied"), bytes);
         let to = from.with_file_name(name);
-        let ended = Command::new("install").args(["-m", "755"]).arg(from).arg(&to).status().unwrap();
-        assert!(ended.success());
+        install(&from, &to);
         to
     }
 
@@ -201,6 +199,23 @@ fn variable(environment: &[u8], name: &str) -> Option<String> {
 /// The words of a command line.
 pub fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
+}
+
+/// Copies a file to where it can be run. Another process writes it: while this one had it open for writing, a child of
+/// another test's would inherit that, and nobody could run it ("text file busy").
+pub fn install(from: &Path, to: &Path) {
+    assert!(Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap().success());
+}
+
+/// Whether a process has ended, even if nobody has asked how yet.
+pub fn is_over(pid: i32) -> bool {
+    state(pid).is_none_or(|state| state == 'Z')
+}
+
+/// The letter by which the system calls the state of a process.
+pub fn state(pid: i32) -> Option<char> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Sends the signal that cannot be caught.
