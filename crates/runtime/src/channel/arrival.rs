@@ -2,11 +2,13 @@
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
-use super::control_block::{Answer, AnyEnd};
+use super::control_block::AnyEnd;
 use super::end::End;
 use super::message::{ChannelId, Head};
 use super::ring::TakeFrom;
+use super::waits::Answer;
 use crate::capture::CanSend;
+use crate::error::Error;
 use crate::error::panic::drop_caught;
 use crate::local::Local;
 use crate::message::{Handler, Refused, refuse};
@@ -39,7 +41,7 @@ impl<T: CanSend> End<T> {
         if head.is_charged() {
             self.control.charge(local);
         }
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         let id = |number| OperationId { place: source, number };
         if matches!(head, Head::Offer(_) | Head::Item | Head::Chosen(_)) {
             self.empty_ring(local, source, home);
@@ -129,7 +131,7 @@ impl<T: CanSend> End<T> {
 
     #[inline(never)]
     fn empty_used_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
         self.carry_out(local, steps);
     }
@@ -335,7 +337,7 @@ impl<T: CanSend> End<T> {
             // A dead home has no sender that waits.
             let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
         }
-        self.answer(local, number, Answer::Faulty(fault.to_string()), None);
+        self.answer(local, number, Answer::Faulty(Error::message(fault)), None);
     }
 }
 

@@ -6,22 +6,21 @@
 
 use super::message::{ChannelId, Head, ItemHead};
 use super::ring::{InwardRings, OutwardRing, RingShape};
+use super::waits::{Answer, Waits};
 use crate::attachment::Attachment;
 use crate::error::Error;
 use crate::limits::ROOM_GUESS;
 use crate::local::{Encode, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
-use crate::part::slots::NumberHasherBuilder;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{Arrivals, Choice, SlotPool};
 use isles_transport::{Class, Work};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
@@ -229,49 +228,8 @@ impl Drop for ControlBlock {
     }
 }
 
-/// What became of an operation. A value that belongs to it is kept by the end.
-#[derive(Debug)]
-pub(super) enum Answer {
-    Accepted,
-    /// The channel is closed.
-    Refused,
-    Full,
-    /// The value may be sent.
-    Granted,
-    /// The value that was sent is not taken; the operation waits as before.
-    Declined,
-    /// A value is there.
-    Ready,
-    Ended,
-    Empty,
-    /// It was given up while it waited.
-    Cancelled,
-    Faulty(String),
-    /// The home is dead.
-    Dead,
-    /// The channel is one of another run.
-    Foreign,
-    /// Another branch of the `select!` around it is chosen: it begins anew when it is polled again.
-    Suspended,
-}
-
 /// The value ring is held ([`ControlBlock::hold_ring`]).
 pub(super) struct RingHeld;
-
-/// An answer came to an operation that was given up, or to none.
-pub(super) struct NobodyWaits;
-
-/// An operation that waits here.
-enum Wait {
-    Pending {
-        waker: Option<Waker>,
-        what: &'static str,
-        caller: &'static Location<'static>,
-    },
-    Answered(Answer),
-    /// A send for which nobody waits any more; its last answer is still to come.
-    GivenUp,
-}
 
 /// A channel at one place, but for its values.
 pub(super) struct ControlBlock {
@@ -284,7 +242,7 @@ pub(super) struct ControlBlock {
     pub(super) access: Option<Work>,
     /// Elsewhere: what may be sent without asking.
     slots: RefCell<SlotPool>,
-    waits: RefCell<HashMap<u64, Wait, NumberHasherBuilder>>,
+    pub(super) waits: Waits,
     /// Who takes the values that have come here.
     pub(super) arrivals: RefCell<Arrivals>,
     /// Elsewhere: the home is to be told when there are none.
@@ -321,7 +279,7 @@ impl ControlBlock {
             is_home,
             access,
             slots: RefCell::default(),
-            waits: RefCell::default(),
+            waits: Waits::default(),
             arrivals: RefCell::default(),
             is_settling: Cell::new(false),
             next: Cell::new(0),
@@ -342,8 +300,8 @@ impl ControlBlock {
     /// Lets the home pay for one operation.
     #[inline]
     pub(super) fn charge(&self, local: &Local) {
-        if let (Some(access), Some(observer)) = (&self.access, local.endpoint().observer()) {
-            observer.work(access, Location::caller());
+        if let Some(access) = &self.access {
+            charge(local, access);
         }
     }
 
@@ -445,14 +403,14 @@ impl ControlBlock {
         match sent {
             Ok(()) => Err(number),
             Err(answer) => {
-                self.waits.borrow_mut().remove(&number);
+                self.waits.forget(number);
                 Ok(answer)
             }
         }
     }
 
     pub(super) fn wait(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
-        self.waits.borrow_mut().insert(number, Wait::Pending { waker: None, what, caller });
+        self.waits.begin(number, what, caller);
     }
 
     /// Says to the home that nothing shall be sent any more.
@@ -478,95 +436,6 @@ impl ControlBlock {
         }
     }
 
-    /// What became of an operation, if that is known; else notes whom to wake.
-    #[inline]
-    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer> {
-        let mut waits = self.waits.borrow_mut();
-        match waits.get_mut(&number) {
-            Some(Wait::Pending { waker: known, .. }) => {
-                let old = known.replace(waker.clone());
-                drop(waits);
-                drop(old);
-                Poll::Pending
-            }
-            _ => {
-                let wait = waits.remove(&number);
-                drop(waits);
-                Poll::Ready(if let Some(Wait::Answered(answer)) = wait { answer } else { Answer::Ended })
-            }
-        }
-    }
-
-    /// Notes the answer to an operation of this place; whom to wake.
-    ///
-    /// # Errors
-    /// Nobody waits for it.
-    pub(super) fn note_answer(&self, number: u64, answer: Answer) -> Result<Option<Waker>, NobodyWaits> {
-        let mut waits = self.waits.borrow_mut();
-        match waits.get_mut(&number) {
-            Some(wait @ Wait::Pending { .. }) => {
-                let pending = std::mem::replace(wait, Wait::Answered(answer));
-                Ok(if let Wait::Pending { waker, .. } = pending { waker } else { None })
-            }
-            // Whoever was declined waits as before, and has been woken.
-            Some(wait @ Wait::Answered(Answer::Declined)) => {
-                *wait = Wait::Answered(answer);
-                Ok(None)
-            }
-            Some(Wait::GivenUp) => {
-                if !matches!(answer, Answer::Declined) {
-                    waits.remove(&number);
-                }
-                Err(NobodyWaits)
-            }
-            // An answer that is there already stands; a second one is no sound home's.
-            Some(Wait::Answered(_)) | None => Err(NobodyWaits),
-        }
-    }
-
-    /// Ends a receive before it is over: whether it was told that a value is there; none if it was over.
-    pub(super) fn give_up_receive(&self, number: u64) -> Option<bool> {
-        let wait = self.waits.borrow_mut().remove(&number);
-        match wait {
-            Some(Wait::Pending { .. }) => Some(false),
-            Some(Wait::Answered(Answer::Ready)) => Some(true),
-            _ => None,
-        }
-    }
-
-    /// Lets a receive begin anew when it is polled again: whether it was told that a value is there, and whom to wake;
-    /// none if it does not wait.
-    pub(super) fn suspend_receive(&self, number: u64) -> Option<(bool, Option<Waker>)> {
-        let mut waits = self.waits.borrow_mut();
-        let wait = waits.get_mut(&number)?;
-        if !matches!(wait, Wait::Pending { .. } | Wait::Answered(Answer::Ready)) {
-            return None;
-        }
-        match std::mem::replace(wait, Wait::Answered(Answer::Suspended)) {
-            Wait::Pending { waker, .. } => Some((false, waker)),
-            Wait::Answered(_) | Wait::GivenUp => Some((true, None)),
-        }
-    }
-
-    /// Ends a send before it is over: whether the home is to be told.
-    pub(super) fn give_up_send(&self, number: u64) -> bool {
-        let mut waits = self.waits.borrow_mut();
-        let wait = match waits.get(&number) {
-            Some(Wait::Pending { .. } | Wait::Answered(Answer::Declined)) => {
-                waits.insert(number, Wait::GivenUp)
-            }
-            _ => waits.remove(&number),
-        };
-        drop(waits);
-        matches!(wait, Some(Wait::Pending { .. } | Wait::Answered(Answer::Declined | Answer::Granted)))
-    }
-
-    /// No answer will come to an operation that was given up.
-    pub(super) fn forget(&self, number: u64) {
-        let wait = self.waits.borrow_mut().remove(&number);
-        drop(wait);
-    }
-
     /// Takes in what the home says without a value: the answer to an operation, if it is one.
     pub(super) fn receive_from_home(
         &self,
@@ -585,7 +454,7 @@ impl ControlBlock {
             Head::Ended(number) => (number, Answer::Ended),
             Head::Empty(number) => (number, Answer::Empty),
             Head::Cancelled(number) => (number, Answer::Cancelled),
-            Head::Faulty(number, text) => (number, Answer::Faulty(text)),
+            Head::Faulty(number, text) => (number, Answer::Faulty(Error::message(text))),
             Head::Slots(slots) => {
                 self.receive_slots(local, slots);
                 return Ok(None);
@@ -642,7 +511,7 @@ impl ControlBlock {
 
     /// What is left of the channel here goes when no handle and no operation is left.
     pub(super) fn forget_if_unused(&self, local: &Local) {
-        let is_unused = || self.waits.borrow().is_empty() && self.arrivals.borrow().is_idle();
+        let is_unused = || self.waits.is_empty() && self.arrivals.borrow().is_idle();
         if !self.is_home && self.handles.get() == 0 && is_unused() {
             // First, because to return slots may deliver a message that brings more.
             let end = local.services.channels.borrow_mut().remove(self.id);
@@ -652,29 +521,24 @@ impl ControlBlock {
         }
     }
 
-    /// The operations that wait here, in the order of their numbers.
-    pub(super) fn numbers(&self) -> Vec<u64> {
-        let mut numbers: Vec<u64> = self.waits.borrow().keys().copied().collect();
-        numbers.sort_unstable();
-        numbers
-    }
-
     /// What the operations that wait here wait for, one line each.
     fn explain(&self) -> Vec<String> {
-        let waits = self.waits.borrow();
-        let line = |number: u64| match waits.get(&number) {
-            Some(Wait::Pending { what, caller, .. }) => {
-                Some(format!("{what} a channel of {}, at {caller}", self.id.home))
-            }
-            _ => None,
-        };
-        self.numbers().into_iter().filter_map(line).collect()
+        let line = |(what, caller)| format!("{what} a channel of {}, at {caller}", self.id.home);
+        self.waits.wanted().into_iter().map(line).collect()
+    }
+}
+
+/// Lets the place pay for work on a modelled chip.
+#[cold]
+fn charge(local: &Local, access: &Work) {
+    if let Some(observer) = local.endpoint().observer() {
+        observer.work(access, Location::caller());
     }
 }
 
 fn unsent(unsent: Unsent) -> Answer {
     match unsent {
         Unsent::DeadPlace(_) => Answer::Dead,
-        unsent => Answer::Faulty(Error::from(unsent).text().to_owned()),
+        unsent => Answer::Faulty(Error::from(unsent)),
     }
 }

@@ -4,9 +4,10 @@
 //! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
 //! a value is dropped, or a task is woken.
 
-use super::control_block::{Answer, AnyEnd, ControlBlock, RingHeld, access, value_bytes};
+use super::control_block::{AnyEnd, ControlBlock, RingHeld, access, value_bytes};
 use super::message::{ChannelId, Head};
 use super::ring::{RingSend, RingShape, TakeFrom};
+use super::waits::Answer;
 use crate::capture::CanSend;
 use crate::error::Error;
 use crate::error::panic::drop_caught;
@@ -19,13 +20,15 @@ use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, 
 use isles_protocol::channel::{Offered, OperationId, Wanted};
 use isles_telemetry::CounterId;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// How a send goes about it.
-#[derive(Clone, Copy)]
+/// Memory for more steps at a time is not kept.
+const SPARE_STEPS_MAX: usize = 8;
+
+/// How a send goes about it. It is lent, never copied: a copy of all of it would wait for the stores that made it.
 pub(super) struct Manner {
     /// Whether the value stays with the task until there is room for it.
     pub(super) asks: bool,
@@ -43,6 +46,8 @@ pub(crate) struct End<T> {
     /// Values of sends of the home that come back to them.
     returned: RefCell<Vec<(u64, T)>>,
     steps: OutputQueue<ChannelStep<T>>,
+    /// Memory for the next steps, which are few each time.
+    spare: Cell<Vec<ChannelStep<T>>>,
 }
 
 impl<T: CanSend> End<T> {
@@ -77,7 +82,8 @@ impl<T: CanSend> End<T> {
 
     fn new(control: ControlBlock, home: Option<RefCell<ChannelHome<T>>>) -> Rc<End<T>> {
         let (arrived, returned) = (RefCell::default(), RefCell::default());
-        Rc::new(End { control, home, arrived, returned, steps: OutputQueue::default() })
+        let (steps, spare) = (OutputQueue::default(), Cell::default());
+        Rc::new(End { control, home, arrived, returned, steps, spare })
     }
 
     fn id(&self, number: u64) -> OperationId {
@@ -90,7 +96,7 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        manner: Manner,
+        manner: &Manner,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         if self.control.attachment != local.attachment() {
@@ -114,10 +120,10 @@ impl<T: CanSend> End<T> {
         local: &Local,
         home: &RefCell<ChannelHome<T>>,
         value: &mut Option<T>,
-        manner: Manner,
+        manner: &Manner,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
-        let (number, mut steps) = (self.control.new_number(), Vec::new());
+        let (number, mut steps) = (self.control.new_number(), self.new_steps());
         let outcome = if manner.asks {
             let asked = home.borrow_mut().ask(self.id(number), manner.choice, manner.waits, &mut steps);
             match asked {
@@ -156,7 +162,7 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        manner: Manner,
+        manner: &Manner,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         match self.control.take_slot(local) {
@@ -209,7 +215,7 @@ impl<T: CanSend> End<T> {
                     }
                     Err(answer) => {
                         // Nothing was sent: the room is free again.
-                        self.control.forget(number);
+                        self.control.waits.forget(number);
                         let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
                         Some(answer)
                     }
@@ -217,7 +223,7 @@ impl<T: CanSend> End<T> {
             };
             let chosen = value.take()?;
             self.control.charge(local);
-            let mut steps = Vec::new();
+            let mut steps = self.new_steps();
             let outcome = home.borrow_mut().choose(self.id(number), chosen, &mut steps);
             let answer = match outcome {
                 Ok(Offered::Accepted(_)) => Some(Answer::Accepted),
@@ -256,7 +262,7 @@ impl<T: CanSend> End<T> {
                 self.control.keep_slot(local);
                 return None;
             }
-            Some(Err(fault)) => Err(Answer::Faulty(Error::unencodable(fault).text().to_owned())),
+            Some(Err(fault)) => Err(Answer::Faulty(Error::unencodable(fault))),
             None => self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
         };
         Some(match sent {
@@ -278,7 +284,7 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        how: (bool, Choice),
+        how: (bool, &Choice),
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         if self.control.attachment != local.attachment() {
@@ -286,7 +292,7 @@ impl<T: CanSend> End<T> {
         }
         if let Some(home) = &self.home {
             self.control.charge(local);
-            let mut steps = Vec::new();
+            let mut steps = Vec::new(); // mostly there are none
             let mut next = home.borrow_mut().want_at_once(&mut steps);
             if next.is_none() && self.control.inward.are_used.get() {
                 next = self.pass_from_rings(local, home, &mut steps);
@@ -308,14 +314,14 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        (waits, choice): (bool, Choice),
+        (waits, choice): (bool, &Choice),
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         // Inside of another future it belongs to the `select!` around that.
         let within = || local.services.channels.borrow().choice_within();
         let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
         let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         // What lies here for others would come first.
         if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
             *value = home.borrow_mut().take_offer(&mut steps);
@@ -397,7 +403,7 @@ impl<T: CanSend> End<T> {
             }
             return;
         };
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         if is_rendezvous {
             // It has the value of none that is here.
             let _ = home.borrow_mut().taken(self.id(number), &mut steps);
@@ -411,7 +417,7 @@ impl<T: CanSend> End<T> {
     pub(super) fn close(self: &Rc<Self>) {
         self.control.attachment.try_with(|local| {
             let Some(home) = &self.home else { return self.control.close_from_afar(local) };
-            let mut steps = Vec::new();
+            let mut steps = self.new_steps();
             home.borrow_mut().close(&mut steps);
             self.carry_out(local, steps);
         });
@@ -420,7 +426,7 @@ impl<T: CanSend> End<T> {
     /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
     pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
         let abandoned = self.control.attachment.try_with(|local| {
-            let mut steps = Vec::new();
+            let mut steps = self.new_steps();
             let mut left = Vec::new();
             if let Some(home) = &self.home {
                 let mut home = home.borrow_mut();
@@ -434,7 +440,7 @@ impl<T: CanSend> End<T> {
 
     /// A value that is nobody's here goes back.
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         let left = match &self.home {
             // A dead home has no buffer, and no sender that waits.
             None if self.control.is_rendezvous() => {
@@ -462,8 +468,17 @@ impl<T: CanSend> End<T> {
         self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
     }
 
-    pub(super) fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {
-        self.steps.carry(steps, |step| self.carry_out_one(local, step));
+    /// Where the protocol puts its steps.
+    #[inline]
+    pub(super) fn new_steps(&self) -> Vec<ChannelStep<T>> {
+        self.spare.take()
+    }
+
+    pub(super) fn carry_out(self: &Rc<Self>, local: &Local, mut steps: Vec<ChannelStep<T>>) {
+        self.steps.carry(&mut steps, |step| self.carry_out_one(local, step));
+        if (1..=SPARE_STEPS_MAX).contains(&steps.capacity()) {
+            self.spare.set(steps);
+        }
     }
 
     fn carry_out_one(self: &Rc<Self>, local: &Local, step: ChannelStep<T>) {
@@ -511,7 +526,7 @@ impl<T: CanSend> End<T> {
         }
         let is_written = self.tell_value(local, id, &value);
         let Some(home) = &self.home else { return };
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         let unneeded = home.borrow_mut().retain(id, value, &mut steps);
         if !is_written {
             // Its receiver has the error, as of a value that it cannot read.
@@ -525,9 +540,9 @@ impl<T: CanSend> End<T> {
     /// Whether the value could be written.
     fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
         let told = self.tell(local, id.place, &Head::Value(id.number), value);
-        let Err(Answer::Faulty(text)) = told else { return true };
+        let Err(Answer::Faulty(fault)) = told else { return true };
         // A dead place needs no answer.
-        let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, text));
+        let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, fault.text().to_owned()));
         false
     }
 
@@ -568,7 +583,7 @@ impl<T: CanSend> End<T> {
             let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
             return;
         };
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
         self.carry_out(local, steps);
         if let Cancelled::Now(_) = cancelled {
@@ -594,7 +609,7 @@ impl<T: CanSend> End<T> {
     }
 
     fn answer_one(&self, number: u64, answer: Answer, value: Option<T>) {
-        match self.control.note_answer(number, answer) {
+        match self.control.waits.note_answer(number, answer) {
             Ok(waker) => {
                 self.returned.borrow_mut().extend(value.map(|value| (number, value)));
                 if let Some(waker) = waker {
@@ -615,7 +630,7 @@ impl<T: CanSend> End<T> {
     /// Nobody waits for this receive any more.
     pub(super) fn give_up_receive(self: &Rc<Self>, number: u64) {
         self.control.attachment.try_with(|local| {
-            if let Some(is_ready) = self.control.give_up_receive(number) {
+            if let Some(is_ready) = self.control.waits.give_up_receive(number) {
                 let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
                 self.carry_arrival(local, step);
             }
@@ -626,7 +641,7 @@ impl<T: CanSend> End<T> {
     /// Nobody waits for this send any more. Whether its value was sent, if it had been handed over, nobody knows.
     pub(super) fn give_up_send(self: &Rc<Self>, number: u64) {
         self.control.attachment.try_with(|local| {
-            if self.control.give_up_send(number) {
+            if self.control.waits.give_up_send(number) {
                 self.cancel_send(local, number);
             }
             drop_caught(self.take_returned(number));
@@ -642,20 +657,20 @@ impl<T: CanSend> End<T> {
     fn cancel_send(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             if self.control.tell(local, self.control.id.home, &Head::Cancel(number)).is_err() {
-                self.control.forget(number); // a dead home does not answer
+                self.control.waits.forget(number); // a dead home does not answer
             }
             // It may have been accepted, and is the earlier one then.
             self.control.hold_ring();
             return;
         };
-        let mut steps = Vec::new();
+        let mut steps = self.new_steps();
         let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
         self.carry_out(local, steps);
         match cancelled {
             Cancelled::Later => {}
-            Cancelled::Granted => self.control.forget(number),
+            Cancelled::Granted => self.control.waits.forget(number),
             Cancelled::Now(value) => {
-                self.control.forget(number);
+                self.control.waits.forget(number);
                 drop_caught(value);
             }
         }
@@ -682,7 +697,7 @@ impl<T: CanSend> AnyEnd for End<T> {
     }
 
     fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
-        let Some((is_ready, waker)) = self.control.suspend_receive(number) else { return };
+        let Some((is_ready, waker)) = self.control.waits.suspend_receive(number) else { return };
         let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
         self.carry_arrival(local, step);
         if let Some(waker) = waker {
@@ -708,7 +723,7 @@ impl<T: CanSend> AnyEnd for End<T> {
 
     fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool) {
         let Some(home) = &self.home else { return (0, false) };
-        let (any, mut steps, mut served) = (TakeFrom::Any { may_look: false }, Vec::new(), 0);
+        let (any, mut steps, mut served) = (TakeFrom::Any { may_look: false }, self.new_steps(), 0);
         while home.borrow().receivers() > 0 && self.take_from_rings(local, home, any, &mut steps) {
             served += 1;
         }
@@ -720,7 +735,7 @@ impl<T: CanSend> AnyEnd for End<T> {
         if let Some(home) = &self.home {
             self.empty_ring(local, place, home);
             self.control.inward.place_died(place);
-            let mut steps = Vec::new();
+            let mut steps = self.new_steps();
             let left = home.borrow_mut().place_died(place, &mut steps);
             self.carry_out(local, steps);
             return drop_caught(left);
@@ -731,7 +746,11 @@ impl<T: CanSend> AnyEnd for End<T> {
             let first = arrived.len().saturating_sub(spare);
             let left = arrived.split_off(first);
             drop(arrived);
-            self.control.numbers().into_iter().for_each(|number| self.answer_one(number, Answer::Dead, None));
+            self.control
+                .waits
+                .numbers()
+                .into_iter()
+                .for_each(|number| self.answer_one(number, Answer::Dead, None));
             self.control.forget_if_unused(local);
             drop_caught(left);
         }

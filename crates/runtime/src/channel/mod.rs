@@ -13,6 +13,7 @@ mod message;
 mod operation;
 mod ring;
 pub mod select;
+mod waits;
 
 pub(crate) use arrival::receive;
 pub(crate) use control_block::{ChannelTable, look_into_rings};

@@ -3,9 +3,10 @@
 //! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
 //! that is dropped before its end is given up.
 
-use super::control_block::{Answer, AnyEnd};
+use super::control_block::AnyEnd;
 use super::end::{End, Manner};
 use super::error::{RecvError, SendError, SendErrorKind};
+use super::waits::Answer;
 use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::capture::CanSend;
@@ -86,7 +87,7 @@ impl<'a, T: CanSend> Operation<'a, T> {
     /// The answer to an operation that waits.
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
-        let answer = ready!(self.end.control.poll(number, context.waker()));
+        let answer = ready!(self.end.control.waits.poll(number, context.waker()));
         self.progress = Progress::Over;
         self.span = OpenSpan::NONE;
         Poll::Ready(answer)
@@ -121,7 +122,7 @@ impl<'a, T: CanSend> Operation<'a, T> {
         match answer {
             Answer::Empty => RecvError::Empty,
             Answer::Dead => RecvError::DeadPlace(self.home()),
-            Answer::Faulty(text) => RecvError::Faulty(text),
+            Answer::Faulty(fault) => RecvError::Faulty(fault.text().to_owned()),
             Answer::Foreign => RecvError::Foreign,
             _ => RecvError::Closed,
         }
@@ -224,7 +225,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
                 let home = self.operation.home();
                 self.refused(SendErrorKind::DeadPlace(home))
             }
-            Answer::Faulty(text) => self.refused(SendErrorKind::Faulty(text)),
+            Answer::Faulty(fault) => self.refused(SendErrorKind::Faulty(fault.text().to_owned())),
             Answer::Foreign => self.refused(SendErrorKind::Foreign),
             _ => self.refused(SendErrorKind::Closed),
         }
@@ -304,7 +305,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if let Progress::New = this.operation.progress {
-            let (value, manner) = (&mut this.value, this.manner);
+            let (value, manner) = (&mut this.value, &this.manner);
             let begun = this.operation.poll_begin(context, |local, end, caller| {
                 let begun = end.send(local, value, manner, caller);
                 if let Ok(Answer::Accepted) = begun {
@@ -400,9 +401,9 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (this, mut now) = (&mut *self, None);
-        let how = (this.waits, this.choice);
         loop {
             if let Progress::New = this.operation.progress {
+                let how = (this.waits, &this.choice);
                 let begun = this.operation.poll_begin(context, |local, end, caller| {
                     let begun = end.receive_value(local, &mut now, how, caller);
                     if now.is_some() {

@@ -171,7 +171,7 @@ impl FinishTable {
             input(&mut machine, &mut outputs);
             self.holds_back.set(machine.holds_back());
         }
-        self.outputs.carry(outputs, |output| self.carry_out(local, output));
+        self.outputs.carry(&mut outputs, |output| self.carry_out(local, output));
     }
 
     fn carry_out(&self, local: &Local, output: Output) {

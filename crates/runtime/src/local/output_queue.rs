@@ -31,20 +31,21 @@ impl Drop for Carrying<'_> {
 }
 
 impl<O> OutputQueue<O> {
-    /// Carries out `output_queue` with `carry_out`, after what waits; or leaves them to the caller who does so already.
-    pub(crate) fn carry(&self, mut outputs: Vec<O>, mut carry_out: impl FnMut(O)) {
+    /// Carries out `outputs` with `carry_out`, after what waits; or leaves them to the caller who does so already.
+    /// Takes all of them.
+    pub(crate) fn carry(&self, outputs: &mut Vec<O>, mut carry_out: impl FnMut(O)) {
         if outputs.is_empty() {
             return;
         }
         if self.carrying.replace(true) {
-            return self.waiting.borrow_mut().extend(outputs);
+            return self.waiting.borrow_mut().extend(outputs.drain(..));
         }
         let _carrying = Carrying(&self.carrying);
         // A single one, as mostly, need not stand in a queue that is empty.
         let is_single = outputs.len() == 1 && self.waiting.borrow().is_empty();
         match outputs.pop_if(|_| is_single) {
             Some(output) => carry_out(output),
-            None => self.waiting.borrow_mut().extend(outputs),
+            None => self.waiting.borrow_mut().extend(outputs.drain(..)),
         }
         while let Some(output) = self.next() {
             carry_out(output);
@@ -65,12 +66,12 @@ mod tests {
         let (outputs, done) = (OutputQueue::default(), RefCell::new(Vec::new()));
         let carry_out = |number| {
             if number == 1 {
-                outputs.carry(vec![3, 4], |_| unreachable!("the outer caller carries out"));
+                outputs.carry(&mut vec![3, 4], |_| unreachable!("the outer caller carries out"));
             }
             done.borrow_mut().push(number);
         };
-        outputs.carry(vec![1, 2], carry_out);
-        outputs.carry(vec![5], carry_out);
+        outputs.carry(&mut vec![1, 2], carry_out);
+        outputs.carry(&mut vec![5], carry_out);
         assert_eq!(done.take(), [1, 2, 3, 4, 5]);
     }
 }

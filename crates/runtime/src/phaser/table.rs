@@ -130,7 +130,7 @@ impl PhaserTable {
     fn drive<R>(&self, local: &Local, input: impl FnOnce(&mut Phasers, &mut Vec<Output>) -> R) -> R {
         let mut outputs = Vec::new();
         let result = input(&mut self.machine.borrow_mut(), &mut outputs);
-        self.outputs.carry(outputs, |output| self.carry_out(local, output));
+        self.outputs.carry(&mut outputs, |output| self.carry_out(local, output));
         result
     }
 
