@@ -25,8 +25,8 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// Memory for more steps at a time is not kept.
-const SPARE_STEPS_MAX: usize = 8;
+/// Longer memory for steps is not kept.
+const SPARE_BYTES_MAX: usize = 1 << 10;
 
 /// How a send goes about it. It is lent, never copied: a copy of all of it would wait for the stores that made it.
 pub(super) struct Manner {
@@ -476,7 +476,7 @@ impl<T: CanSend> End<T> {
 
     pub(super) fn carry_out(self: &Rc<Self>, local: &Local, mut steps: Vec<ChannelStep<T>>) {
         self.steps.carry(&mut steps, |step| self.carry_out_one(local, step));
-        if (1..=SPARE_STEPS_MAX).contains(&steps.capacity()) {
+        if (1..=SPARE_BYTES_MAX).contains(&(steps.capacity() * size_of::<ChannelStep<T>>())) {
             self.spare.set(steps);
         }
     }
