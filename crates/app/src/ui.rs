@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// How long a server may take to end by itself after its run.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
+/// How long to wait for its address, which a server tells that waits for a run to begin no longer.
+const ADDRESS_LIMIT: Duration = Duration::from_secs(60);
+
 /// Where a server leaves its address in the run directory, once it has told it.
 const ADDRESS: &str = "ui-address";
 
@@ -163,7 +166,8 @@ impl UiServer {
     pub fn end(mut self) {
         if self.plan.is_kept && self.plan.directory.is_dir() {
             // A short run may be over before its server has begun.
-            while !self.plan.directory.join(ADDRESS).is_file() && self.goes_on() {
+            let (address, until) = (self.plan.directory.join(ADDRESS), Instant::now() + ADDRESS_LIMIT);
+            while Instant::now() < until && !address.is_file() && self.goes_on() {
                 std::thread::sleep(LOOK_EVERY);
             }
             if self.goes_on() {
