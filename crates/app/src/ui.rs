@@ -167,22 +167,22 @@ impl UiServer {
         if self.plan.is_kept && self.plan.directory.is_dir() {
             // A short run may be over before its server has begun.
             let (address, until) = (self.plan.directory.join(ADDRESS), Instant::now() + ADDRESS_LIMIT);
-            while Instant::now() < until && !address.is_file() && self.goes_on() {
+            while Instant::now() < until && !address.is_file() && self.is_running() {
                 std::thread::sleep(LOOK_EVERY);
             }
-            if self.goes_on() {
+            if self.is_running() {
                 console::notice("the run has ended and its page stays; Ctrl-C ends it");
             }
             let _ = self.child.wait(); // of a process of ours it always can
         }
         let until = Instant::now() + END_LIMIT;
-        while Instant::now() < until && self.plan.directory.is_dir() && self.goes_on() {
+        while Instant::now() < until && self.plan.directory.is_dir() && self.is_running() {
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
     /// Whether the server has not ended.
-    fn goes_on(&mut self) -> bool {
+    fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 }

@@ -152,9 +152,9 @@ fn each_verb_does_what_it_says_to_a_task() {
     server.end();
 }
 
-/// Moves a job that sums so many numbers a hundred times, or until it is finished; how often. Its result is that of
-/// one that never was moved.
-fn moved(server: &JobServer, numbers: &str) -> usize {
+/// Starts a job that adds up `numbers` numbers, and moves it a hundred times, or until it has finished. Checks that its
+/// result is that of the same job at one place, and returns how often it was moved.
+fn moves_of_a_sum(server: &JobServer, numbers: &str) -> usize {
     let words = ["--task", "sum", "--", numbers];
     let still = server.begin(&[&["--at", "2"], &words[..]].concat());
     let moved = server.begin(&[&["--at", "0"], &words[..]].concat());
@@ -183,7 +183,7 @@ fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
     let mut server = JobServer::new("moved", &["--machine", "threads", "--places", "3"]);
     // On a busy host a move may take as long as a short sum.
     let mut sums = ["150000000", "1200000000", "9600000000"].into_iter();
-    assert!(sums.any(|numbers| moved(&server, numbers) > 20), "it moved only a few times");
+    assert!(sums.any(|numbers| moves_of_a_sum(&server, numbers) > 20), "it moved only a few times");
     server.end();
 }
 

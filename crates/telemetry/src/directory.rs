@@ -51,6 +51,8 @@ pub enum DirectoryError {
     NotThere(PathBuf),
     /// The run in it is over, or its first process was killed.
     Over(PathBuf),
+    /// The run closed the connection without an answer.
+    TurnedAway(PathBuf),
     /// The run answered something that is no answer.
     Garbled(PathBuf),
     /// Nobody answers in time, though somebody listens.
@@ -77,6 +79,11 @@ impl fmt::Display for DirectoryError {
             }
             DirectoryError::NotThere(path) => write!(f, "{} is no run directory", shown(path)),
             DirectoryError::Over(path) => write!(f, "the run in {} is over", shown(path)),
+            DirectoryError::TurnedAway(path) => write!(
+                f,
+                "the run in {} does not answer: it has {OBSERVERS_MAX} observers, is another user's, or has just ended",
+                shown(path)
+            ),
             DirectoryError::Garbled(path) => {
                 write!(f, "what answers in {} is no run of this version", shown(path))
             }
@@ -273,6 +280,7 @@ impl ObserverLink {
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
                 DirectoryError::Over(directory.to_owned())
             }
+            io::ErrorKind::ConnectionRefused => DirectoryError::TurnedAway(directory.to_owned()),
             _ => DirectoryError::System(path.clone(), cause),
         })?;
         let garbled = || DirectoryError::Garbled(directory.to_owned());
@@ -293,7 +301,8 @@ impl ObserverLink {
     }
 }
 
-/// The file and the bytes of an answer; none if it is something else.
+/// The file and the bytes of an answer; none if it is something else. Where there is no answer at all, the connection
+/// counts as refused.
 fn receive(stream: &UnixStream) -> io::Result<Option<(File, Vec<u8>)>> {
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -310,6 +319,9 @@ fn receive(stream: &UnixStream) -> io::Result<Option<(File, Vec<u8>)>> {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,
     });
+    if received == 0 {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
     let Some(len) = bytes[..received].first_chunk::<4>() else { return Ok(None) };
     let end = 4 + u32::from_le_bytes(*len) as usize;
     if end > bytes.len() {
@@ -374,9 +386,18 @@ mod tests {
         };
         let held: Vec<UnixStream> = (0..OBSERVERS_MAX).map(|_| connect()).collect();
         assert!(receive(&held[0]).unwrap().is_some());
-        assert!(receive(&connect()).unwrap().is_none(), "one too many is turned away");
+        let turned_away = receive(&connect()).unwrap_err().kind();
+        assert_eq!(turned_away, io::ErrorKind::ConnectionRefused, "one too many is turned away");
+        std::thread::scope(|scope| {
+            let observer = scope.spawn(|| ObserverLink::connect(&path));
+            assert!(!socket.serve(end.as_fd(), ANSWER_LIMIT));
+            let error = observer.join().unwrap().unwrap_err();
+            assert!(error.to_string().contains("it has 64 observers"), "{error}");
+        });
         drop(held);
-        assert!(receive(&connect()).unwrap().is_some());
+        let again = UnixStream::connect(path.join(SOCKET)).unwrap();
+        assert!(!socket.serve(end.as_fd(), ANSWER_LIMIT));
+        assert!(receive(&again).unwrap().is_some());
         fs::remove_dir_all(path).unwrap();
     }
 

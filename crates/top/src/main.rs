@@ -62,7 +62,9 @@ fn main() -> ExitCode {
             let directory = shown(&arguments.directory);
             return match error {
                 // It may go on.
-                WatchError::Directory(DirectoryError::Silent(_)) => fail(&error),
+                WatchError::Directory(DirectoryError::Silent(_) | DirectoryError::TurnedAway(_)) => {
+                    fail(&error)
+                }
                 _ => {
                     fail(&format_args!("{error}; a run that has ended is shown by: isles replay {directory}"))
                 }

@@ -1,6 +1,6 @@
 //! The live page beside a run: it is served, it goes with the run or is kept, and the run does not depend on it.
 
-use crate::scene::install;
+use crate::scene::{install, is_over};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -167,18 +167,12 @@ fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
         // Somebody may be slow to take in that the server has ended.
         let comm = PathBuf::from(format!("/proc/{server}/comm"));
         while std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with("isles-dashboard"))
-            && !has_ended(server)
+            && !is_over(server)
         {
             std::thread::yield_now();
         }
         assert_eq!(scratch.folders_of_runs(), 0, "{signal}: the folder of the run goes with it");
     }
-}
-
-/// Whether a process has ended, and nobody has asked how.
-fn has_ended(process: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
-    status.is_ok_and(|status| status.contains("State:\tZ"))
 }
 
 #[test]
@@ -385,11 +379,7 @@ fn the_server_and_the_folder_of_a_page_go_with_a_run_that_is_killed() {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         child.wait().unwrap();
         // Nobody waits for a process without a parent but the first of all, which may leave it.
-        let is_there = || {
-            let status = std::fs::read_to_string(format!("/proc/{server}/status"));
-            status.is_ok_and(|status| !status.contains("State:\tZ"))
-        };
-        while is_there() {
+        while !is_over(server) {
             std::thread::yield_now();
         }
         assert!(TcpStream::connect(("127.0.0.1", known.0)).is_err(), "{signal} {more:?}: it listens");

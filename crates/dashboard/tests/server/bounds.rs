@@ -153,13 +153,13 @@ fn stalled_readers_cost_no_memory_and_others_go_on_reading() {
     // Between two snapshots this reader does nothing else: to copy the counters of 1,024 places would make it the slow
     // one. So it finds each snapshot when it comes, and the system keeps some of those that come while it has no
     // processor. On a busy host that may be for longer, but not each time.
-    let misses_nothing = |_| {
+    let read_whole = |_| {
         let mut reader = server.stream();
         let first = next(&mut reader)["seq"].as_u64().unwrap();
         let last = (1..20).map(|_| next(&mut reader)).last().unwrap();
         (last["seq"] == first + 19 && last["missed"] == 0).then_some(reader)
     };
-    let whole = (0..5).find_map(misses_nothing);
+    let whole = (0..5).find_map(read_whole);
     let mut reader = whole.expect("a reader that reads misses nothing, whoever else stalls");
     let grown = resident(server.child.id()).saturating_sub(before);
     assert!(grown < 20 << 20, "{grown} bytes more with 20 stalled readers");

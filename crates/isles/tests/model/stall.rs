@@ -123,7 +123,7 @@ fn on_both_machines(name: &str, check: impl Fn(&str) + Sync) {
     });
 }
 
-/// Runs the test `name`, of a place that may have no processor for half a second up to three times.
+/// Runs the test `name` up to three times, because a place may have no processor for half a second.
 #[track_caller]
 fn assert_fails_saying(name: &str, expected: &[&str]) {
     assert_one_says(name, || run_impatiently(name), expected);

@@ -25,8 +25,8 @@ pub async fn loses_a_detached_task() -> isles::Result<()> {
     Ok(())
 }
 
-/// A case, in which silence is for no long time if it waits for that.
-fn silent(case: &str, machine: &str) -> Command {
+/// The command of a case; the run that stands still is given up after 0.3 s.
+fn command_of(case: &str, machine: &str) -> Command {
     let mut command = command(case, machine);
     if case == "stands still" {
         command.env("ISLES_STALL", "0.1").env("ISLES_STALL_LIMIT", "0.3");
@@ -38,13 +38,13 @@ fn silent(case: &str, machine: &str) -> Command {
 pub fn check() {
     for machine in MACHINES {
         for (case, code, line) in CASES {
-            let (ended, said) = end_of(silent(case, machine).stderr(Stdio::piped()).spawn().unwrap());
+            let (ended, said) = end_of(command_of(case, machine).stderr(Stdio::piped()).spawn().unwrap());
             assert_eq!(ended, Some(*code), "{case} on {machine}: {said}");
             let is_of_host = matches!(*machine, "threads" | "processes");
             assert!(!is_of_host || said.contains(line), "{case} on {machine}: {said}");
             let (reader, writer) = std::io::pipe().unwrap();
             drop(reader);
-            let (ended, _) = end_of(silent(case, machine).stderr(writer).spawn().unwrap());
+            let (ended, _) = end_of(command_of(case, machine).stderr(writer).spawn().unwrap());
             assert_eq!(ended, Some(*code), "{case} on {machine}, where nobody reads what is said");
         }
     }

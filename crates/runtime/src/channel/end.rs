@@ -468,7 +468,7 @@ impl<T: CanSend> End<T> {
         self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
     }
 
-    /// Where the protocol puts its steps.
+    /// An empty list for the steps of the protocol.
     #[inline]
     pub(super) fn new_steps(&self) -> Vec<ChannelStep<T>> {
         self.spare.take()
