@@ -184,10 +184,12 @@ impl WorldDriver {
     }
 
     /// Lets time pass until a message arrives or a timer is due, whatever is first; false if neither will ever be.
+    /// Within a turn that has stopped, time passes for messages only: no deadline may come while that turn can go on.
     fn pass_time(&self) -> bool {
         let places = (0..self.locals.len() as u32).map(PlaceId);
         let due = places.filter_map(|place| self.due_step(place)).min();
         match due.filter(|due| self.world.next_change().is_none_or(|change| *due < change)) {
+            Some(_) if !self.suspended.borrow().is_empty() => false,
             Some(due) if due > self.world.step() => {
                 self.world.advance_to(due);
                 true

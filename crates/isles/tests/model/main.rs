@@ -22,6 +22,7 @@ mod exchange;
 mod failure;
 #[cfg(feature = "chip")]
 mod files;
+mod given_up;
 #[cfg(feature = "chip")]
 mod held;
 #[cfg(feature = "chip")]

@@ -423,6 +423,7 @@ impl<V> ChannelHome<V> {
             return Wanted::Ended;
         }
         if !waits {
+            self.settle_if_closed(steps);
             return Wanted::Empty;
         }
         self.receiving.push(id);
@@ -675,10 +676,18 @@ impl<V> ChannelHome<V> {
         self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.windows.are_quiet()
     }
 
+    /// Asks the places to which values have gone whether any can come back, if the channel is closed and empty but for
+    /// those.
+    fn settle_if_closed(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        if self.is_closed && self.buffer.is_empty() {
+            steps.extend(self.windows.settle().into_iter().map(ChannelStep::Settle));
+        }
+    }
+
     /// Tells those who wait to receive that there is nothing to wait for, if that is so; asks where it is not known.
     fn end_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
-        if self.is_closed && self.buffer.is_empty() && !self.receiving.is_empty() {
-            steps.extend(self.windows.settle().into_iter().map(ChannelStep::Settle));
+        if !self.receiving.is_empty() {
+            self.settle_if_closed(steps);
         }
         if self.is_over() {
             while let Some(id) = self.receiving.pop() {

@@ -788,6 +788,7 @@ impl World {
                 break;
             }
         }
+        self.check_end()?;
         let received: BTreeSet<Value> = self.received.iter().map(|(_, value)| *value).collect();
         prop_assert_eq!(received.len(), self.received.len(), "a value came twice");
         for value in &self.sent {
@@ -799,6 +800,19 @@ impl World {
             prop_assert!(is_known, "{} was received though it was not sent", value);
         }
         self.check_order()
+    }
+
+    /// Tasks that ask for a value without waiting hear of the end at their second question, at every place.
+    fn check_end(&mut self) -> Result<(), TestCaseError> {
+        for place in (0..PLACES).map(PlaceId).filter(|place| !self.is_deaf(*place)).collect::<Vec<_>>() {
+            self.is_over = false;
+            for _ in 0..2 {
+                self.receive(place, false);
+                self.settle();
+            }
+            prop_assert!(self.is_over, "{} is not told that the channel is closed and empty", place);
+        }
+        Ok(())
     }
 
     /// To each place the values of a task come in their order, but for those that were put back by another place.

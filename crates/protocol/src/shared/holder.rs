@@ -1,7 +1,8 @@
 //! One place's side of an object: its token, the guards of its tasks, and the state of its copy.
 //!
 //! Invariants: guards are there only under a token that covers them; a writer is alone. A token goes back only when the
-//! home recalls it, and no guard is there that it covered. What was just granted serves one guard before it goes back.
+//! home recalls it, and no guard is there that it covered. What was just granted serves one guard before it goes back;
+//! it is reserved only while the task that waits first wants a guard which the token covers.
 
 use super::{GuardMode, Token};
 
@@ -29,6 +30,19 @@ pub struct GiveBack {
     pub is_poisoned: bool,
 }
 
+/// A token that the home grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// For which guard.
+    pub mode: GuardMode,
+    /// The generation of the value.
+    pub generation: u64,
+    /// Whether the object is poisoned.
+    pub is_poisoned: bool,
+    /// Whether the changes that came along could be applied to the copy here.
+    pub is_applied: bool,
+}
+
 /// The home says what nobody asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAsked;
@@ -41,9 +55,11 @@ pub struct Holder {
     is_writing: bool,
     asked: Option<GuardMode>,
     recalled: Option<Token>,
-    /// The token was granted for a task that has not had its guard yet.
+    /// The token was granted for the task that waits first, which has not had its guard yet.
     is_reserved: bool,
     generation: u64,
+    /// The generation of the copy; older than the token's if the changes in between could not be applied.
+    copy: u64,
     is_poisoned: bool,
 }
 
@@ -58,9 +74,20 @@ impl Holder {
         self.token
     }
 
-    /// The generation of the copy here.
+    /// The generation of the value, as far as this place knows.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The generation of the copy here: the home need not send older changes.
+    pub fn copy_generation(&self) -> u64 {
+        self.copy
+    }
+
+    /// Whether the copy is the value, so that a guard may show it.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        self.copy == self.generation
     }
 
     /// Whether the object is poisoned, as far as this place knows.
@@ -112,31 +139,31 @@ impl Holder {
             GuardMode::Read => self.readers = self.readers.saturating_sub(1),
             GuardMode::Write => {
                 self.is_writing = false;
-                self.generation += u64::from(has_changed);
+                if has_changed {
+                    self.generation += 1;
+                    self.copy = self.generation;
+                }
             }
         }
         self.give_back()
     }
 
-    /// The home grants the token of `mode`; the copy here is of `generation` from now on. `has_waiting` says whether a
-    /// task waits for a guard.
+    /// Takes a token that the home grants. `next` is the guard that the task which waits first wants.
     ///
     /// # Errors
     /// Nobody asked for it.
-    pub fn granted(
-        &mut self,
-        mode: GuardMode,
-        generation: u64,
-        is_poisoned: bool,
-        has_waiting: bool,
-    ) -> Result<(), NotAsked> {
+    pub fn granted(&mut self, granted: Granted, next: Option<GuardMode>) -> Result<(), NotAsked> {
+        let Granted { mode, generation, is_poisoned, is_applied } = granted;
         if self.asked != Some(mode) || generation < self.generation {
             return Err(NotAsked);
         }
         self.asked = None;
         self.token = Token::for_guard(mode);
-        self.is_reserved = has_waiting;
+        self.is_reserved = next.is_some_and(|next| self.token.covers(next));
         self.generation = generation;
+        if is_applied {
+            self.copy = generation;
+        }
         self.is_poisoned = is_poisoned;
         Ok(())
     }
@@ -153,15 +180,17 @@ impl Holder {
         Ok(self.give_back())
     }
 
-    /// No task waits for a guard any more. Returns what goes back now.
-    pub fn unreserve(&mut self) -> Option<GiveBack> {
-        self.is_reserved = false;
+    /// A task has given up its wait; `next` is the guard that the task which waits first now wants. Returns what goes
+    /// back now.
+    pub fn give_up(&mut self, next: Option<GuardMode>) -> Option<GiveBack> {
+        self.is_reserved &= next.is_some_and(|next| self.token.covers(next));
         self.give_back()
     }
 
     /// The home is this place, and another one has given back `Write`: the copy here is of `generation`.
     pub fn copied(&mut self, generation: u64, is_poisoned: bool) {
         self.generation = self.generation.max(generation);
+        self.copy = self.generation;
         self.is_poisoned = is_poisoned;
     }
 

@@ -8,7 +8,7 @@ mod home;
 #[cfg(test)]
 mod tests;
 
-pub use holder::{Admission, GiveBack, Holder, NotAsked};
+pub use holder::{Admission, GiveBack, Granted, Holder, NotAsked};
 pub use home::{Home, HomeStep, NotHeld, ObjectRequest};
 
 use serde::{Deserialize, Serialize};

@@ -29,6 +29,9 @@ struct World {
     writes: u64,
     dead: Vec<bool>,
     granted: u64,
+    /// Places that cannot read what they are sent, and whether there ever was one.
+    cannot_read: Vec<bool>,
+    has_refused: bool,
 }
 
 impl World {
@@ -44,6 +47,8 @@ impl World {
             writes: 0,
             dead: vec![false; PLACES as usize],
             granted: 0,
+            cannot_read: vec![false; PLACES as usize],
+            has_refused: false,
         }
     }
 
@@ -56,7 +61,9 @@ impl World {
             match step {
                 HomeStep::Grant { request, generation, flushes, is_poisoned } => {
                     let grant = Message::Grant { mode: request.mode, generation, is_poisoned };
-                    assert!(flushes || request.since == generation, "a copy that is old is not forgotten");
+                    // A value that is read in memory is always applied.
+                    let is_forgotten = flushes || request.since == generation || self.has_refused;
+                    assert!(is_forgotten, "a copy that is old is not forgotten");
                     self.send(0, request.place.0, grant);
                 }
                 HomeStep::Recall { place, keeps } => self.send(0, place.0, Message::Recall(keeps)),
@@ -76,6 +83,13 @@ impl World {
                 self.carry_out(steps);
             }
             Message::GiveBack(back) => {
+                let mut back = back;
+                let is_changed = back.generation > self.home.generation();
+                if back.had_written && is_changed && self.cannot_read[0] {
+                    // The value is the last that the home has, and its writer's copy is old by it.
+                    back = GiveBack { generation: back.generation + 1, is_poisoned: true, ..back };
+                    self.writes = back.generation;
+                }
                 if back.had_written {
                     self.holders[0].copied(back.generation, back.is_poisoned);
                     self.copies[0].0 = back.generation;
@@ -84,9 +98,14 @@ impl World {
                 self.carry_out(steps);
             }
             Message::Grant { mode, generation, is_poisoned } => {
-                let waits = !self.wanted[place].is_empty();
-                self.holders[place].granted(mode, generation, is_poisoned, waits).expect("it asked");
-                self.copies[place].0 = generation;
+                let is_applied =
+                    generation == self.holders[place].copy_generation() || !self.cannot_read[place];
+                let granted = Granted { mode, generation, is_poisoned, is_applied };
+                let next = self.wanted[place].front().copied();
+                self.holders[place].granted(granted, next).expect("it asked");
+                if is_applied {
+                    self.copies[place].0 = generation;
+                }
                 self.granted += 1;
             }
             Message::Recall(keeps) => {
@@ -109,11 +128,18 @@ impl World {
             Admission::Now => {
                 self.wanted[place].pop_front();
                 self.guards[place].push(mode);
-                self.check_guard(place, mode);
+                let is_current = self.holders[place].is_current();
+                assert!(is_current || self.has_refused, "a copy is not the value");
+                if is_current {
+                    self.check_guard(place, mode);
+                } else {
+                    // An error of the one who asked.
+                    self.release(place, false);
+                }
             }
             Admission::Wait => {}
             Admission::Ask => {
-                let since = self.holders[place].generation();
+                let since = self.holders[place].copy_generation();
                 let request = ObjectRequest { place: PlaceId(place as u32), mode, since };
                 self.send(place as u32, 0, Message::Request(request));
             }
@@ -129,6 +155,15 @@ impl World {
         }
         let is_lost = self.home.is_poisoned();
         assert!(is_lost || self.copies[place].0 == self.writes, "a guard sees the last write");
+    }
+
+    /// The task that waits at `place` with this number gives up.
+    fn give_up(&mut self, place: usize, number: usize) {
+        if self.wanted[place].remove(number).is_some() {
+            let next = self.wanted[place].front().copied();
+            let back = self.holders[place].give_up(next);
+            self.give_back(place as u32, back);
+        }
     }
 
     fn release(&mut self, place: usize, has_changed: bool) {
@@ -181,18 +216,30 @@ enum Action {
     Want(usize, GuardMode),
     Try(usize),
     Release(usize, bool),
+    GiveUp(usize, usize),
     Deliver(u32, u32),
+    /// The place can no longer read what it is sent, or can again.
+    Refuse(usize),
     Kill(usize),
 }
 
-fn action(with_deaths: bool) -> impl Strategy<Value = Action> {
+/// What may happen beside guards that are taken and dropped.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mishaps {
+    deaths: bool,
+    unreadable: bool,
+}
+
+fn action(mishaps: Mishaps) -> impl Strategy<Value = Action> {
     let place = 0..PLACES as usize;
     let mode = prop_oneof![Just(GuardMode::Read), Just(GuardMode::Write)];
-    let death = if with_deaths { 1 } else { 0 };
+    let [death, refusal] = [mishaps.deaths, mishaps.unreadable].map(u32::from);
     prop_oneof![
         4 => (place.clone(), mode).prop_map(|(place, mode)| Action::Want(place, mode)),
         6 => place.clone().prop_map(Action::Try),
         4 => (place.clone(), any::<bool>()).prop_map(|(place, changed)| Action::Release(place, changed)),
+        2 => (place.clone(), 0..3_usize).prop_map(|(place, number)| Action::GiveUp(place, number)),
+        refusal => place.clone().prop_map(Action::Refuse),
         12 => (0..PLACES, 0..PLACES).prop_map(|(from, to)| Action::Deliver(from, to)),
         death => place.prop_map(Action::Kill),
     ]
@@ -209,7 +256,12 @@ fn run(controller: Controller, actions: &[Action]) -> World {
             Action::Want(place, mode) if !world.dead[place] => world.wanted[place].push_back(mode),
             Action::Try(place) if !world.dead[place] => world.try_acquire(place),
             Action::Release(place, has_changed) => world.release(place, has_changed),
+            Action::GiveUp(place, number) => world.give_up(place, number),
             Action::Deliver(from, to) => world.deliver(from, to),
+            Action::Refuse(place) => {
+                world.cannot_read[place] ^= true;
+                world.has_refused = true;
+            }
             Action::Kill(place) => world.kill(place),
             Action::Want(..) | Action::Try(_) => {}
         }
@@ -224,7 +276,7 @@ proptest! {
     #[test]
     fn guards_exclude_each_other_see_the_last_write_and_all_come(
         controller in controller(),
-        actions in prop::collection::vec(action(false), 0..200),
+        actions in prop::collection::vec(action(Mishaps::default()), 0..200),
     ) {
         let world = run(controller, &actions);
         prop_assert!(!world.home.is_poisoned());
@@ -233,7 +285,16 @@ proptest! {
     #[test]
     fn with_deaths_nobody_waits_for_ever(
         controller in controller(),
-        actions in prop::collection::vec(action(true), 0..200),
+        actions in prop::collection::vec(action(Mishaps { deaths: true, unreadable: false }), 0..200),
+    ) {
+        run(controller, &actions);
+    }
+
+    /// A value that a place cannot read is an error there, and keeps nobody waiting.
+    #[test]
+    fn with_values_that_cannot_be_read_nobody_waits_for_ever(
+        controller in controller(),
+        actions in prop::collection::vec(action(Mishaps { deaths: true, unreadable: true }), 0..200),
     ) {
         run(controller, &actions);
     }
@@ -262,6 +323,18 @@ fn a_change_of_hands_between_the_home_and_another_place_is_two_messages() {
 }
 
 #[test]
+fn a_token_is_not_kept_for_a_task_whose_guard_it_does_not_cover() {
+    let mut world = World::new(Controller::Broadcast);
+    world.wanted[1].extend([GuardMode::Read, GuardMode::Write]);
+    world.try_acquire(1);
+    world.deliver(1, 0);
+    // The one that asked to read is gone when its token comes.
+    world.give_up(1, 0);
+    world.wanted[2].push_back(GuardMode::Write);
+    world.settle();
+}
+
+#[test]
 fn a_place_that_dies_with_the_write_token_poisons_and_one_that_reads_does_not() {
     let mut world = World::new(Controller::Broadcast);
     world.wanted[1].push_back(GuardMode::Read);
@@ -284,5 +357,6 @@ fn what_no_sound_place_says_is_refused() {
     let back = GiveBack { keeps: Token::None, generation: 0, had_written: true, is_poisoned: false };
     assert_eq!(home.given_back(PlaceId(1), back), Err(NotHeld), "it has nothing");
     assert_eq!(Holder::new(Token::None).recall(Token::None), Err(NotAsked));
-    assert_eq!(Holder::new(Token::None).granted(GuardMode::Read, 0, false, true), Err(NotAsked));
+    let granted = Granted { mode: GuardMode::Read, generation: 0, is_poisoned: false, is_applied: true };
+    assert_eq!(Holder::new(Token::None).granted(granted, Some(GuardMode::Read)), Err(NotAsked));
 }

@@ -2,8 +2,9 @@
 //! `complete` and `wait` have told each other ([`Exposure`]).
 //!
 //! A place counts what it has heard and not used: an origin may complete an epoch, and a target post the next one,
-//! before the other side has called. Invariants: locks are held in the locked state only, and at least one is; of one
-//! origin at most one epoch is ahead, because `post` comes first.
+//! before the other side has called. Invariants: locks are held in the locked state only, and at least one is held or
+//! asked for; of one origin at most one epoch is ahead, because `post` comes first; nothing is accessed under a lock
+//! or a `start` that is not granted; one that is given up leaves the epoch as it was.
 
 use super::lock::LockMode;
 use crate::ordered::OrderedMap;
@@ -17,7 +18,7 @@ pub enum EpochKind {
     Fence,
     /// Between `start` and `complete`: the targets of its group.
     Started,
-    /// At least one lock is held: the targets that are locked.
+    /// At least one lock is held or asked for: the targets that are locked.
     Locked,
 }
 
@@ -26,8 +27,10 @@ pub enum EpochKind {
 pub struct EpochFault<L> {
     /// The epoch.
     pub epoch: EpochKind,
-    /// The line that began it.
+    /// The line that began it, or asked for it.
     pub since: L,
+    /// Whether its `start`, or the lock of the target, was asked for and is not granted yet.
+    pub is_pending: bool,
 }
 
 /// The access epoch of one place; `L` is a line of the program.
@@ -39,15 +42,33 @@ pub struct AccessEpoch<L> {
     has_accessed: bool,
     /// The targets of the group, in order, while started.
     group: Vec<u32>,
-    /// The targets that are locked, with how and by which line.
-    locks: Vec<(u32, LockMode, L)>,
+    /// The targets that are locked, or asked for.
+    locks: Vec<Lock<L>>,
+    /// The epoch before this one, and its line, as long as nothing of this one is granted.
+    before: Option<(EpochKind, L)>,
+}
+
+/// A lock of the part of a target.
+#[derive(Debug)]
+struct Lock<L> {
+    target: u32,
+    mode: LockMode,
+    /// The line that asked for it.
+    line: L,
+    is_granted: bool,
+}
+
+impl<L: Copy> Lock<L> {
+    fn fault(&self) -> EpochFault<L> {
+        EpochFault { epoch: EpochKind::Locked, since: self.line, is_pending: !self.is_granted }
+    }
 }
 
 impl<L: Copy> AccessEpoch<L> {
     /// The epoch of a new window, which the program made at `line`: that of a fence.
     pub fn new(line: L) -> AccessEpoch<L> {
         let (group, locks) = (Vec::new(), Vec::new());
-        AccessEpoch { kind: EpochKind::Fence, since: line, has_accessed: false, group, locks }
+        AccessEpoch { kind: EpochKind::Fence, since: line, has_accessed: false, group, locks, before: None }
     }
 
     /// Returns its kind.
@@ -56,7 +77,8 @@ impl<L: Copy> AccessEpoch<L> {
     }
 
     fn fault(&self) -> EpochFault<L> {
-        EpochFault { epoch: self.kind, since: self.since }
+        let is_pending = self.kind == EpochKind::Started && self.before.is_some();
+        EpochFault { epoch: self.kind, since: self.since, is_pending }
     }
 
     /// Notes an access to `target`.
@@ -68,11 +90,23 @@ impl<L: Copy> AccessEpoch<L> {
         let may = match self.kind {
             EpochKind::Fence => true,
             EpochKind::Closed => false,
-            EpochKind::Started => self.group.binary_search(&target).is_ok(),
-            EpochKind::Locked => self.lock_of(target).is_some(),
+            EpochKind::Started => self.is_started() && self.group.binary_search(&target).is_ok(),
+            EpochKind::Locked => self.lock_of(target).is_some_and(|lock| lock.is_granted),
         };
         self.has_accessed |= may;
-        if may { Ok(()) } else { Err(self.fault()) }
+        if may { Ok(()) } else { Err(self.refusal(target)) }
+    }
+
+    /// Why `target` may not be accessed, or unlocked.
+    #[cold]
+    fn refusal(&self, target: u32) -> EpochFault<L> {
+        self.lock_of(target).map_or_else(|| self.fault(), Lock::fault)
+    }
+
+    /// Whether the `start` of the epoch is granted.
+    #[inline]
+    fn is_started(&self) -> bool {
+        self.kind == EpochKind::Started && self.before.is_none()
     }
 
     /// Ends a fence epoch, or none, and begins the next at `line`.
@@ -90,7 +124,7 @@ impl<L: Copy> AccessEpoch<L> {
         }
     }
 
-    /// Begins the epoch of `group`.
+    /// Asks for the epoch of `group`, which [`AccessEpoch::started`] grants, or [`AccessEpoch::give_up_start`] ends.
     ///
     /// # Errors
     /// Another epoch is open: started, locked, or that of a fence in which something was accessed.
@@ -99,56 +133,95 @@ impl<L: Copy> AccessEpoch<L> {
         self.group = group.into_iter().collect();
         self.group.sort_unstable();
         self.group.dedup();
+        self.before = Some((self.kind, self.since));
         self.enter(EpochKind::Started, line);
         Ok(())
+    }
+
+    /// Notes that all of the group have posted.
+    pub fn started(&mut self) {
+        self.before = None;
+    }
+
+    /// Gives up a `start` that is not granted: the epoch is the one before it.
+    pub fn give_up_start(&mut self) {
+        if self.kind == EpochKind::Started {
+            self.group = Vec::new();
+            self.resume();
+        }
     }
 
     /// Ends the epoch of `start`; returns its targets.
     ///
     /// # Errors
-    /// It is not open.
+    /// It is not open, or not granted yet.
     pub fn complete(&mut self, line: L) -> Result<Vec<u32>, EpochFault<L>> {
-        if self.kind != EpochKind::Started {
+        if !self.is_started() {
             return Err(self.fault());
         }
         self.enter(EpochKind::Closed, line);
         Ok(std::mem::take(&mut self.group))
     }
 
-    /// Locks `target`.
+    /// Asks for the lock of `target`, which [`AccessEpoch::locked`] grants, or [`AccessEpoch::give_up_lock`] ends.
     ///
     /// # Errors
-    /// It is locked already, or another epoch is open, as for [`AccessEpoch::start`].
+    /// It is locked or asked for already, or another epoch is open, as for [`AccessEpoch::start`].
     pub fn lock(&mut self, target: u32, mode: LockMode, line: L) -> Result<(), EpochFault<L>> {
-        if let Some((_, _, since)) = self.lock_of(target) {
-            return Err(EpochFault { epoch: EpochKind::Locked, since: *since });
+        if let Some(lock) = self.lock_of(target) {
+            return Err(lock.fault());
         }
         if self.kind != EpochKind::Locked {
             self.leave_fence()?;
+            self.before = Some((self.kind, self.since));
             self.enter(EpochKind::Locked, line);
         }
-        self.locks.push((target, mode, line));
+        self.locks.push(Lock { target, mode, line, is_granted: false });
         Ok(())
+    }
+
+    /// Notes that the lock of `target` was granted.
+    pub fn locked(&mut self, target: u32) {
+        if let Some(lock) = self.locks.iter_mut().find(|lock| lock.target == target) {
+            lock.is_granted = true;
+            self.before = None;
+        }
+    }
+
+    /// Notes that the owner is asked for the lock of `target` only now: nothing is done under it until it is granted.
+    pub fn ask_lock(&mut self, target: u32) {
+        if let Some(lock) = self.locks.iter_mut().find(|lock| lock.target == target) {
+            lock.is_granted = false;
+        }
+    }
+
+    /// Gives up the lock of `target`, which is not granted: if it was the only one, the epoch is the one before it.
+    pub fn give_up_lock(&mut self, target: u32) {
+        self.locks.retain(|lock| lock.target != target || lock.is_granted);
+        if self.kind == EpochKind::Locked && self.locks.is_empty() {
+            self.resume();
+        }
+    }
+
+    /// Goes back to the epoch before this one; to none, if this one was used.
+    fn resume(&mut self) {
+        let (kind, since) = self.before.take().unwrap_or((EpochKind::Closed, self.since));
+        self.enter(kind, since);
     }
 
     /// Unlocks `target`; returns how it was locked.
     ///
     /// # Errors
-    /// It is not locked.
+    /// It is not locked, or the lock is not granted yet.
     pub fn unlock(&mut self, target: u32, line: L) -> Result<LockMode, EpochFault<L>> {
-        let Some(index) = self.locks.iter().position(|(locked, _, _)| *locked == target) else {
-            return Err(self.fault());
+        let Some(index) = self.locks.iter().position(|lock| lock.target == target && lock.is_granted) else {
+            return Err(self.refusal(target));
         };
-        let (_, mode, _) = self.locks.swap_remove(index);
+        let Lock { mode, .. } = self.locks.swap_remove(index);
         if self.locks.is_empty() {
             self.enter(EpochKind::Closed, line);
         }
         Ok(mode)
-    }
-
-    /// Returns the targets that are locked.
-    pub fn locked(&self) -> impl Iterator<Item = u32> + '_ {
-        self.locks.iter().map(|(target, _, _)| *target)
     }
 
     /// Leaves a fence epoch without accesses, or none.
@@ -164,8 +237,8 @@ impl<L: Copy> AccessEpoch<L> {
         (self.kind, self.since) = (kind, line);
     }
 
-    fn lock_of(&self, target: u32) -> Option<&(u32, LockMode, L)> {
-        self.locks.iter().find(|(locked, _, _)| *locked == target)
+    fn lock_of(&self, target: u32) -> Option<&Lock<L>> {
+        self.locks.iter().find(|lock| lock.target == target)
     }
 }
 

@@ -143,29 +143,62 @@ fn the_log_forgets_what_is_over() {
 fn an_epoch_lets_through_what_belongs_to_it() {
     let mut epoch = AccessEpoch::new(1);
     assert_eq!(epoch.access(7), Ok(()));
-    let in_fence = |since| EpochFault { epoch: EpochKind::Fence, since };
+    let fault = |epoch, since| EpochFault { epoch, since, is_pending: false };
+    let pending = |epoch, since| EpochFault { epoch, since, is_pending: true };
+    let in_fence = |since| fault(EpochKind::Fence, since);
     assert_eq!(epoch.start([1], 2), Err(in_fence(1)));
     assert_eq!(epoch.lock(1, LockMode::Shared, 2), Err(in_fence(1)));
     assert_eq!(epoch.complete(2), Err(in_fence(1)));
     assert_eq!(epoch.fence(3), Ok(()));
     assert_eq!(epoch.start([3, 1, 3], 4), Ok(()));
+    assert_eq!(epoch.access(1), Err(pending(EpochKind::Started, 4)));
+    assert_eq!(epoch.complete(4), Err(pending(EpochKind::Started, 4)));
+    epoch.started();
     assert_eq!([1, 3].map(|target| epoch.access(target)), [Ok(()); 2]);
-    let started = EpochFault { epoch: EpochKind::Started, since: 4 };
+    let started = fault(EpochKind::Started, 4);
     assert_eq!(epoch.access(2), Err(started));
     assert_eq!(epoch.fence(5), Err(started));
     assert_eq!(epoch.lock(1, LockMode::Shared, 5), Err(started));
     assert_eq!(epoch.complete(6), Ok(vec![1, 3]));
-    let closed = EpochFault { epoch: EpochKind::Closed, since: 6 };
+    let closed = fault(EpochKind::Closed, 6);
     assert_eq!(epoch.access(1), Err(closed));
     assert_eq!(epoch.unlock(1, 7), Err(closed));
     assert_eq!(epoch.lock(1, LockMode::Shared, 8), Ok(()));
     assert_eq!(epoch.lock(2, LockMode::Exclusive, 9), Ok(()));
-    assert_eq!(epoch.lock(2, LockMode::Shared, 10), Err(EpochFault { epoch: EpochKind::Locked, since: 9 }));
+    assert_eq!(epoch.lock(2, LockMode::Shared, 10), Err(pending(EpochKind::Locked, 9)));
+    assert_eq!(epoch.access(2), Err(pending(EpochKind::Locked, 9)));
+    assert_eq!(epoch.unlock(2, 10), Err(pending(EpochKind::Locked, 9)));
+    epoch.locked(1);
+    epoch.locked(2);
+    assert_eq!(epoch.lock(2, LockMode::Shared, 10), Err(fault(EpochKind::Locked, 9)));
     assert_eq!(epoch.access(2), Ok(()));
-    assert_eq!(epoch.access(3), Err(EpochFault { epoch: EpochKind::Locked, since: 8 }));
-    assert_eq!(epoch.locked().collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(epoch.access(3), Err(fault(EpochKind::Locked, 8)));
     assert_eq!(epoch.unlock(2, 11), Ok(LockMode::Exclusive));
     assert_eq!(epoch.unlock(1, 12), Ok(LockMode::Shared));
+    assert_eq!(epoch.kind(), EpochKind::Closed);
+}
+
+#[test]
+fn what_is_given_up_leaves_the_epoch_as_it_was() {
+    let mut epoch = AccessEpoch::new(1);
+    epoch.start([1], 2).unwrap();
+    epoch.give_up_start();
+    assert_eq!((epoch.kind(), epoch.access(0)), (EpochKind::Fence, Ok(())));
+    epoch.fence(3).unwrap();
+    for target in [1, 2] {
+        epoch.lock(target, LockMode::Exclusive, 4).unwrap();
+    }
+    epoch.give_up_lock(2);
+    assert_eq!(epoch.kind(), EpochKind::Locked);
+    epoch.give_up_lock(1);
+    assert_eq!(epoch.kind(), EpochKind::Fence);
+    // A lock that was held stays, and ends the epoch.
+    epoch.lock(1, LockMode::Shared, 5).unwrap();
+    epoch.locked(1);
+    epoch.give_up_lock(1);
+    epoch.lock(2, LockMode::Shared, 6).unwrap();
+    assert_eq!(epoch.unlock(1, 7), Ok(LockMode::Shared));
+    epoch.give_up_lock(2);
     assert_eq!(epoch.kind(), EpochKind::Closed);
 }
 

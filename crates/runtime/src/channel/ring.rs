@@ -310,7 +310,7 @@ struct InwardRing {
     region: Region,
     /// Whether its place was told of it and has not said yet that it uses it.
     is_offered: bool,
-    /// Whether its place has ever said so.
+    /// Whether its place has said so since it was told of it last.
     is_used: bool,
 }
 
@@ -360,7 +360,9 @@ impl InwardRings {
             sending.ring = InwardRing::new(local, shape, place);
         }
         let ring = sending.ring.as_mut()?;
-        ring.is_offered = true;
+        // A place that forgot the channel has used the ring before. Until its answer, values may be on their way in
+        // messages, and those that it writes after them must not be read first.
+        (ring.is_offered, ring.is_used) = (true, false);
         Some(Head::Ring(ring.region.start, ring.region.words))
     }
 

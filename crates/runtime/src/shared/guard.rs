@@ -4,7 +4,7 @@ use super::acquire::ObjectRank;
 use super::message::ObjectId;
 use super::table::{Line, Precedence};
 use super::value::SharedValue;
-use super::{Controller, Object, Shared};
+use super::{Controller, MemoryKind, Object, Shared};
 use crate::attachment::FOREIGN;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
@@ -21,7 +21,10 @@ impl<T: SharedValue> Shared<T> {
     /// Waits for a guard to read, which other readers may have at the same time.
     ///
     /// # Errors
-    /// - [`Poisoned`](ErrorKind::Poisoned): a writer died or panicked; see [`Shared::repair`].
+    /// - [`Poisoned`](ErrorKind::Poisoned): a writer died or panicked, or left a value that its home cannot read; see
+    ///   [`Shared::repair`].
+    /// - [`Undecodable`](ErrorKind::Undecodable), or [`Panicked`](ErrorKind::Panicked) by its `Deserialize`: this place
+    ///   cannot read the value that another one wrote.
     /// - [`DeadPlace`](ErrorKind::DeadPlace): the home, which decides, is dead.
     /// - [`Misused`](ErrorKind::Misused): the task could wait for itself, or in a circle, for a guard that it has; a
     ///   handle of another run.
@@ -42,10 +45,11 @@ impl<T: SharedValue> Shared<T> {
     }
 
     /// As [`Shared::write`], also if the object is poisoned: then its value is the last that the home has, and the
-    /// object is sound again from now on.
+    /// object is sound again from now on. So it is if this place could not read the value, which is then the last that
+    /// it could.
     ///
     /// # Errors
-    /// As [`Shared::read`], but for `Poisoned`.
+    /// As [`Shared::read`], but for `Poisoned`, and for what cannot be read.
     #[track_caller]
     pub fn repair(&self) -> WriteFuture<'_, T> {
         WriteFuture(Acquire::new(self.object(), GuardMode::Write, Location::caller(), true))
@@ -93,6 +97,8 @@ pub struct WriteGuard<'a, T: SharedValue> {
 struct Hold<'a, T: SharedValue> {
     object: &'a Object<T>,
     number: u64,
+    /// Whether the copy here becomes the value, because nobody could read that here and the guard repairs.
+    adopts: bool,
 }
 
 impl<'a, T: SharedValue> Acquire<'a, T> {
@@ -143,21 +149,29 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
             }
         }
         let number = objects.hold(local, task, state.id, self.mode, self.line);
-        let hold = Hold { object, number };
-        if state.memory.is_some() {
-            object.begin(self.mode).inspect_err(|_| hold.end(self.mode, false))?;
-        }
-        if state.holder.borrow().is_poisoned() {
+        let mut hold = Hold { object, number, adopts: false };
+        let unreadable = match state.memory {
+            Some(_) => object.begin(self.mode).inspect_err(|_| hold.end(self.mode, false))?,
+            None => state.unreadable(),
+        };
+        let is_poisoned = state.holder.borrow().is_poisoned();
+        if is_poisoned || unreadable.is_some() {
             if !self.repairs {
                 hold.end(self.mode, false);
-                let text =
-                    "a writer of the shared object died or panicked; `repair` takes the value that is left";
-                return Poll::Ready(Err(Error::new(ErrorKind::Poisoned, text)));
+                return Poll::Ready(Err(unreadable.filter(|_| !is_poisoned).unwrap_or_else(poisoned)));
             }
             state.holder.borrow_mut().set_poisoned(false);
+            hold.adopts = unreadable.is_some();
         }
         Poll::Ready(Ok(hold))
     }
+}
+
+#[cold]
+fn poisoned() -> Error {
+    let text = "a writer of the shared object died or panicked, or left a value that its home cannot have; `repair` takes \
+                the value that is left";
+    Error::new(ErrorKind::Poisoned, text)
 }
 
 impl<T: SharedValue> Drop for Acquire<'_, T> {
@@ -205,7 +219,7 @@ impl<'a, T: SharedValue> Future for WriteFuture<'a, T> {
         match hold.object.value.try_borrow_mut() {
             Ok(value) => {
                 let flags = hold.object.flags_at_begin(&value);
-                Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed: false, flags, hold }))
+                Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed: hold.adopts, flags, hold }))
             }
             Err(_) => Poll::Ready(Err(hold.overlap(GuardMode::Write))),
         }
@@ -243,10 +257,14 @@ impl<T: SharedValue> Object<T> {
         WriteFuture(Acquire::new(self, GuardMode::Write, line, false))
     }
 
-    /// A guard begins where memory is modelled: what may be old is forgotten and read anew.
-    fn begin(&self, mode: GuardMode) -> Result<()> {
+    /// Begins a guard where memory is modelled: what may be old is forgotten and read anew. Returns why the value
+    /// cannot be read, if so.
+    ///
+    /// # Errors
+    /// Another guard of this place excludes it.
+    fn begin(&self, mode: GuardMode) -> Result<Option<Error>> {
         let (state, mut lines) = (&self.state, self.lines.borrow_mut());
-        let (Some(memory), Some(lines)) = (&state.memory, &mut *lines) else { return Ok(()) };
+        let (Some(memory), Some(lines)) = (&state.memory, &mut *lines) else { return Ok(None) };
         if state.is_free() && state.options.controller == Controller::Timestamp {
             let mut count = [0; 8];
             state.counter.iter().for_each(|counter| memory.memory.read(counter, 0, &mut count));
@@ -258,13 +276,12 @@ impl<T: SharedValue> Object<T> {
         let is_old = state.is_old.get();
         match self.value.try_borrow_mut() {
             Ok(mut value) => {
-                state.is_old.set(false);
-                value
-                    .refresh(memory, lines, is_old)
-                    .map_err(|fault| Error::undecodable("a shared object", fault))
+                let refreshed = value.refresh(memory, lines, is_old);
+                state.is_old.set(refreshed.is_err());
+                Ok(refreshed.err().map(|fault| Error::undecodable("the value of a shared object", fault)))
             }
             // Another task here reads, so nothing that it sees is old, unless the program lets guards overlap.
-            Err(_) if mode == GuardMode::Read && !is_old => Ok(()),
+            Err(_) if mode == GuardMode::Read && !is_old => Ok(None),
             Err(_) => Err(super::ObjectState::overlap()),
         }
     }
@@ -301,6 +318,11 @@ impl<T: SharedValue> Object<T> {
             return (true, None);
         };
         if !state.is_free() {
+            // The next guard of this core, too, reads past the buffer in which its writes gather.
+            if memory.kind == MemoryKind::Through {
+                state.is_unwritten.set(false);
+                value.write_back(memory, lines);
+            }
             return (is_old_elsewhere, None);
         }
         let is_told = is_old_elsewhere && !is_flagged && state.options.controller != Controller::Timestamp;

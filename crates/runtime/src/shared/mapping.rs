@@ -239,6 +239,8 @@ impl ElementLines {
 }
 
 impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
+    const IS_READ_BY_PROGRAM: bool = false;
+
     fn changes(&self, since: Option<u64>) -> Result<Vec<u8>> {
         if self.lines.is_some() {
             return Ok(Vec::new());

@@ -62,9 +62,17 @@ pub(super) struct FlagRange {
 pub(super) enum ObjectMessage {
     /// To the home: a token is wanted; the sender's copy is of this generation.
     Request(GuardMode, u64),
-    /// From the home: here it is; the value is of this generation, caches are old or not, the object is poisoned or
-    /// not; changes follow.
-    Grant(GuardMode, u64, bool, bool),
+    /// From the home: a token. The changes since the copy of the request follow, or the error that kept the home from
+    /// writing them.
+    Grant {
+        mode: GuardMode,
+        generation: u64,
+        /// Whether what caches hold may be old.
+        flushes: bool,
+        is_poisoned: bool,
+        /// Whether changes follow, and no error.
+        has_changes: bool,
+    },
     /// From the home: the token is wanted back, but for this.
     Recall(Token),
     /// To the home: here it is; changes follow.

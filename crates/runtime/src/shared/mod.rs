@@ -42,7 +42,7 @@ use state::ObjectState;
 use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
-use table::{AnyObject, Growth, Line};
+use table::{AnyObject, ApplyFault, Growth, Line};
 use value::ValueLines;
 
 /// A value that tasks of all places read and write under guards: many readers, or one writer. A handle that can be sent
@@ -278,12 +278,13 @@ impl<T: SharedValue> AnyObject for Object<T> {
         self.value.borrow().changes(Some(since))
     }
 
-    fn apply(&self, changes: &[u8]) -> Result<(), DecodeError> {
+    fn apply(&self, changes: &[u8]) -> Result<(), ApplyFault> {
         if changes.is_empty() {
             return Ok(());
         }
-        let in_use = |_| DecodeError::Refused("it is in use here".into());
-        self.value.try_borrow_mut().map_err(in_use)?.apply(changes)
+        let in_use = |_| ApplyFault::Malformed(DecodeError::Refused("it is in use here".into()));
+        let applied = self.value.try_borrow_mut().map_err(in_use)?.apply(changes);
+        applied.map_err(if T::IS_READ_BY_PROGRAM { ApplyFault::Unreadable } else { ApplyFault::Malformed })
     }
 
     fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth {

@@ -5,15 +5,18 @@
 use super::SharedOptions;
 use super::memory::{MemoryStretch, ObjectMemory};
 use super::message::{FlagRange, ObjectId, ObjectMessage, ReturnedToken};
-use super::table::AnyObject;
+use super::table::{AnyObject, ApplyFault};
 use crate::attachment::Attachment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::window::look_for;
 use isles_protocol::PlaceId;
-use isles_protocol::shared::{Admission, GiveBack, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token};
+use isles_protocol::shared::{
+    Admission, GiveBack, Granted, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token,
+};
 use isles_telemetry::CounterId;
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
@@ -51,6 +54,8 @@ pub(crate) struct ObjectState {
     is_carrying_out: Cell<bool>,
     /// The generation that the home has, as far as this place knows.
     base: Cell<u64>,
+    /// Why the copy here is not the value, where it is not.
+    unreadable: RefCell<Option<Error>>,
     waits: RefCell<VecDeque<Wait>>,
     next_wait: Cell<u64>,
     /// The machine's memory, where it is modelled.
@@ -87,6 +92,7 @@ impl ObjectState {
             steps: RefCell::default(),
             is_carrying_out: Cell::new(false),
             base: Cell::new(0),
+            unreadable: RefCell::default(),
             waits: RefCell::default(),
             next_wait: Cell::new(0),
             memory,
@@ -165,7 +171,7 @@ impl ObjectState {
 
     /// Asks the home for a token.
     fn ask(&self, local: &Local, object: &dyn AnyObject, mode: GuardMode) -> Result<()> {
-        let since = self.holder.borrow().generation();
+        let since = self.holder.borrow().copy_generation();
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().request(ObjectRequest { place: local.here(), mode, since });
             self.carry_out(local, object, steps.expect("a place asks for what it has not, once"));
@@ -201,12 +207,19 @@ impl ObjectState {
     /// The wait is given up.
     pub(super) fn give_up(&self, local: &Local, object: &dyn AnyObject, ticket: &mut Option<u64>) {
         self.leave_queue(ticket);
-        let token = self.holder.borrow().token();
-        let is_wanted = self.waits.borrow().front().is_some_and(|wait| token.covers(wait.mode));
-        if !is_wanted {
-            let back = self.holder.borrow_mut().unreserve();
-            self.send_back(local, object, back);
-        }
+        let back = self.holder.borrow_mut().give_up(self.next_wanted());
+        self.send_back(local, object, back);
+    }
+
+    /// The guard that the task which waits first wants.
+    fn next_wanted(&self) -> Option<GuardMode> {
+        self.waits.borrow().front().map(|wait| wait.mode)
+    }
+
+    /// Returns why the copy here is not the value, if it is not.
+    #[inline]
+    pub(super) fn unreadable(&self) -> Option<Error> {
+        if self.holder.borrow().is_current() { None } else { self.unreadable.borrow().clone() }
     }
 
     /// Wakes the task that waits first, which looks for itself.
@@ -241,18 +254,24 @@ impl ObjectState {
         if back.had_written && back.generation > self.base.get() {
             match object.changes(self.base.get()) {
                 Ok(encoded) => changes = encoded,
-                // Nobody can have the value that this place has.
-                Err(_) => back.is_poisoned = true,
+                Err(_) => back = self.without_value(back),
             }
         }
         let message = |back| ObjectMessage::GiveBack(ReturnedToken::of(back));
         if self.send(local, self.id.home, message(back), &changes).is_err() {
-            back.is_poisoned = true;
+            back = self.without_value(back);
             // If it was too long, this is not; if the home is dead, nobody hears it.
             let _ = self.send(local, self.id.home, message(back), &[]);
         }
         self.base.set(back.generation);
         self.wake_first();
+    }
+
+    /// The token that goes back without the value of its place, which nobody else can have: the object is poisoned, and
+    /// its value is the last that the home has, in a generation that no place has a copy of.
+    fn without_value(&self, back: GiveBack) -> GiveBack {
+        self.holder.borrow_mut().set_poisoned(true);
+        GiveBack { generation: back.generation + 1, is_poisoned: true, ..back }
     }
 
     /// Does what the home has decided, in the order of its decisions: to send may take in messages, and then it decides
@@ -267,7 +286,8 @@ impl ObjectState {
             match step {
                 None => break,
                 Some(HomeStep::Grant { request, generation, flushes, is_poisoned }) => {
-                    self.grant(local, object, request, (generation, flushes, is_poisoned));
+                    let granted = Granted { mode: request.mode, generation, is_poisoned, is_applied: true };
+                    self.grant(local, object, request, granted, flushes);
                 }
                 Some(HomeStep::Recall { place, keeps }) if place == local.here() => {
                     let back = self.holder.borrow_mut().recall(keeps);
@@ -287,37 +307,49 @@ impl ObjectState {
         local: &Local,
         object: &dyn AnyObject,
         request: ObjectRequest,
-        (generation, flushes, is_poisoned): (u64, bool, bool),
+        granted: Granted,
+        flushes: bool,
     ) {
         let ObjectRequest { place, mode, since } = request;
         if place == local.here() {
-            let granted = self.granted((mode, generation, flushes, is_poisoned));
+            let granted = self.granted(granted, flushes);
             return granted.expect("the home grants what it asked for");
         }
         local.tally.add(CounterId::ObjectHandOvers, 1);
+        let Granted { generation, is_poisoned, .. } = granted;
+        let message =
+            |has_changes| ObjectMessage::Grant { mode, generation, flushes, is_poisoned, has_changes };
         let changes = if since < generation { object.changes(since) } else { Ok(Vec::new()) };
-        let sent = changes.and_then(|changes| {
-            let grant = ObjectMessage::Grant(mode, generation, flushes, is_poisoned);
-            self.send(local, place, grant, &changes)
-        });
-        if sent.is_err() {
-            let grant = ObjectMessage::Grant(mode, generation, flushes, true);
-            // It was too long; or the place is dead, of which the service hears.
-            let _ = self.send(local, place, grant, &[]);
+        let sent = changes.and_then(|changes| self.send(local, place, message(true), &changes));
+        if let Err(error) = sent {
+            // The value cannot be written, or is too long; or the place is dead, of which the service hears.
+            let _ = self.send(local, place, message(false), &error.to_wire(ERROR_BYTES_MAX));
         }
     }
 
-    fn granted(
-        &self,
-        (mode, generation, flushes, is_poisoned): (GuardMode, u64, bool, bool),
-    ) -> Result<(), Refused> {
-        let has_waiting = !self.waits.borrow().is_empty();
-        let granted = self.holder.borrow_mut().granted(mode, generation, is_poisoned, has_waiting);
-        granted.map_err(|_| Refused::of_service("it grants a guard that was not asked for"))?;
-        self.base.set(generation);
+    fn granted(&self, granted: Granted, flushes: bool) -> Result<(), Refused> {
+        let taken = self.holder.borrow_mut().granted(granted, self.next_wanted());
+        taken.map_err(|_| Refused::of_service("it grants a guard that was not asked for"))?;
+        self.base.set(granted.generation);
         self.is_old.set(self.is_old.get() || flushes);
         self.wake_first();
         Ok(())
+    }
+
+    /// Applies changes to the copy here; returns whether the program could read them. If it could not, the guards here
+    /// end with that error until other changes come.
+    ///
+    /// # Errors
+    /// No sound place sends them.
+    fn apply(&self, object: &dyn AnyObject, changes: &[u8]) -> Result<bool, Refused> {
+        match object.apply(changes) {
+            Ok(()) => Ok(true),
+            Err(ApplyFault::Unreadable(fault)) => {
+                self.unreadable.replace(Some(Error::undecodable("the value of a shared object", fault)));
+                Ok(false)
+            }
+            Err(ApplyFault::Malformed(fault)) => Err(fault.into()),
+        }
     }
 
     /// Receives a message of `source`, with the changes that follow it.
@@ -341,13 +373,15 @@ impl ObjectState {
                 self.carry_out(local, object, steps);
             }
             ObjectMessage::GiveBack(back) => {
-                let (home, back) = (self.home.as_ref().ok_or_else(not_home)?, back.back());
+                let (home, mut back) = (self.home.as_ref().ok_or_else(not_home)?, back.back());
                 let not_held = || Refused::of_service("it gives back a guard that it does not hold");
                 if back.had_written {
                     if !home.borrow().may_write(source) {
                         return Err(not_held());
                     }
-                    object.apply(changes)?;
+                    if !self.apply(object, changes)? {
+                        back = self.without_value(back);
+                    }
                     self.holder.borrow_mut().copied(back.generation, back.is_poisoned);
                     if back.generation > self.base.replace(back.generation) {
                         self.is_old.set(true);
@@ -356,9 +390,14 @@ impl ObjectState {
                 let steps = home.borrow_mut().given_back(source, back).map_err(|_| not_held())?;
                 self.carry_out(local, object, steps);
             }
-            ObjectMessage::Grant(mode, generation, flushes, is_poisoned) if source == self.id.home => {
-                object.apply(changes)?;
-                self.granted((mode, generation, flushes, is_poisoned))?;
+            ObjectMessage::Grant { mode, generation, flushes, is_poisoned, has_changes }
+                if source == self.id.home =>
+            {
+                let is_applied = has_changes && self.apply(object, changes)?;
+                if !has_changes {
+                    self.unreadable.replace(Some(Error::from_wire(changes)));
+                }
+                self.granted(Granted { mode, generation, is_poisoned, is_applied }, flushes)?;
             }
             ObjectMessage::Recall(keeps) if source == self.id.home => {
                 let back = self.holder.borrow_mut().recall(keeps);
@@ -366,7 +405,7 @@ impl ObjectState {
                     back.map_err(|_| Refused::of_service("it recalls a guard that it did not grant"))?;
                 self.send_back(local, object, back);
             }
-            ObjectMessage::Grant(..) | ObjectMessage::Recall(_) => return Err(Refused::NotItsHome),
+            ObjectMessage::Grant { .. } | ObjectMessage::Recall(_) => return Err(Refused::NotItsHome),
             ObjectMessage::Flag(range) => self.flagged(local, source, range)?,
             ObjectMessage::Known(token) => self.known(local, source, token)?,
         }

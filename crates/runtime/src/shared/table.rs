@@ -29,13 +29,21 @@ pub(super) trait AnyObject {
     fn changes(&self, since: u64) -> Result<Vec<u8>>;
 
     /// Applies what another place has changed.
-    fn apply(&self, changes: &[u8]) -> Result<(), DecodeError>;
+    fn apply(&self, changes: &[u8]) -> Result<(), ApplyFault>;
 
     /// Writes back what has been stored, before others may see it.
     fn write_back(&self);
 
     /// Lets a mapping have `len` elements at least, under a guard to write; `line` asks for it.
     fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth;
+}
+
+/// Why the changes of another place were not applied.
+pub(super) enum ApplyFault {
+    /// The program cannot read what it has written: its `Deserialize` fails or panics.
+    Unreadable(DecodeError),
+    /// No sound place sends them.
+    Malformed(DecodeError),
 }
 
 /// The wait of [`AnyObject::grow`].

@@ -2,6 +2,7 @@
 
 use super::memory::{ByteLines, ObjectMemory};
 use crate::error::Result;
+use crate::error::panic::drop_caught;
 use crate::wire::{DecodeError, from_bytes, to_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +11,10 @@ use serde::de::DeserializeOwned;
 ///
 /// Its functions are those of the runtime; a program has no use for them.
 pub trait SharedValue: Sized + 'static {
+    /// Whether code of the program reads the changes, and so may refuse what a sound place has sent.
+    #[doc(hidden)]
+    const IS_READ_BY_PROGRAM: bool;
+
     /// Returns what a copy of generation `since` misses; of all, if there is no copy.
     #[doc(hidden)]
     fn changes(&self, since: Option<u64>) -> Result<Vec<u8>>;
@@ -70,6 +75,8 @@ pub trait SharedValue: Sized + 'static {
 pub struct ValueLines(pub(super) ByteLines);
 
 impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {
+    const IS_READ_BY_PROGRAM: bool = true;
+
     fn changes(&self, _since: Option<u64>) -> Result<Vec<u8>> {
         to_bytes(self)
     }
@@ -79,7 +86,7 @@ impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {
     }
 
     fn apply(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        *self = from_bytes(bytes)?;
+        drop_caught(std::mem::replace(self, from_bytes(bytes)?));
         Ok(())
     }
 
@@ -107,7 +114,7 @@ impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {
         if is_old {
             lines.0.forget(memory);
             let bytes = lines.0.load(memory).ok_or(DecodeError::Truncated { needed: 1, left: 0 })?;
-            *self = from_bytes(&bytes)?;
+            drop_caught(std::mem::replace(self, from_bytes(&bytes)?));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::check::{Claim, GET, PUT, UPDATE};
 use super::header::{MessageHead, MessageKind};
 use super::memory::{self, Pieces};
 use super::number::{Combine, NumberKind, WindowNumber};
-use super::queue::NotedWhat;
+use super::queue::{NotSent, NotedWhat};
 use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::call::span;
@@ -35,6 +35,14 @@ impl Elements {
     #[inline]
     fn contiguous(at: usize, len: usize) -> Elements {
         Elements { at, block: len, stride: len, count: 1 }
+    }
+
+    /// Whether all of them are among the first `len`.
+    #[cold]
+    fn are_within(self, len: u64) -> bool {
+        let Elements { at, block, stride, count } = self;
+        let last = count.saturating_sub(1).checked_mul(stride).and_then(|skipped| at.checked_add(skipped));
+        last.and_then(|last| last.checked_add(block)).is_some_and(|end| end as u64 <= len)
     }
 
     /// Returns where they lie in bytes; beyond all memory, if some number is too large.
@@ -67,7 +75,11 @@ impl WindowState {
         if access.target as usize >= self.peers.len() {
             return Err(self.no_rank(access.target as usize));
         }
-        if !layout.is_within(usize::try_from(self.bytes_at(access.target)).unwrap_or(usize::MAX)) {
+        let is_within = layout.is_within(usize::try_from(self.bytes_at(access.target)).unwrap_or(usize::MAX));
+        // Elements without bytes have bounds, too.
+        let is_beyond =
+            self.element_bytes == 0 && !access.elements.are_within(self.lens.of(access.target as usize));
+        if !is_within || is_beyond {
             return Err(self.out_of_range(access));
         }
         if let Err(fault) = self.epoch.borrow_mut().access(access.target) {
@@ -465,7 +477,7 @@ async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8])
     if loaded {
         return Ok(());
     }
-    state.send_noted(access.target).await?;
+    state.send_noted(access.target, NotSent::Kept).await?;
     transfer::ask_for(state, access.target, layout, into).await
 }
 
@@ -561,7 +573,7 @@ async fn fetch_bits(
     if let Some(before) = before {
         return Ok(before);
     }
-    state.send_noted(access.target).await?;
+    state.send_noted(access.target, NotSent::Kept).await?;
     let head = MessageHead { offset: layout.offset as u64, ..MessageHead::new(state.id, how) };
     let kinds = kinds(kind as u8, Combine::Sum);
     let put = |writer: &mut Writer<'_>| {

@@ -61,7 +61,7 @@ use std::rc::Rc;
 /// **Epochs.** A place accesses parts within an epoch only: that of a [`fence`](Window::fence), in which a new window
 /// is; from [`start`](Window::start) to [`complete`](Window::complete), for which the targets [`post`](Window::post)
 /// and [`wait`](Window::wait); or from [`lock`](Window::lock) to [`unlock`](Window::unlock). Several tasks of a place
-/// share its epochs.
+/// share its epochs. A `start` or a lock that fails or is given up leaves the place in the epoch in which it was.
 ///
 /// **Order.** What one place does to one part is done in its order. Of two places nothing is promised but what epochs
 /// order: who reads what another writes in the same epoch sees some mixture of old and new, element by element of up
@@ -70,9 +70,9 @@ use std::rc::Rc;
 /// # Errors
 /// Of every operation:
 /// - [`DeadPlace`](ErrorKind::DeadPlace): the member that it needs died.
-/// - [`Misused`](ErrorKind::Misused): an index or a rank out of range; no epoch for it, then the error names the line
-///   of the epoch that it met; a conflict of a window that checks, then it names both accesses; a handle of another
-///   run.
+/// - [`Misused`](ErrorKind::Misused): an index or a rank out of range; no epoch for it, or one whose `start` or lock is
+///   not granted yet, then the error names the line of the epoch that it met; a conflict of a window that checks, then
+///   it names both accesses; a handle of another run.
 pub struct Window<T: 'static> {
     // Goes before `share`, as in `PlaceLocal`.
     value: Rc<WindowPart<T>>,
@@ -330,6 +330,8 @@ fn describe(fault: EpochFault<Option<Line>>) -> String {
         return "the one that is open is that of a new window".to_owned();
     };
     match fault.epoch {
+        EpochKind::Started if fault.is_pending => format!("the start at {line} still waits for posts"),
+        EpochKind::Locked if fault.is_pending => format!("the lock asked for at {line} is not granted yet"),
         EpochKind::Closed => format!("none is open since {line}"),
         EpochKind::Fence => format!("the one that is open is of the fence at {line}"),
         EpochKind::Started => format!("the one that is open is of the start at {line}"),

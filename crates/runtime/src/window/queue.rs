@@ -10,6 +10,7 @@ use super::sync::LockRequest;
 use super::transfer;
 use crate::error::Result;
 use isles_protocol::window::LockMode;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Something to be sent.
@@ -23,6 +24,33 @@ pub(super) enum NotedWhat {
     Lock(LockMode),
     Put { layout: Pieces, data: Vec<u8>, notifies: bool },
     Accumulate { offset: usize, kinds: [u8; 8], operands: Vec<u8> },
+}
+
+/// What becomes of notes that could not be sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotSent {
+    /// They stay noted, before those that were added since.
+    Kept,
+    /// They are dropped: their epoch has ended.
+    Dropped,
+}
+
+/// Notes that are being sent; those that are left when it is dropped were not.
+struct Unsent<'a> {
+    state: &'a WindowState,
+    target: u32,
+    notes: VecDeque<NotedWhat>,
+    not_sent: NotSent,
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        if self.not_sent == NotSent::Kept {
+            let target = self.target;
+            let left = self.notes.drain(..).map(|what| Noted { target, what });
+            self.state.noted.borrow_mut().splice(..0, left);
+        }
+    }
 }
 
 impl WindowState {
@@ -44,34 +72,33 @@ impl WindowState {
         targets
     }
 
-    /// Sends what was noted for `target`.
+    /// Sends what was noted for `target`; `not_sent` says what becomes of the rest if that fails or is given up.
     ///
     /// # Errors
     /// It is dead.
-    pub(super) async fn send_noted(self: &Rc<Self>, target: u32) -> Result<()> {
-        let mut noted = Vec::new();
-        {
-            let mut all = self.noted.borrow_mut();
-            let (of_target, others) = all.drain(..).partition(|noted| noted.target == target);
-            noted.extend::<Vec<Noted>>(of_target);
-            *all = others;
-        }
-        for Noted { what, .. } in noted {
+    pub(super) async fn send_noted(self: &Rc<Self>, target: u32, not_sent: NotSent) -> Result<()> {
+        let mut unsent = Unsent { state: self, target, notes: self.take_noted(target), not_sent };
+        while let Some(what) = unsent.notes.front() {
             match what {
-                NotedWhat::Lock(mode) => {
-                    let mut request = LockRequest { state: self, target, line: None, is_granted: false };
-                    self.ask_for_lock(target, mode).await?;
-                    request.is_granted = true;
-                }
+                NotedWhat::Lock(mode) => LockRequest::noted(self, target).granted(*mode).await?,
                 NotedWhat::Put { layout, data, notifies } => {
-                    transfer::send_put(self, target, layout, &data, notifies)?;
+                    transfer::send_put(self, target, *layout, data, *notifies)?;
                 }
                 NotedWhat::Accumulate { offset, kinds, operands } => {
-                    transfer::send_accumulate(self, target, offset, kinds, &operands)?;
+                    transfer::send_accumulate(self, target, *offset, *kinds, operands)?;
                 }
             }
+            unsent.notes.pop_front();
         }
         Ok(())
+    }
+
+    fn take_noted(&self, target: u32) -> VecDeque<NotedWhat> {
+        let mut all = self.noted.borrow_mut();
+        let (of_target, others) = all.drain(..).partition(|noted| noted.target == target);
+        *all = others;
+        let of_target: Vec<Noted> = of_target;
+        of_target.into_iter().map(|noted| noted.what).collect()
     }
 
     /// Asks `target` for its lock and waits until it is granted.

@@ -4,7 +4,7 @@
 
 use super::access::named;
 use super::header::{MessageHead, MessageKind};
-use super::queue::NotedWhat;
+use super::queue::{NotSent, NotedWhat};
 use super::state::{Line, Whereabouts, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::call::span;
@@ -179,10 +179,10 @@ async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
     begun.map_err(|fault| misused("a fence within another epoch", fault))?;
     let _span = Local::with(|local| local.span(span::FENCE, None, || None));
     for target in state.noted_targets() {
-        state.send_noted(target).await?;
+        state.send_noted(target, NotSent::Kept).await?;
     }
-    let touched = (0..state.peers.len() as u32).filter(|rank| state.peers[*rank as usize].is_touched.take());
-    let flushes: Vec<_> = touched.map(|rank| ask_to_flush(state, rank)).collect();
+    let flushes: Vec<_> =
+        (0..state.peers.len() as u32).filter_map(|rank| flush_touched(state, rank)).collect();
     for flushed in flushes {
         flushed.await?;
     }
@@ -195,16 +195,51 @@ async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
     Ok(())
 }
 
-fn ask_to_flush(state: &Rc<WindowState>, target: u32) -> impl Future<Output = Result<Vec<u8>>> + use<> {
+/// Asks `target` to answer when all messages of accesses are done there; none if none have gone there.
+fn flush_touched(state: &Rc<WindowState>, target: u32) -> Option<impl Future<Output = Result<()>> + use<>> {
+    let unflushed = Unflushed::take(state, target)?;
     let head = MessageHead::new(state.id, MessageKind::Flush);
-    transfer::request(state, target, "the flush of", head, &|_| Ok(()))
+    let answer = transfer::request(state, target, "the flush of", head, &|_| Ok(()));
+    Some(async move {
+        answer.await?;
+        unflushed.end();
+        Ok(())
+    })
+}
+
+/// Accesses of a target that are being flushed; dropped before its answer, they are still to be flushed.
+struct Unflushed {
+    state: Rc<WindowState>,
+    target: u32,
+    is_answered: bool,
+}
+
+impl Unflushed {
+    /// Those of `target`, if there are any.
+    fn take(state: &Rc<WindowState>, target: u32) -> Option<Unflushed> {
+        let is_touched = state.peers[target as usize].is_touched.take();
+        is_touched.then(|| Unflushed { state: Rc::clone(state), target, is_answered: false })
+    }
+
+    /// The target has answered.
+    fn end(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Unflushed {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.state.peers[self.target as usize].is_touched.set(true);
+        }
+    }
 }
 
 /// Ends what is not done at `target` yet.
 async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
-    state.send_noted(target).await?;
-    if state.peers[target as usize].is_touched.take() {
-        ask_to_flush(state, target).await?;
+    state.send_noted(target, NotSent::Kept).await?;
+    if let Some(flushed) = flush_touched(state, target) {
+        flushed.await?;
     }
     order_memory();
     Ok(())
@@ -233,13 +268,27 @@ async fn start(state: &Rc<WindowState>, group: &[usize], line: Line) -> Result<(
     let begun =
         state.attachment.with(|_| state.epoch.borrow_mut().start(ranks.iter().copied(), Some(line)))?;
     begun.map_err(|fault| misused("a start within another epoch", fault))?;
+    let request = StartRequest { state };
     let what = || format!("the posts of {} for a window", Named(state, &ranks));
-    state
-        .wait_until(what, || match state.exposure.borrow_mut().start(&ranks) {
-            None => Some(Ok(())),
-            Some(missing) => state.death(missing),
-        })
-        .await
+    let posted = state.wait_until(what, || match state.exposure.borrow_mut().start(&ranks) {
+        None => Some(Ok(())),
+        Some(missing) => state.death(missing),
+    });
+    posted.await?;
+    state.epoch.borrow_mut().started();
+    std::mem::forget(request);
+    Ok(())
+}
+
+/// A `start` that waits for posts; dropped, it is given up, and its epoch ends.
+struct StartRequest<'a> {
+    state: &'a WindowState,
+}
+
+impl Drop for StartRequest<'_> {
+    fn drop(&mut self) {
+        self.state.epoch.borrow_mut().give_up_start();
+    }
 }
 
 async fn complete(state: &Rc<WindowState>, line: Line) -> Result<()> {
@@ -258,7 +307,7 @@ async fn complete_at(state: &Rc<WindowState>, target: u32) -> Result<()> {
         state.wake();
         return Ok(());
     }
-    state.send_noted(target).await?;
+    state.send_noted(target, NotSent::Kept).await?;
     state.peers[target as usize].is_touched.set(false);
     let head = MessageHead::new(state.id, MessageKind::Complete);
     Local::with(|local| state.send(local, target, head, &|_| Ok(())))
@@ -278,23 +327,67 @@ async fn wait(state: &Rc<WindowState>) -> Result<()> {
     Ok(())
 }
 
-/// A lock that was asked for and not granted, until it is; dropped earlier, it is given back.
+/// A lock whose epoch has begun and that is not granted yet; dropped, it is given up, and its epoch ends.
 pub(super) struct LockRequest<'a> {
-    pub(super) state: &'a Rc<WindowState>,
-    pub(super) target: u32,
-    /// The line that began the epoch, which ends with the request; none if it has ended already.
-    pub(super) line: Option<Line>,
-    pub(super) is_granted: bool,
+    state: &'a Rc<WindowState>,
+    target: u32,
+    /// Whether the owner may know of it.
+    is_asked: bool,
+    /// Whether the epoch ends if it is given up. Of one that was noted it goes on, and the lock stays noted.
+    ends_epoch: bool,
+}
+
+impl<'a> LockRequest<'a> {
+    /// A request of the epoch that has begun, of which the owner does not know yet.
+    fn begun(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
+        LockRequest { state, target, is_asked: false, ends_epoch: true }
+    }
+
+    /// A request that was noted and is sent now.
+    pub(super) fn noted(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
+        state.epoch.borrow_mut().ask_lock(target);
+        LockRequest { state, target, is_asked: false, ends_epoch: false }
+    }
+
+    /// Asks the owner, and waits until it grants the lock.
+    ///
+    /// # Errors
+    /// It is dead.
+    pub(super) async fn granted(mut self, mode: LockMode) -> Result<()> {
+        let (state, target) = (self.state, self.target);
+        self.is_asked = true;
+        if target == state.rank {
+            let open = Local::with(|local| {
+                let open = local.services.windows.open(local.here(), "the lock of");
+                let granted = state.lock.borrow_mut().request(local.here(), mode, open.token);
+                table::grant(local, state, granted);
+                open
+            });
+            open.await?;
+        } else {
+            state.ask_for_lock(target, mode).await?;
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// The lock is this place's.
+    fn end(self) {
+        self.state.epoch.borrow_mut().locked(self.target);
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for LockRequest<'_> {
     fn drop(&mut self) {
-        if self.is_granted {
-            return;
-        }
         let (state, target) = (self.state, self.target);
-        if self.line.is_some() {
-            let _ = state.epoch.borrow_mut().unlock(target, self.line);
+        if self.ends_epoch {
+            state.epoch.borrow_mut().give_up_lock(target);
+        } else {
+            state.epoch.borrow_mut().locked(target);
+        }
+        if !self.is_asked {
+            return;
         }
         state.attachment.try_with(|local| {
             // The owner takes the request out of its queue, or the lock back; a dead one has neither.
@@ -312,30 +405,16 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
     let target = state.check_rank(target)?;
     let begun = state.attachment.with(|_| state.epoch.borrow_mut().lock(target, mode, Some(line)))?;
     begun.map_err(|fault| misused("a lock within another epoch", fault))?;
+    let request = LockRequest::begun(state, target);
     if state.is_noted(target) {
         state.note(target, NotedWhat::Lock(mode));
+        request.end();
         return Ok(());
     }
     // Where the part lies is known before the class of its messages is chosen.
-    if let Err(error) = transfer::locate(state, target).await {
-        let _ = state.epoch.borrow_mut().unlock(target, Some(line));
-        return Err(error);
-    }
+    transfer::locate(state, target).await?;
     let _span = Local::with(|local| local.span(span::LOCK, Some(state.place(target)), || None));
-    let mut request = LockRequest { state, target, line: Some(line), is_granted: false };
-    if target == state.rank {
-        let open = Local::with(|local| {
-            let open = local.services.windows.open(local.here(), "the lock of");
-            let granted = state.lock.borrow_mut().request(local.here(), mode, open.token);
-            table::grant(local, state, granted);
-            open
-        });
-        open.await?;
-    } else {
-        state.ask_for_lock(target, mode).await?;
-    }
-    request.is_granted = true;
-    Ok(())
+    request.granted(mode).await
 }
 
 async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()> {
@@ -347,13 +426,15 @@ async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()
         return Local::with(|local| table::unlock(local, state, local.here()))
             .map_err(|refused| Error::new(ErrorKind::Misused, refused.to_string()));
     }
-    state.send_noted(target).await?;
+    state.send_noted(target, NotSent::Dropped).await?;
     let head = MessageHead::new(state.id, MessageKind::Unlock);
-    let is_touched = state.peers[target as usize].is_touched.take();
+    let unflushed = Unflushed::take(state, target);
     let is_mapped = matches!(state.peers[target as usize].location.get(), Whereabouts::Mapped(_));
     // An owner that checks has forgotten what was done under the lock before others hear of its end.
-    if is_touched || state.options.checked || state.options.queued && !is_mapped {
-        return transfer::request(state, target, "the unlock of", head, &|_| Ok(())).await.map(drop);
+    if unflushed.is_some() || state.options.checked || state.options.queued && !is_mapped {
+        transfer::request(state, target, "the unlock of", head, &|_| Ok(())).await?;
+        unflushed.into_iter().for_each(Unflushed::end);
+        return Ok(());
     }
     Local::with(|local| state.send(local, target, head, &|_| Ok(())))
 }
