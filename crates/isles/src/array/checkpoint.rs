@@ -36,6 +36,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// # Errors
     /// The file cannot be written, with its name and why; then an earlier one is what it was. As [`DistArray`] says.
     pub async fn save(&self, path: &Path) -> Result<()> {
+        self.team.together(self.save_parts(path)).await
+    }
+
+    async fn save_parts(&self, path: &Path) -> Result<()> {
         let is_writer = self.team.rank() == 0;
         let destination = Destination::at(&path.to_string_lossy());
         let drafted = is_writer.then(|| destination.draft());
@@ -76,6 +80,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// The file cannot be read, is of another array, or is cut short; the text names it, what was found and what is
     /// allowed, and the array is what it was. As [`DistArray`] says.
     pub async fn load(&self, path: &Path) -> Result<()> {
+        self.team.together(self.load_parts(path)).await
+    }
+
+    async fn load_parts(&self, path: &Path) -> Result<()> {
         let is_reader = self.team.rank() == 0;
         let opened = match is_reader {
             true => self.open_checkpoint(path).map(Some),

@@ -120,6 +120,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// # Errors
     /// As [`DistArray`] says.
     pub async fn exchange_while(&self, compute: impl FnOnce(&mut ArrayPart<T, N>)) -> Result<()> {
+        self.team.together(self.exchange_axes(compute)).await
+    }
+
+    async fn exchange_axes(&self, compute: impl FnOnce(&mut ArrayPart<T, N>)) -> Result<()> {
         let mut compute = Some(compute);
         for axis in 3 - N..3 {
             let (sent, expected) = {

@@ -3,6 +3,7 @@
 mod aggregation;
 mod arrays;
 mod channels;
+mod given_up;
 mod hosts;
 mod messages;
 mod seeds;

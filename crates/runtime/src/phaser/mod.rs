@@ -65,6 +65,8 @@ pub struct Phaser {
     attachment: Attachment,
     /// Whether an `advance` of this handle is under way.
     advancing: Cell<bool>,
+    /// The phase that an `advance_all` had reached with this handle when it was dropped before the others' was over.
+    ahead: Cell<Option<u64>>,
     /// A handle belongs to its place.
     place: PhantomData<Rc<()>>,
 }
@@ -84,7 +86,13 @@ impl Phaser {
 
     fn from_registration(registration: Registration) -> Phaser {
         let attachment = Local::with(Local::attachment);
-        Phaser { registration, attachment, advancing: Cell::new(false), place: PhantomData }
+        Phaser {
+            registration,
+            attachment,
+            advancing: Cell::new(false),
+            ahead: Cell::new(None),
+            place: PhantomData,
+        }
     }
 
     /// Does `operation` with the party at this place.
@@ -121,6 +129,9 @@ impl Phaser {
     async fn advance_once(&self) -> Result<u64> {
         self.operate(|_, _| Ok(()))?;
         let _turn = AdvanceGuard::begin(&self.advancing)?;
+        if let Some(phase) = self.ahead.take() {
+            return Ok(phase);
+        }
         match self.operate(|local, party| local.services.phasers.advance(local, party))? {
             Some(advanced) => entered(advanced),
             None => poll_fn(|context| self.poll_entered(context)).await,
@@ -143,29 +154,47 @@ impl Phaser {
     /// See [`Phaser`]. [`Misused`](ErrorKind::Misused): an `advance` of this registration is under way, or was dropped
     /// before it was over.
     pub fn resume(&self) -> Result<()> {
+        if self.ahead.get().is_some() {
+            return Err(refused(PhaserError::Waiting));
+        }
         self.operate(|local, party| local.services.phasers.resume(local, party))
     }
 
-    /// The phase that this task is in, from 0. After `resume` it is the one that the task has ended, until `advance`.
+    /// As [`Phaser::resume`], unless a wait for the next phase was dropped, which is to be taken up.
+    fn end_phase(&self) -> Result<()> {
+        let was_dropped = self.ahead.get().is_some()
+            || !self.advancing.get()
+                && self.operate(|local, party| Ok(local.services.phasers.is_waiting(party)))?;
+        if was_dropped { Ok(()) } else { self.resume() }
+    }
+
+    /// The phase that this task is in, from 0. After `resume`, or an `advance` that was dropped, it is the one that the
+    /// task has ended, until `advance`.
     ///
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): the phaser's home was dead before this task arrived here.
     pub fn phase(&self) -> Result<u64> {
-        self.operate(|local, party| local.services.phasers.phase(party))
+        let phase = self.operate(|local, party| local.services.phasers.phase(party))?;
+        Ok(phase - u64::from(self.ahead.get().is_some()))
     }
 
     /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any,
     /// so that tasks which name the same phasers in different orders do not wait for each other for ever.
     ///
+    /// If the future is dropped, the next `advance` of each, or the next `advance_all`, takes up its wait.
+    ///
     /// # Errors
     /// The first one of any of them; the others have advanced all the same, unless ending a phase failed.
     pub async fn advance_all<'a>(phasers: impl IntoIterator<Item = &'a Phaser>) -> Result<()> {
         let phasers: Vec<&Phaser> = phasers.into_iter().collect();
-        phasers.iter().try_for_each(|phaser| phaser.resume())?;
-        let mut result = Ok(());
+        phasers.iter().try_for_each(|phaser| phaser.end_phase())?;
+        let (mut result, mut step) = (Ok(()), StepGuard::default());
         for phaser in phasers {
-            result = result.and(phaser.advance().await.map(drop));
+            let advanced = phaser.advance().await;
+            step.advanced.extend(advanced.as_ref().ok().map(|phase| (phaser, *phase)));
+            result = result.and(advanced.map(drop));
         }
+        step.advanced.clear();
         result
     }
 }
@@ -194,6 +223,18 @@ impl<'a> AdvanceGuard<'a> {
 impl Drop for AdvanceGuard<'_> {
     fn drop(&mut self) {
         self.0.set(false);
+    }
+}
+
+/// The phasers that an `advance_all` has advanced; dropped before all are, their next `advance` takes that up.
+#[derive(Default)]
+struct StepGuard<'a> {
+    advanced: Vec<(&'a Phaser, u64)>,
+}
+
+impl Drop for StepGuard<'_> {
+    fn drop(&mut self) {
+        self.advanced.iter().for_each(|(phaser, phase)| phaser.ahead.set(Some(*phase)));
     }
 }
 

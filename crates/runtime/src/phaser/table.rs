@@ -40,8 +40,15 @@ impl PhaserTable {
         self.machine.borrow_mut().register(party)
     }
 
+    /// The phase of `party`; the one that it has ended, if nobody has taken up its wait for the next.
     pub(super) fn phase(&self, party: Party) -> Result<u64, PhaserError> {
-        self.machine.borrow().phase(party)
+        let is_over = matches!(self.waits.borrow().get(&party), Some(Wait::Over(_)));
+        self.machine.borrow().phase(party).map(|phase| phase - u64::from(is_over))
+    }
+
+    /// Whether `party` waits for the next phase, or did when its wait was dropped.
+    pub(super) fn is_waiting(&self, party: Party) -> bool {
+        self.waits.borrow().contains_key(&party)
     }
 
     pub(super) fn resume(&self, local: &Local, party: Party) -> Result<(), PhaserError> {

@@ -134,6 +134,7 @@ impl<T> Drop for ObjectPart<T> {
     fn drop(&mut self) {
         let state = &self.object.state;
         state.attachment.try_with(|local| local.services.objects.remove(state.id));
+        state.abandon();
     }
 }
 
@@ -289,10 +290,16 @@ impl<T: SharedValue> AnyObject for Object<T> {
 
     fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth {
         Box::pin(async move {
-            let mut guard = self.write(line).await?;
-            guard.grow_to(len);
-            guard.release().await;
-            Ok(())
+            match self.write(line).await {
+                Ok(mut guard) => {
+                    guard.grow_to(len);
+                    guard.release().await;
+                    Ok(())
+                }
+                // Nobody has a handle of it any more.
+                Err(_) if self.state.is_abandoned() => Ok(()),
+                Err(error) => Err(error),
+            }
         })
     }
 

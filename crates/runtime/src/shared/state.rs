@@ -56,6 +56,8 @@ pub(crate) struct ObjectState {
     base: Cell<u64>,
     /// Why the copy here is not the value, where it is not.
     unreadable: RefCell<Option<Error>>,
+    /// Whether the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
+    is_abandoned: Cell<bool>,
     waits: RefCell<VecDeque<Wait>>,
     next_wait: Cell<u64>,
     /// The machine's memory, where it is modelled.
@@ -93,6 +95,7 @@ impl ObjectState {
             is_carrying_out: Cell::new(false),
             base: Cell::new(0),
             unreadable: RefCell::default(),
+            is_abandoned: Cell::new(false),
             waits: RefCell::default(),
             next_wait: Cell::new(0),
             memory,
@@ -128,6 +131,10 @@ impl ObjectState {
         ticket: &mut Option<u64>,
         context: &mut Context<'_>,
     ) -> Poll<Result<()>> {
+        if self.is_abandoned.get() {
+            self.leave_queue(ticket);
+            return Poll::Ready(Err(Error::new(ErrorKind::Closed, "no handle of the shared object is left")));
+        }
         let is_first = match (*ticket, self.waits.borrow().front()) {
             (_, None) => true,
             (Some(number), Some(front)) => front.number == number,
@@ -220,6 +227,21 @@ impl ObjectState {
     #[inline]
     pub(super) fn unreadable(&self) -> Option<Error> {
         if self.holder.borrow().is_current() { None } else { self.unreadable.borrow().clone() }
+    }
+
+    /// The last handle is gone: whoever still waits for a guard waits for nothing.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.set(true);
+        self.wake_all();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.is_abandoned.get()
+    }
+
+    fn wake_all(&self) {
+        let all: Vec<Waker> = self.waits.borrow().iter().map(|wait| wait.waker.clone()).collect();
+        all.into_iter().for_each(Waker::wake);
     }
 
     /// Wakes the task that waits first, which looks for itself.
@@ -419,8 +441,7 @@ impl ObjectState {
             self.carry_out(local, object, steps);
         } else if place == self.id.home {
             self.holder.borrow_mut().home_died();
-            let all: Vec<Waker> = self.waits.borrow().iter().map(|wait| wait.waker.clone()).collect();
-            all.into_iter().for_each(Waker::wake);
+            self.wake_all();
         }
         let tokens: Vec<u32> = self.flagging.borrow().iter().map(|flagging| flagging.token).collect();
         for token in tokens {

@@ -95,6 +95,20 @@ pub struct Team {
     state: Rc<TeamState>,
 }
 
+/// Collectives of a team that belong together, until they are over; dropped earlier, it gives them up.
+struct Together<'t> {
+    team: &'t Team,
+    is_over: bool,
+}
+
+impl Drop for Together<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.team.give_up();
+        }
+    }
+}
+
 /// What the last handle, anywhere, frees at one place.
 struct TeamMembership(Rc<TeamState>);
 
@@ -109,6 +123,21 @@ impl Drop for TeamMembership {
 }
 
 impl Team {
+    /// Runs `operation`, whose collectives of this team belong together: dropped before its end, also between two of
+    /// them, it has given up one of them.
+    #[doc(hidden)]
+    pub async fn together<V>(&self, operation: impl Future<Output = V>) -> V {
+        let mut together = Together { team: self, is_over: false };
+        let value = operation.await;
+        together.is_over = true;
+        value
+    }
+
+    /// This member takes no part in the collectives of the team any more: those of the others end with that error.
+    pub(crate) fn give_up(&self) {
+        ongoing::give_up(&self.state, "");
+    }
+
     /// The team of all places, in order. It is always the same one.
     ///
     /// # Panics

@@ -637,7 +637,7 @@ impl Drop for OngoingCollective<'_> {
 
 /// Tells the team that this member gives its collective up, and why, unless it is of no use already.
 #[cold]
-fn give_up(state: &TeamState, why: &str) {
+pub(super) fn give_up(state: &TeamState, why: &str) {
     // Outside of the place there is nobody left to tell.
     state.attachment.try_with(|local| {
         let text = format!("{} gave up {} of the team{why}", local.here(), state.description());

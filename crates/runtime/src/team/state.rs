@@ -12,6 +12,7 @@
 
 use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
+use super::ongoing::give_up;
 use super::ongoing::misused;
 use super::pending::PendingMessages;
 use super::point_to_point;
@@ -261,7 +262,7 @@ impl TeamState {
         self.until_broken.take().into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits for `future`, or until the team is broken.
+    /// Waits for `future`, a collective, or until the team is broken. Dropped before its end, it breaks the team.
     ///
     /// # Errors
     /// That of the future, or why the team is of no use any more.
@@ -269,10 +270,15 @@ impl TeamState {
         &self,
         future: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
+        // Nothing is sent by a member that the others know to have given up.
+        if let Some(reason) = self.broken() {
+            return Err(reason);
+        }
         let mut future = pin!(future);
-        let mut waiting = BrokenWait { state: self, key: None };
+        let mut waiting = BrokenWait { state: self, key: None, is_over: false };
         poll_fn(|context| {
             if let Poll::Ready(result) = future.as_mut().poll(context) {
+                waiting.is_over = true;
                 return Poll::Ready(result);
             }
             if let Some(reason) = self.broken() {
@@ -693,12 +699,16 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
 struct BrokenWait<'a> {
     state: &'a TeamState,
     key: Option<usize>,
+    is_over: bool,
 }
 
 impl Drop for BrokenWait<'_> {
     fn drop(&mut self) {
         let key = self.key.take();
         key.and_then(|key| self.state.until_broken.borrow_mut().try_remove(key));
+        if !self.is_over {
+            give_up(self.state, "");
+        }
     }
 }
 

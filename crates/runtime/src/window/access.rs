@@ -133,12 +133,12 @@ impl WindowState {
         words
     }
 
-    /// Makes an access ready that cannot be done at once: asks whether it conflicts, and where the part lies.
+    /// Makes an access ready that cannot be done at once: asks where the part lies, and whether the access conflicts.
+    ///
+    /// The question goes the way of the unlock, which must not overtake it if the access is given up.
     async fn prepare(self: &Rc<Self>, access: &AccessCall) -> Result<()> {
-        if self.options.checked {
-            self.check(access).await?;
-        }
-        transfer::locate(self, access.target).await
+        transfer::locate(self, access.target).await?;
+        if self.options.checked { self.check(access).await } else { Ok(()) }
     }
 
     /// # Errors

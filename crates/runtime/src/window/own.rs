@@ -123,11 +123,11 @@ impl<T: NoUninit + AnyBitPattern> OwnPart<T> {
                     "a part that belongs to no window cannot be opened",
                 ));
             };
-            let window = window.clone();
+            let open = OpenWindow { window: window.clone(), is_closed: false };
             drop(self);
-            window.state().end_loan();
-            window.fence_at(line).await?;
-            Ok(OpenWindow(window))
+            open.window.state().end_loan();
+            open.window.fence_at(line).await?;
+            Ok(open)
         }
     }
 }
@@ -180,8 +180,20 @@ impl<T: fmt::Debug> fmt::Debug for OwnPart<T> {
 
 /// A window while every member can access each part, from [`OwnPart::open`] to [`OpenWindow::close`].
 ///
-/// Its accesses are those of [`Window`] and fail as those do.
-pub struct OpenWindow<T: 'static>(Window<T>);
+/// Its accesses are those of [`Window`] and fail as those do. A member that drops it gets at its part no more, and the
+/// others' fences end with that error.
+pub struct OpenWindow<T: 'static> {
+    window: Window<T>,
+    is_closed: bool,
+}
+
+impl<T: 'static> Drop for OpenWindow<T> {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            self.window.state().team.give_up();
+        }
+    }
+}
 
 impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
     /// Closes the window at all members, who all do so, when all accesses are done; returns the part of this place.
@@ -191,11 +203,12 @@ impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): a member died.
     #[track_caller]
-    pub fn close(self) -> impl Future<Output = Result<OwnPart<T>>> {
+    pub fn close(mut self) -> impl Future<Output = Result<OwnPart<T>>> {
         let line = Location::caller();
         async move {
-            self.0.fence_at(line).await?;
-            OwnPart::lent(self.0)
+            self.window.fence_at(line).await?;
+            self.is_closed = true;
+            OwnPart::lent(self.window.clone())
         }
     }
 
@@ -205,7 +218,7 @@ impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
     /// As [`Window::fence`].
     #[track_caller]
     pub fn fence(&self) -> impl Future<Output = Result<()>> {
-        self.0.fence()
+        self.window.fence()
     }
 
     /// As [`Window::put`].
@@ -219,7 +232,7 @@ impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
         at: usize,
         data: &'a [T],
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
-        self.0.put(target, at, data)
+        self.window.put(target, at, data)
     }
 
     /// As [`Window::get`].
@@ -233,7 +246,7 @@ impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
         at: usize,
         into: &'a mut [T],
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
-        self.0.get(target, at, into)
+        self.window.get(target, at, into)
     }
 
     /// As [`Window::get_strided`].
@@ -248,7 +261,7 @@ impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
         pieces: (usize, usize),
         into: &mut [T],
     ) -> impl Future<Output = Result<()>> {
-        self.0.get_strided(target, at, pieces, into)
+        self.window.get_strided(target, at, pieces, into)
     }
 }
 
@@ -265,7 +278,7 @@ impl<T: WindowNumber> OpenWindow<T> {
         operands: &'a [T],
         how: Combine,
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
-        self.0.accumulate(target, at, operands, how)
+        self.window.accumulate(target, at, operands, how)
     }
 
     /// As [`Window::fetch_add`].
@@ -274,6 +287,6 @@ impl<T: WindowNumber> OpenWindow<T> {
     /// As [`Window::fetch_add`].
     #[track_caller]
     pub fn fetch_add(&self, target: usize, at: usize, value: T) -> impl Future<Output = Result<T>> {
-        self.0.fetch_add(target, at, value)
+        self.window.fetch_add(target, at, value)
     }
 }

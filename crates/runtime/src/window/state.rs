@@ -246,7 +246,7 @@ impl WindowState {
     pub(super) fn send(&self, local: &Local, to: u32, head: MessageHead, body: &Encode<'_>) -> Result<()> {
         // What must come behind data is of their class. Where a part is mapped, there are none.
         let is_mapped = matches!(self.peers[to as usize].location.get(), Whereabouts::Mapped(_));
-        let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Check | MessageKind::Post);
+        let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Post);
         let class = if is_mapped || is_alone { Class::Control } else { Class::Data };
         let encode = |writer: &mut Writer<'_>| {
             head.encode(writer);

@@ -135,10 +135,11 @@ impl Team {
     ///
     /// A collective between neighbours: who names another is named by it, as often. Two of the values are never
     /// mistaken for each other if every member calls its exchanges with each neighbour in the same order. Whom a member
-    /// names is its own business: a line, a grid, a graph.
+    /// names is its own business: a line, a grid, a graph. As other collectives it ends with an error for all if a
+    /// member gives up.
     ///
     /// # Errors
-    /// As [`Tagged`] says; the two slices differ in length.
+    /// As [`Tagged`] says, and as [`Team`] says of collectives; the two slices differ in length.
     #[track_caller]
     pub fn neighbor_exchange<T: Serialize + DeserializeOwned>(
         &self,
@@ -147,7 +148,7 @@ impl Team {
     ) -> impl Future<Output = Result<Vec<T>>> {
         let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
         let caller = Location::caller();
-        async move {
+        self.state.unless_broken(async move {
             check_len(neighbors, values.len())?;
             let to = by_member(neighbors.iter().copied().zip(values));
             let from = by_member(neighbors.iter().copied().zip(0..));
@@ -168,7 +169,7 @@ impl Team {
             let mut received: Vec<(usize, T)> = received.into_iter().flatten().collect();
             received.sort_unstable_by_key(|(position, _)| *position);
             Ok(received.into_iter().map(|(_, value)| value).collect())
-        }
+        })
     }
 
     /// As [`Team::neighbor_exchange`], with slices of plain elements: `sent[i]` goes to the member `neighbors[i]`,
@@ -184,13 +185,13 @@ impl Team {
         received: &mut [&mut [T]],
     ) -> impl Future<Output = Result<()>> {
         let caller = Location::caller();
-        async move {
+        self.state.unless_broken(async move {
             check_len(neighbors, sent.len())?;
             check_len(neighbors, received.len())?;
             let sent = neighbors.iter().copied().zip(sent.iter().copied());
             let received = neighbors.iter().copied().zip(received.iter_mut().map(|into| &mut **into));
             self.trade_slices(sent, received, caller).await
-        }
+        })
     }
 
     /// Sends slices of plain elements to members and receives others into slices, all at once.
@@ -199,8 +200,7 @@ impl Team {
     /// sends to another is received there by the other's exchanges, in the same order.
     ///
     /// # Errors
-    /// As [`Tagged`] says; and as in other collectives, a member of the team is dead: nobody waits for one that has
-    /// given up because of it.
+    /// As [`Tagged`] says, and as [`Team`] says of collectives: nobody waits for a member that has given up.
     #[track_caller]
     pub fn exchange_slices<'a, T: NoUninit + AnyBitPattern>(
         &'a self,

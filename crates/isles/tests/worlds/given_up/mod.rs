@@ -1,0 +1,114 @@
+//! Worlds in which each awaited operation of the public interface is given up at drawn moments.
+//!
+//! Each module has a random program over one service, and says what must hold whatever was given up. [`table`] names
+//! every public function that returns a future, with the world that gives it up. `ISLES_TEST_SEEDS` says how many
+//! seeds; `ISLES_SEED` names one.
+
+mod aggregation;
+mod arrays;
+mod channels;
+mod handles;
+mod messages;
+mod phasers;
+mod shared;
+mod table;
+mod teams;
+mod windows;
+
+use crate::seeds::seeds;
+use isles::prelude::*;
+use isles::{ErrorKind, Plan, Random, Result};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// Seeds in the ordinary tests.
+const SEEDS: u64 = 150;
+
+/// Seeds after which each operation must have been given up.
+const SEEDS_MIN: u64 = 100;
+
+/// Most polls of an operation that is given up.
+const POLLS_MAX: u64 = 8;
+
+thread_local! {
+    /// How often each operation was given up while it waited. All invented places share this thread.
+    static GIVEN_UP: RefCell<BTreeMap<&'static str, u64>> = RefCell::default();
+}
+
+/// Runs `operation` to its end, or polls it a drawn number of times and drops it; none if it was not over by then.
+///
+/// `name` is that of the function in [`table::OPERATIONS`].
+async fn interrupt<F: Future>(name: &'static str, random: &mut Random, operation: F) -> Option<F::Output> {
+    let polls = (random.below(3) > 0).then(|| random.below(POLLS_MAX));
+    let (mut operation, mut polled) = (Box::pin(operation), 0);
+    let output = poll_fn(|context| {
+        if polls == Some(polled) {
+            return Poll::Ready(None);
+        }
+        polled += 1;
+        let output = operation.as_mut().poll(context);
+        if output.is_pending() && polls.is_some() {
+            // It is polled again whether or not anything has come.
+            context.waker().wake_by_ref();
+        }
+        output.map(Some)
+    })
+    .await;
+    if output.is_none() && polled > 0 {
+        GIVEN_UP.with_borrow_mut(|given_up| *given_up.entry(name).or_default() += 1);
+    }
+    output
+}
+
+/// As [`interrupt`], of an operation whose errors end the program.
+async fn attempt<T>(
+    name: &'static str,
+    random: &mut Random,
+    operation: impl Future<Output = Result<T>>,
+) -> Result<Option<T>> {
+    interrupt(name, random, operation).await.transpose()
+}
+
+/// Fails with errors that giving up does not explain.
+fn explained<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if *error.kind() == ErrorKind::Cancelled => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Runs `program` of each seed on 2 to 5 places, in a calm and in an adverse world, and checks that all operations of
+/// `world` were given up.
+fn run_worlds<F, P>(world: &str, program: F)
+where
+    F: Fn(u64) -> P + Copy + 'static,
+    P: Future<Output = Result<()>> + 'static,
+{
+    GIVEN_UP.with_borrow_mut(BTreeMap::clear);
+    let all = seeds(SEEDS);
+    for seed in all.clone() {
+        for plan in [Plan::calm, Plan::adversarial] {
+            let places = 2 + (seed % 4) as u32;
+            let main = move || async move {
+                program(seed).await?;
+                // Whatever was given up, each place serves on.
+                everywhere!(here().index()).await.map(drop)
+            };
+            let (result, _, digest) = isles::simulate(places, plan(seed), main);
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            // Each tenth world is run again.
+            if seed % 10 == 0 {
+                let again = isles::simulate(places, plan(seed), main).2;
+                assert_eq!(digest, again, "ISLES_SEED={seed} gave two different runs");
+            }
+        }
+    }
+    if all.end - all.start >= SEEDS_MIN {
+        let given_up: Vec<String> =
+            GIVEN_UP.with_borrow(|given_up| given_up.keys().map(|name| (*name).to_owned()).collect());
+        table::check_world(world, &given_up);
+    }
+}
