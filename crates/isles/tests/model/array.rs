@@ -440,6 +440,17 @@ async fn checkpoint(path: PathBuf) -> Result<()> {
     };
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(refusal().await?.contains("791 bytes; allowed: 792, as its head says"));
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        let text = refusal().await?;
+        assert!(at < 56 || text.contains("its elements have the check word "), "{at}: {text}");
+    }
+    let mut swapped = whole.clone();
+    swapped[64..80].rotate_left(8);
+    std::fs::write(&path, &swapped).unwrap();
+    assert!(refusal().await?.contains("its elements have the check word "));
     std::fs::write(&path, "no checkpoint").unwrap();
     assert!(refusal().await?.contains("this is no checkpoint of an array"));
     everywhere!(other.save(&path).await?).await?;
