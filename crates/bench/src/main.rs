@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    isles::supervise_as_process_1();
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == "child") {
         return outcome(child::run(&words[1..]).map_err(Failed::Said));

@@ -1,10 +1,11 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
-use crate::forward::SignalForwarder;
 use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
 use clap::Args;
-use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, Machine, Unwritten, setting};
+use isles::{
+    Claim, Destination, EXIT_BY_SIGNAL, FLAGS_VARIABLE, Flag, Machine, SignalForwarder, Unwritten, setting,
+};
 use isles_app::companion::{BENCH, unstartable};
 use isles_app::console;
 use isles_app::runs::refusal;
@@ -111,9 +112,6 @@ fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
     compare_program(number, (program, own), (&arguments.places, &launch))
 }
 
-/// What is added to the number of a signal that has ended a program, for its exit code; shells do so.
-const BY_SIGNAL: i32 = 128;
-
 /// Starts the program and waits for it; returns its exit code. Signals to this process go to the program, then to the
 /// server of its page.
 fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
@@ -128,7 +126,7 @@ fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
         let program = command.get_program();
         console::notice(format_args!("error: {program:?} was ended by signal {signal}{name}"));
     }
-    Ok(status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(1))
+    Ok(status.code().or(status.signal().map(|signal| EXIT_BY_SIGNAL + signal)).unwrap_or(1))
 }
 
 /// The file that the system would start, if there is one.

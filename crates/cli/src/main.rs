@@ -11,7 +11,6 @@ mod chip;
 mod counters;
 mod data_sets;
 mod doctor;
-mod forward;
 mod hosts;
 mod launch;
 mod live;
@@ -121,6 +120,7 @@ fn command() -> Command {
 }
 
 fn main() -> ExitCode {
+    isles::supervise_as_process_1();
     let (whole, words) = (command(), std::env::args_os().collect::<Vec<_>>());
     // A program that this one becomes is a place, or a rank of MPI, itself.
     if !words::are_passed_on(&whole, &words) {

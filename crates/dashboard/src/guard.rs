@@ -187,12 +187,7 @@ impl Guard {
         refuse(StatusCode::UNAUTHORIZED, "no session", detail)
     }
 
-    /// Whether who asks has shown the token, or the session that our page has changed it for.
-    pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
-        self.role(headers).is_some()
-    }
-
-    /// What who asks may do, if anything.
+    /// What who asks may do, if it has shown a token, or the session that our page has changed it for.
     pub(crate) fn role(&self, headers: &HeaderMap) -> Option<Role> {
         // A browser sends cookies also for pages of other ports; only with this word it is our own page.
         let is_own_page = site(headers) == Some("same-origin");

@@ -241,7 +241,7 @@ fn run(shared: &Shared, asked: &Asked<'_>) -> Answer {
 }
 
 fn stream(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    match SnapshotStream::new(&shared.snapshots, &shared.readers, asked.last) {
+    match SnapshotStream::new(&shared.snapshots, &shared.readers, asked.role, asked.last) {
         Some(stream) => whole(StatusCode::OK, "text/event-stream", Either::Right(StreamBody::new(stream))),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "too many readers", "close other pages of this run"),
     }

@@ -3,6 +3,7 @@
 //! All readers look at one value that is replaced; nobody has a queue. A reader that is slow finds the newest when it
 //! comes back, and is told how many it has missed. Invariant: what a reader costs does not grow with its slowness.
 
+use crate::guard::Role;
 use futures_core::Stream;
 use hyper::body::{Bytes, Frame};
 use isles_view::Snapshot;
@@ -14,8 +15,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Most readers at a time.
-const READERS_MAX: usize = 64;
+/// Most readers at a time of those who may only look, or of all where nobody may do more.
+const VIEWERS_MAX: usize = 64;
+
+/// Most readers at a time of those who manage.
+const MANAGERS_MAX: usize = 16;
 
 /// How long a stream says nothing at most.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -46,21 +50,28 @@ impl Published {
     }
 }
 
-/// Counts those who read.
+/// Counts those who read, those who manage apart from the others, so that neither keeps the other out.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Readers(Arc<AtomicUsize>);
+pub(crate) struct Readers {
+    viewers: Arc<AtomicUsize>,
+    managers: Arc<AtomicUsize>,
+}
 
 /// One reader, while it is there.
 #[derive(Debug)]
 struct ReaderPermit(Arc<AtomicUsize>);
 
 impl Readers {
-    /// A place for one more reader; none if there are too many.
-    fn enter(&self) -> Option<ReaderPermit> {
+    /// A slot for one more reader of this role; none if there are too many.
+    fn enter(&self, role: Role) -> Option<ReaderPermit> {
+        let (count, limit) = match role {
+            Role::View => (&self.viewers, VIEWERS_MAX),
+            Role::Control => (&self.managers, MANAGERS_MAX),
+        };
         // Relaxed: a count, by which nothing else is ordered.
-        let add = |count: usize| (count < READERS_MAX).then_some(count + 1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
-        Some(ReaderPermit(Arc::clone(&self.0)))
+        let add = |count: usize| (count < limit).then_some(count + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
+        Some(ReaderPermit(Arc::clone(count)))
     }
 }
 
@@ -88,15 +99,16 @@ pub(crate) struct SnapshotStream {
 }
 
 impl SnapshotStream {
-    /// The stream of a new reader, which begins after the snapshot `last`; none if there are too many readers.
+    /// The stream of a new reader, which begins after the snapshot `last`; none if there are too many of its role.
     pub(crate) fn new(
         snapshots: &watch::Receiver<Arc<Published>>,
         readers: &Readers,
+        role: Role,
         last: Option<u64>,
     ) -> Option<SnapshotStream> {
         let mut snapshots = snapshots.clone();
         snapshots.mark_changed();
-        let state = ReaderState { snapshots, last, missed: 0, _permit: readers.enter()? };
+        let state = ReaderState { snapshots, last, missed: 0, _permit: readers.enter(role)? };
         Some(SnapshotStream { next: Some(Box::pin(turn(state))) })
     }
 }

@@ -3,6 +3,7 @@
 //! In a process that was started as a place it runs before that joins, so nothing may join meanwhile: a run that `init`
 //! starts itself would take the place of the run around it. Invariant: no process joins while its `init` runs.
 
+use crate::machine::supervisor::supervise_as_process_1;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// There is no `init`, or it has not begun.
@@ -14,6 +15,7 @@ static STATE: AtomicU8 = AtomicU8::new(NONE);
 
 /// Runs the `init` of this process. If it panics, the process ends, and nothing asks any more.
 pub fn run(init: impl FnOnce()) {
+    supervise_as_process_1();
     // Relaxed is enough, here and below: who asks is called by `init`, or after it.
     STATE.store(RUNNING, Ordering::Relaxed);
     init();

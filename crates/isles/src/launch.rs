@@ -274,7 +274,7 @@ impl Launch {
     pub(crate) fn run_boxed(self, main: Main<'_>) -> Ended {
         // Of a section of an MPI program, every process calls this.
         if self.communicator.is_none() {
-            processes::serve_if_joined();
+            processes::serve_if_place();
         }
         self.check_outputs()?;
         if matches!(self.machine, Machine::Threads | Machine::Processes) {

@@ -59,7 +59,7 @@ fn run(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
         // Where it fails, what the place prints is lost, and nothing else.
         let _ = unmute();
     }
-    processes::serve_if_joined();
+    processes::serve_if_place();
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let stall = environment.stall(STALL);
     let launch = Launch { stall, ..Launch::of(environment.of_test(), machine, places) };

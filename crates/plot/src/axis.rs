@@ -27,8 +27,12 @@ pub struct Axis {
     pub scale: Scale,
 }
 
-/// No value beyond that is drawn, so that ranges stay finite.
-const LARGEST: f64 = 1e300;
+/// No value beyond that is drawn, so that ranges stay finite, in the smallest unit, too.
+pub(crate) const LARGEST: f64 = 1e280;
+
+/// The least value of a logarithmic axis, and the least difference that a linear one shows: the half of a range has all
+/// of its digits.
+const SMALLEST: f64 = 1.0 / LARGEST;
 
 impl Axis {
     /// An axis.
@@ -40,7 +44,7 @@ impl Axis {
     pub fn can_show(&self, value: f64) -> bool {
         match self.scale {
             Scale::Linear => value.abs() <= LARGEST,
-            Scale::Log => (1.0 / LARGEST..=LARGEST).contains(&value),
+            Scale::Log => (SMALLEST..=LARGEST).contains(&value),
         }
     }
 
@@ -124,7 +128,7 @@ impl Ruler {
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = match self.scale {
             Scale::Linear => value,
-            Scale::Log => value.max(1.0 / LARGEST).log10(),
+            Scale::Log => value.max(SMALLEST).log10(),
         };
         // Halves first: the difference of two large numbers is no number.
         (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
@@ -161,8 +165,8 @@ fn linear_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
     // An axis that is near zero anyway begins there.
     let from_zero = least >= 0.0 && least <= most * 0.4;
     let (mut low, mut high) = if from_zero { (0.0, most) } else { (least, most) };
-    if high - low <= f64::EPSILON * high.abs().max(low.abs()) * 8.0 {
-        let around = if high == 0.0 { 1.0 } else { high.abs() * 0.1 };
+    if high - low <= SMALLEST.max(f64::EPSILON * high.abs().max(low.abs()) * 8.0) {
+        let around = if high.abs() <= SMALLEST { 1.0 } else { high.abs() * 0.1 };
         (low, high) = (low - around, high + around);
     }
     let margin = (high / 2.0 - low / 2.0) * 2.0 * MARGIN;
@@ -173,7 +177,7 @@ fn linear_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
 /// Logarithms of the range.
 fn log_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
     // Of no value at all there is the range of a linear axis.
-    let (low, high) = (least.max(1.0 / LARGEST).log10(), most.max(1.0 / LARGEST).log10());
+    let (low, high) = (least.max(SMALLEST).log10(), most.max(SMALLEST).log10());
     let (low, high) = if least <= 0.0 { (high - 1.0, high) } else { (low, high) };
     let (low, high) = if high - low < 0.02 { (low - 0.15, high + 0.15) } else { (low, high) };
     let margin = (high - low) * MARGIN;
@@ -353,13 +357,22 @@ mod tests {
     #[test]
     fn ranges_are_never_empty() {
         for scale in [Scale::Linear, Scale::Log] {
-            for values in [&[][..], &[5.0], &[5.0, 5.0], &[1e300], &[1e-300, 1e300], &[7e-300]] {
+            for values in [
+                &[][..],
+                &[5.0],
+                &[5.0, 5.0],
+                &[1e280],
+                &[1e-280, 1e280],
+                &[7e-280],
+                &[5e-324],
+                &[-5e-324, 1e-310],
+            ] {
                 let ruler = Ruler::of(&axis("s", scale), values, ROOMY);
                 assert!(ruler.low < ruler.high && !ruler.labels.is_empty(), "{values:?} {scale:?} {ruler:?}");
                 assert!(values.iter().all(|value| (0.0..=1.0).contains(&ruler.at(*value))), "{values:?}");
             }
         }
-        let ruler = Ruler::of(&axis("", Scale::Linear), &[-1e300, 1e300], ROOMY);
+        let ruler = Ruler::of(&axis("", Scale::Linear), &[-1e280, 1e280], ROOMY);
         assert!(ruler.at(0.0) == 0.5 && !ruler.labels.is_empty());
     }
 }

@@ -4,6 +4,7 @@
 //! before it is drawn. Invariant: every document has a title and a description for those who hear it, and the whole
 //! provenance as metadata, of which the line at the foot may be a beginning.
 
+use crate::axis::LARGEST;
 use crate::canvas::{
     Anchor, BODY, SMALL, STYLE, Spot, TITLE, WIDTH, clean, element, group, rectangle, text, with_text,
 };
@@ -140,7 +141,7 @@ impl Page {
         if count > 0 {
             let several = if count == 1 { "point was" } else { "points were" };
             let log = if is_log { "not above zero on a logarithmic axis, or " } else { "" };
-            let why = format!("{count} {several} left out: {log}beyond 1e300");
+            let why = format!("{count} {several} left out: {log}beyond {LARGEST:e}");
             self.note(format!("{why}."));
             self.left_out = Some(why);
         }

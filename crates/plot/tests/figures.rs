@@ -368,7 +368,7 @@ fn the_same_figure_gives_the_same_bytes() {
 }
 
 /// Values of all kinds: ordinary, equal, extreme, none.
-fn value() -> impl Strategy<Value = f64> {
+fn value() -> BoxedStrategy<f64> {
     prop_oneof![
         4 => 0.001..1000.0,
         1 => Just(1.0),
@@ -377,6 +377,26 @@ fn value() -> impl Strategy<Value = f64> {
         1 => prop::num::f64::ANY,
         1 => (-300..300).prop_map(|power| 10_f64.powi(power)),
     ]
+    .boxed()
+}
+
+/// Values that all lie near one number, by a few units in its last place or by its own size, so that their extent is
+/// nothing, tiny or huge.
+fn values_near_one() -> impl Strategy<Value = BoxedStrategy<f64>> {
+    let smallest = f64::from_bits(1);
+    let edges = [smallest, f64::MIN_POSITIVE, 1e-280, 1e-279, 1e279, 1e280, f64::MAX, f64::INFINITY];
+    let edge = (0..edges.len()).prop_map(move |number| edges[number]);
+    prop_oneof![2 => edge, 1 => prop::num::f64::ANY, 1 => (-323..309).prop_map(|power| 10_f64.powi(power))]
+        .prop_map(|one| {
+            let beside =
+                (0_u64..4).prop_map(move |steps| f64::from_bits(one.to_bits().saturating_add(steps)));
+            prop_oneof![4 => Just(one), 2 => beside, 1 => Just(one * 2.0), 1 => Just(-one), 1 => Just(0.0)]
+                .boxed()
+        })
+}
+
+fn any_figure(value: &BoxedStrategy<f64>) -> impl Strategy<Value = Figure> + use<> {
+    prop_oneof![any_curve(value), any_bars(value), any_parity(value), any_plane(value)]
 }
 
 fn scale() -> impl Strategy<Value = Scale> {
@@ -388,13 +408,14 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn axis() -> impl Strategy<Value = Axis> {
-    let unit = prop_oneof![Just("s"), Just("µs"), Just("B"), Just(""), Just("places")];
+    let unit = prop_oneof![Just("s"), Just("µs"), Just("B"), Just("GB/s"), Just(""), Just("places")];
     (name(), unit, scale()).prop_map(|(label, unit, scale)| Axis::new(label, unit, scale))
 }
 
-fn any_curve() -> impl Strategy<Value = Figure> {
-    let band = prop::option::of((value(), value()).prop_map(|(low, high)| Interval { low, high }));
-    let point = (value(), value(), band).prop_map(|(x, y, band)| CurvePoint { x, y, band });
+fn any_curve(value: &BoxedStrategy<f64>) -> impl Strategy<Value = Figure> + use<> {
+    let band =
+        prop::option::of((value.clone(), value.clone()).prop_map(|(low, high)| Interval { low, high }));
+    let point = (value.clone(), value.clone(), band).prop_map(|(x, y, band)| CurvePoint { x, y, band });
     let origin = prop_oneof![Just(Origin::Ours), Just(Origin::Published)];
     let series = (name(), origin, prop::collection::vec(point, 0..12));
     let series = series.prop_map(|(name, origin, points)| Series { name, origin, points });
@@ -405,8 +426,8 @@ fn any_curve() -> impl Strategy<Value = Figure> {
     )
 }
 
-fn any_bars() -> impl Strategy<Value = Figure> {
-    let series = (name(), prop::collection::vec(prop::option::of(value()), 0..20));
+fn any_bars(value: &BoxedStrategy<f64>) -> impl Strategy<Value = Figure> + use<> {
+    let series = (name(), prop::collection::vec(prop::option::of(value.clone()), 0..20));
     let series = series.prop_map(|(name, values)| BarSeries { name, values });
     let names = prop_oneof![
         prop::collection::vec(name(), 0..20),
@@ -421,9 +442,10 @@ fn any_bars() -> impl Strategy<Value = Figure> {
     )
 }
 
-fn any_parity() -> impl Strategy<Value = Figure> {
-    let allowed = prop::option::of((value(), value()).prop_map(|(low, high)| Interval { low, high }));
-    let point = (name(), value(), value(), allowed, 0_usize..3);
+fn any_parity(value: &BoxedStrategy<f64>) -> impl Strategy<Value = Figure> + use<> {
+    let allowed =
+        prop::option::of((value.clone(), value.clone()).prop_map(|(low, high)| Interval { low, high }));
+    let point = (name(), value.clone(), value.clone(), allowed, 0_usize..3);
     let point = point.prop_map(|(label, published, ours, allowed, series)| ParityPoint {
         label,
         unit: "ms".to_owned(),
@@ -442,8 +464,8 @@ fn any_parity() -> impl Strategy<Value = Figure> {
     })
 }
 
-fn any_plane() -> impl Strategy<Value = Figure> {
-    let point = (value(), value(), name()).prop_map(|(x, y, label)| PlanePoint { x, y, label });
+fn any_plane(value: &BoxedStrategy<f64>) -> impl Strategy<Value = Figure> + use<> {
+    let point = (value.clone(), value.clone(), name()).prop_map(|(x, y, label)| PlanePoint { x, y, label });
     let series =
         (name(), prop::collection::vec(point, 0..20)).prop_map(|(name, points)| PlaneSeries { name, points });
     (axis(), axis(), prop::collection::vec(series, 0..4)).prop_map(|(x, y, series)| {
@@ -455,7 +477,16 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn every_figure_is_well_formed(figure in prop_oneof![any_curve(), any_bars(), any_parity(), any_plane()]) {
+    fn every_figure_is_well_formed(figure in any_figure(&value())) {
         check(&drawn(&figure));
+    }
+
+    #[test]
+    fn a_figure_whose_extent_is_nothing_or_tiny_or_huge_is_well_formed(
+        figure in values_near_one().prop_flat_map(|value| any_figure(&value)),
+    ) {
+        let text = drawn(&figure);
+        let words = words(&check(&text));
+        prop_assert!(!words.contains("NaN") && !words.contains("inf"), "{words}");
     }
 }

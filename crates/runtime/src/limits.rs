@@ -15,6 +15,10 @@ pub(crate) const READY_TASKS_MAX: usize = 65_536;
 /// Most bytes of such messages.
 pub const READY_BYTES_MAX: usize = 16 << 20;
 
+/// Most items of a bucket of an aggregator, and of all that a place holds of one. A bucket is allocated as a whole when
+/// its first item comes: at 16 bytes an item this is 16 MiB.
+pub(crate) const AGGREGATED_ITEMS_MAX: usize = 1 << 20;
+
 /// Tasks that a worker polls before it looks for messages again.
 pub(crate) const READY_BATCH: usize = 64;
 

@@ -26,15 +26,25 @@ impl Chip {
     /// The same chip with other constants; `preset` is where keys of presets are looked for, else in the default one.
     ///
     /// # Errors
-    /// There is no such constant, or it cannot have this value.
+    /// There is no such constant, or it cannot have this value; one is set twice; a text that is not empty sets none.
     pub fn with_constants(&self, changes: &str, preset: Option<&str>) -> Result<Chip, ChangeError> {
         let preset = preset.unwrap_or_else(|| self.default_preset().name());
         let mut chip = self.clone();
-        let mut clocks = Vec::new();
-        for change in changes.split(';').map(str::trim).filter(|change| !change.is_empty()) {
+        let (mut clocks, mut named) = (Vec::new(), Vec::new());
+        let mut each = changes.split(';').map(str::trim).filter(|change| !change.is_empty()).peekable();
+        if each.peek().is_none() && !changes.is_empty() {
+            let allowed = "KEY=VALUE, several with semicolons between".to_owned();
+            return Err(ChangeError { asked: changes.to_owned(), allowed });
+        }
+        for change in each {
             let refused = |allowed| ChangeError { asked: change.to_owned(), allowed };
             let (key, value) = change.split_once('=').ok_or_else(|| refused("KEY=VALUE".to_owned()))?;
             let said = (key.trim(), value.trim());
+            let path = self.constant(said.0, preset).map(|constant| &constant.path);
+            if path.is_some_and(|path| named.contains(&path)) {
+                return Err(refused(format!("each constant once, and {} is set before", said.0)));
+            }
+            named.extend(path);
             match chip.clock(said, preset) {
                 Some(clock) => clocks.push((change, clock.map_err(refused)?)),
                 None => chip = chip.with_constant(said, preset).map_err(refused)?,
@@ -208,6 +218,16 @@ mod tests {
                 .starts_with("colour=red: a constant of `isles chip show scc`; they begin with ")
         );
         assert_eq!(refused("links.flit_time"), "links.flit_time: KEY=VALUE");
+        for nothing in [";;;", " ", "; ;"] {
+            assert_eq!(refused(nothing), format!("{nothing}: KEY=VALUE, several with semicolons between"));
+        }
+        assert_eq!(
+            refused("links.flit_time=2; mesh=1600 MHz; links.flit_time = 3"),
+            "links.flit_time = 3: each constant once, and links.flit_time is set before"
+        );
+        // One of a preset has two names.
+        let twice = refused("controller_line=100; preset.\"533/800/800\".controller_line=100");
+        assert!(twice.contains("each constant once"), "{twice}");
         let unit = refused("links.flit_time=2 apples");
         assert!(
             unit.starts_with("links.flit_time=2 apples: ")

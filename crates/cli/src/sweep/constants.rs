@@ -19,13 +19,17 @@ pub struct Constant {
 /// All combinations of what `--set` says, each in the order of the keys; one that is empty if it says nothing.
 ///
 /// # Errors
-/// A key has no value, or a range is empty.
+/// A key has no value, or stands there twice; a range is empty; a text names no key.
 pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant>>, Failure> {
-    let mut all = vec![Vec::new()];
-    for change in said.unwrap_or_default().split(';').map(str::trim).filter(|change| !change.is_empty()) {
+    let mut all: Vec<Vec<Constant>> = vec![Vec::new()];
+    let said = said.unwrap_or_default();
+    for change in said.split(';').map(str::trim).filter(|change| !change.is_empty()) {
         let refused = |allowed: &str| refusal(source, change, allowed);
         let (key, list) =
             change.split_once('=').ok_or_else(|| refused("KEY=VALUE, KEY=1,2,4 or KEY=1..8"))?;
+        if all[0].iter().any(|before| before.key == key.trim()) {
+            return Err(refused(&format!("each key once, and {} stands before", key.trim())));
+        }
         let values = values(list.trim()).map_err(|allowed| refused(&allowed))?;
         if all.len() * values.len() > SETTINGS_MAX {
             return Err(refused(&format!("at most {SETTINGS_MAX} combinations of all values")));
@@ -36,6 +40,9 @@ pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant
             values.iter().map(move |value| [&before[..], &[one(value)]].concat()).collect::<Vec<_>>()
         };
         all = all.iter().flat_map(with).collect();
+    }
+    if all[0].is_empty() && !said.is_empty() {
+        return Err(refusal(source, said, "KEY=VALUE, KEY=1,2,4 or KEY=1..8"));
     }
     Ok(all)
 }
@@ -108,6 +115,8 @@ mod tests {
             "allowed: a range of whole numbers whose end is not before its start, such as 1..8 or 1..8 ns";
         assert_eq!(refused("a=8..1"), format!("--set is \"a=8..1\"; {range}"));
         assert_eq!(refused("a=x..y"), format!("--set is \"a=x..y\"; {range}"));
+        assert_eq!(refused(";;;"), "--set is \";;;\"; allowed: KEY=VALUE, KEY=1,2,4 or KEY=1..8");
+        assert_eq!(refused("a=1; a=2"), "--set is \"a=2\"; allowed: each key once, and a stands before");
         assert_eq!(refused("a"), "--set is \"a\"; allowed: KEY=VALUE, KEY=1,2,4 or KEY=1..8");
         assert_eq!(
             refused("a=1,,2"),

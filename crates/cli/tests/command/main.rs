@@ -7,6 +7,7 @@ mod apart;
 mod calibrate;
 mod chip;
 mod color;
+mod container;
 mod doctor;
 mod exports;
 mod glb;

@@ -1,26 +1,11 @@
 //! The live page beside a run: it is served, it goes with the run or is kept, and the run does not depend on it.
 
-use crate::scene::{install, is_over};
+use crate::scene::{built, install, is_over};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-
-/// Builds the server beside the command, if the build of the tests has not.
-fn with_server() {
-    let isles = PathBuf::from(crate::PROGRAM);
-    if isles.with_file_name("isles-dashboard").is_file() {
-        return;
-    }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "--package", "isles-dashboard", "--manifest-path"]);
-    cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
-    if isles.parent().is_some_and(|folder| folder.ends_with("release")) {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().unwrap().success());
-}
 
 /// A folder of one test, which is removed at its end; runs leave their scratch there.
 struct Scratch(PathBuf);
@@ -124,7 +109,7 @@ fn server_of(child: &Child) -> Option<i32> {
 
 #[test]
 fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("killed");
     let arguments = ["run", "uts", "--tree", "T1", "--places", "2", "--ui"];
     let mut child = scratch.isles(&arguments).spawn().unwrap();
@@ -145,7 +130,7 @@ fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
 
 #[test]
 fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
-    with_server();
+    built("isles-dashboard");
     // Ctrl-C, and mpirun when another rank has died. A shell that started the tests in the background has let all that
     // comes of it ignore the first.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -177,7 +162,7 @@ fn a_run_that_is_ended_with_all_its_group_leaves_no_folder_and_no_server() {
 
 #[test]
 fn how_far_a_run_is_is_shown_while_it_runs() {
-    with_server();
+    built("isles-dashboard");
     for machine in ["processes", "chip:scc"] {
         let scratch = Scratch::new("progress");
         let arguments = ["run", "bc", "--rmat", "high", "--places", "2", "--machine", machine, "--ui"];
@@ -198,7 +183,7 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
 
 #[test]
 fn the_terminal_tells_the_count_of_the_page() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("count");
     // On a chip the first place may be far ahead of the others.
     let words = ["run", "bc", "--rmat", "large", "--places", "8", "--machine", "chip:scc", "--ui"];
@@ -236,7 +221,7 @@ fn the_terminal_tells_the_count_of_the_page() {
 
 #[test]
 fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("kept");
     let arguments =
         ["run", "bc", "--graph", "karate", "--places", "2", "--ui", "--keep-ui", "--record", "run"];
@@ -262,7 +247,7 @@ fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
 
 #[test]
 fn the_page_of_a_run_that_is_over_before_its_server_begins_is_told_before_how_to_end_it() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("late");
     let beside = |name: &str| PathBuf::from(crate::PROGRAM).with_file_name(name);
     let isles = scratch.0.join("isles");
@@ -290,7 +275,7 @@ fn the_page_of_a_run_that_is_over_before_its_server_begins_is_told_before_how_to
 
 #[test]
 fn a_run_that_fails_says_so_before_its_page_is_let_go() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("failed");
     let arguments = ["run", "uts", "--depth", "30", "--places", "2", "--ui", "--keep-ui"];
     let mut child = scratch.isles(&arguments).spawn().unwrap();
@@ -314,7 +299,7 @@ fn a_run_that_fails_says_so_before_its_page_is_let_go() {
 
 #[test]
 fn a_launched_program_keeps_its_exit_code() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("launched");
     scratch.script("program", "exit 7");
     let output = scratch.isles(&["launch", "-n", "2", "--ui", "--", "./program"]).output().unwrap();
@@ -323,7 +308,7 @@ fn a_launched_program_keeps_its_exit_code() {
 
 #[test]
 fn a_launched_program_that_dies_by_a_signal_has_its_number() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("signalled");
     for (signal, code) in [("KILL", 137), ("SEGV", 139), ("ABRT", 134), ("TERM", 143)] {
         scratch.script("program", &format!("ulimit -c 0\nkill -{signal} $$"));
@@ -338,7 +323,7 @@ fn a_launched_program_that_dies_by_a_signal_has_its_number() {
 
 #[test]
 fn signals_to_a_launcher_end_its_program_and_then_its_page() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("forwarded");
     let (run, launch) = (["run", "uts", "--check"], ["launch", "-n", "2", "--ui", "--keep-ui", "--"]);
     assert!(scratch.isles(&run).status().unwrap().success(), "it is built");
@@ -368,7 +353,7 @@ fn signals_to_a_launcher_end_its_program_and_then_its_page() {
 
 #[test]
 fn the_server_and_the_folder_of_a_page_go_with_a_run_that_is_killed() {
-    with_server();
+    built("isles-dashboard");
     for (signal, more) in [("-TERM", &["--keep-ui"][..]), ("-KILL", &["--keep-ui"]), ("-KILL", &[])] {
         let scratch = Scratch::new("owner");
         let words = [&["run", "uts", "--depth", "30", "--places", "2", "--ui"], more].concat();
@@ -389,7 +374,7 @@ fn the_server_and_the_folder_of_a_page_go_with_a_run_that_is_killed() {
 
 #[test]
 fn what_cannot_be_shown_is_one_line() {
-    with_server();
+    built("isles-dashboard");
     let scratch = Scratch::new("refused");
     let refusal = |arguments: &[&str]| {
         let output = scratch.isles(arguments).output().unwrap();

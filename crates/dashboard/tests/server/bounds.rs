@@ -186,3 +186,31 @@ fn a_killed_server_leaves_the_run_as_it_is() {
     let run_is_seen = again.get("/metrics").body;
     assert!(run_is_seen.contains("isles_tasks_total{place=\"1\"} 5"), "{run_is_seen}");
 }
+
+#[test]
+fn who_manages_is_answered_beside_readers_and_half_requests_that_have_all_slots() {
+    let run = Run::new(1);
+    let folder = run.directory.join("jobs");
+    let server = Server::start("live", &run, &["--keep", "--jobs", folder.to_str().unwrap()]);
+    let host = format!("Host: 127.0.0.1:{}", server.port);
+    let ask = |path: &str, token: &str| {
+        let mut stream = server.connect();
+        let request = format!("GET {path} HTTP/1.1\r\n{host}\r\nAuthorization: Bearer {token}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        (stream, String::from_utf8_lossy(&status[9..]).into_owned())
+    };
+    let view = server.view_token.clone().unwrap();
+    let streams: Vec<_> = (0..65).map(|_| ask("/api/v1/stream", &view)).collect();
+    let readers: Vec<_> = (0..200).map(|_| ask("/api/v1/openapi.json", &view)).collect();
+    let refused = |all: &[(TcpStream, String)]| all.iter().filter(|(_, status)| status == "503").count();
+    assert_eq!(refused(&streams), 1);
+    // Those that have said nothing more for five seconds are closed, so on a busy host there may be room.
+    assert!(refused(&readers) <= 9);
+    let half: Vec<TcpStream> = (0..300).map(|_| server.connect()).collect();
+    let answers: Vec<String> = (0..20).map(|_| ask("/api/v1/run", &server.token).1).collect();
+    assert!(answers.iter().all(|status| status == "200"), "{answers:?}");
+    assert_eq!(ask("/api/v1/stream", &server.token).1, "200");
+    drop((streams, readers, half));
+}

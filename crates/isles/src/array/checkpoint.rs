@@ -5,12 +5,15 @@
 //!
 //! ```text
 //! 0   "ISLESARR"            what it is
-//! 8   version 1             also says the byte order
+//! 8   version 2             also says the byte order
 //! 16  bytes of an element
 //! 24  number of axes
 //! 32  three extents         those of axes that the array lacks are 1 and come first
-//! 56  zero
+//! 56  check word            of all elements
 //! ```
+//!
+//! The check word is a sum over all elements of what [`check_word`] makes of the bytes and the place of each, because
+//! parts come in the order of members and not in that of the file. One changed word of eight bytes is always found.
 //!
 //! Invariant: a file has its name only when all of it is there, and an array is changed only if the whole file suits.
 
@@ -19,13 +22,16 @@ use super::{DistArray, Element};
 use crate::Result;
 use crate::output::Destination;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::{fmt, io};
 
 const MARK: &[u8; 8] = b"ISLESARR";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const HEAD_BYTES: u64 = 64;
+
+/// Where the check word is in the head; what is before it is that of the array.
+const CHECK_AT: usize = 56;
 
 /// A range of the file, in elements.
 type Line = (usize, usize);
@@ -48,11 +54,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             Ok(None) => (Ok(None), None),
             Err(cause) => (Err(cause), None),
         };
-        if let Ok(Some(opened)) = &file
-            && let Err(cause) = opened.write_all_at(&self.head(), 0)
-        {
-            file = Err(cause);
-        }
+        let mut check = 0_u64;
         let own: Vec<T> = self.read().owned().copied().collect();
         for rank in 0..self.team.size() {
             if !is_writer {
@@ -62,6 +64,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 continue;
             }
             let part = if rank == 0 { own.clone() } else { self.part_of(rank).await? };
+            check = check.wrapping_add(self.check_part(rank, &part));
             // After a fault the others' parts are received all the same, and dropped.
             if let Ok(Some(opened)) = &file
                 && let Err(cause) = self.write_part(opened, rank, &part)
@@ -69,16 +72,21 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 file = Err(cause);
             }
         }
+        if let Ok(Some(opened)) = &file
+            && let Err(cause) = opened.write_all_at(&self.head(check), 0)
+        {
+            file = Err(cause);
+        }
         let finished = file.and_then(|_| draft.map_or(Ok(()), |draft| draft.finish()));
-        self.agree(finished.map_err(|cause| format!("{}: {cause}", path.display()))).await
+        self.agree(finished.map_err(|cause| fault_of(path, cause))).await
     }
 
     /// Sets all elements to those of a file that [`DistArray::save`] wrote of an array of the same extents and type;
     /// called by each member. Halos stay as they are.
     ///
     /// # Errors
-    /// The file cannot be read, is of another array, or is cut short; the text names it, what was found and what is
-    /// allowed, and the array is what it was. As [`DistArray`] says.
+    /// The file cannot be read, is of another array, is cut short, or holds other elements than were written; the text
+    /// names it, what was found and what is allowed, and the array is what it was. As [`DistArray`] says.
     pub async fn load(&self, path: &Path) -> Result<()> {
         self.team.together(self.load_parts(path)).await
     }
@@ -91,13 +99,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         };
         let (file, found) = match opened {
             Ok(file) => (file, Ok(())),
-            Err(fault) => (None, Err(format!("{}: {fault}", path.display()))),
+            Err(fault) => (None, Err(fault_of(path, fault))),
         };
         self.agree(found).await?;
         let mut part: Vec<T> = bytemuck::zeroed_vec(self.read().owned().count());
-        let mut read = Ok(());
+        let (mut read, mut check) = (Ok(()), 0_u64);
         for rank in 0..self.team.size() {
-            let Some(file) = &file else {
+            let Some((file, _)) = &file else {
                 if rank == self.team.rank() && !part.is_empty() {
                     self.team.exchange_slices([], [(0, part.as_mut_slice())]).await?;
                 }
@@ -107,13 +115,21 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             if read.is_ok() {
                 read = self.read_part(file, rank, &mut of_rank);
             }
+            check = check.wrapping_add(self.check_part(rank, &of_rank));
             match rank {
                 0 => part = of_rank,
                 _ if of_rank.is_empty() => {}
                 _ => self.team.exchange_slices([(rank, of_rank.as_slice())], []).await?,
             }
         }
-        self.agree(read.map_err(|cause| format!("{}: {cause}", path.display()))).await?;
+        let read = read.map_err(|cause| cause.to_string()).and_then(|()| match &file {
+            Some((_, written)) if *written != check => Err(format!(
+                "its elements have the check word {check:016x}; allowed: {written:016x}, as its head says: it was \
+                 changed after `save`"
+            )),
+            _ => Ok(()),
+        });
+        self.agree(read.map_err(|fault| fault_of(path, fault))).await?;
         let mut elements = part.into_iter();
         self.lock().for_each(|_, element| *element = elements.next().expect("as many as the part has"));
         Ok(())
@@ -133,9 +149,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(part)
     }
 
-    fn head(&self) -> [u8; HEAD_BYTES as usize] {
+    /// The head of a file of this array.
+    fn head(&self, check: u64) -> [u8; HEAD_BYTES as usize] {
         let [first, middle, last] = self.layout.extents().map(|extent| extent as u64);
-        let numbers = [VERSION, size_of::<T>() as u64, N as u64, first, middle, last, 0];
+        let numbers = [VERSION, size_of::<T>() as u64, N as u64, first, middle, last, check];
         let mut head = [0; HEAD_BYTES as usize];
         head[..8].copy_from_slice(MARK);
         for (number, bytes) in numbers.into_iter().zip(head[8..].chunks_exact_mut(8)) {
@@ -144,8 +161,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         head
     }
 
-    /// Opens a file and checks that it is one of this array.
-    fn open_checkpoint(&self, path: &Path) -> std::result::Result<File, String> {
+    /// Opens a file and checks that it is one of this array; returns it with its check word.
+    fn open_checkpoint(&self, path: &Path) -> std::result::Result<(File, u64), String> {
         let (file, len) = File::open(path)
             .and_then(|file| file.metadata().map(|found| (file, found.len())))
             .map_err(|cause| cause.to_string())?;
@@ -155,14 +172,14 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             return Err("this is no checkpoint of an array; allowed: what `save` wrote".to_owned());
         }
         let number = |at: usize| u64::from_ne_bytes(head[8 * at..8 * at + 8].try_into().expect("8 bytes"));
-        let wanted = self.head();
+        let wanted = self.head(0);
         if number(1) != VERSION {
             return Err(format!(
                 "version {}; allowed: {VERSION}, written on a host of this byte order",
                 number(1)
             ));
         }
-        if head != wanted {
+        if head[..CHECK_AT] != wanted[..CHECK_AT] {
             let axes = (number(3) as usize).clamp(1, 3);
             let found: Vec<u64> = (7 - axes..7).map(number).collect();
             return Err(format!(
@@ -175,7 +192,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let elements: usize = self.layout.extents().iter().product();
         let whole = HEAD_BYTES + (elements * size_of::<T>()) as u64;
         match len == whole {
-            true => Ok(file),
+            true => Ok((file, number(CHECK_AT / 8))),
             false => Err(format!("{len} bytes; allowed: {whole}, as its head says")),
         }
     }
@@ -197,11 +214,25 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             rest = others;
             bytes.resize(len * size_of::<T>(), 0);
             file.read_exact_at(&mut bytes, position::<T>(start))?;
-            for (element, bytes) in line.iter_mut().zip(bytes.chunks_exact(size_of::<T>())) {
+            for (element, bytes) in line.iter_mut().zip(bytes.chunks_exact(size_of::<T>().max(1))) {
                 *element = bytemuck::pod_read_unaligned(bytes);
             }
             Ok(())
         })
+    }
+
+    /// What the elements of a member add to the check word of the file.
+    fn check_part(&self, rank: usize, part: &[T]) -> u64 {
+        let mut rest = part;
+        let lines = self.lines(rank).into_iter().map(|(start, len)| {
+            let (line, others) = rest.split_at(len);
+            rest = others;
+            let each = line.iter().enumerate();
+            let words =
+                each.map(|(k, element)| check_word(position::<T>(start + k), bytemuck::bytes_of(element)));
+            words.fold(0, u64::wrapping_add)
+        });
+        lines.fold(0, u64::wrapping_add)
     }
 
     /// The lines of a member in the order of its part; those that follow each other in the file are one.
@@ -213,6 +244,27 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         });
         lines
     }
+}
+
+/// A word of the bytes of an element and of where they lie in the file: two elements that differ in one word of eight
+/// bytes only never have the same. The function of each word is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014),
+/// which has an inverse.
+fn check_word(position: u64, element: &[u8]) -> u64 {
+    let words = element.chunks(8).enumerate().map(|(number, bytes)| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let place = (position + 8 * number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = u64::from_ne_bytes(word).wrapping_add(place);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    });
+    words.fold(0, u64::wrapping_add)
+}
+
+/// What is wrong with a file, with its name.
+fn fault_of(path: &Path, fault: impl fmt::Display) -> String {
+    format!("{}: {fault}", path.display())
 }
 
 /// Where an element lies in the file.

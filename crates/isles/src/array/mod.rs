@@ -104,7 +104,9 @@ pub enum ArrayError {
     },
     /// The array has more bytes than the memory of this host, if that can be counted at all.
     TooLarge {
-        /// Bytes of the array; nothing if they are more than can be counted.
+        /// Whether it has halos.
+        has_halo: bool,
+        /// Bytes of the array with its halos; nothing if they are more than can be counted.
         bytes: Option<u64>,
         /// Bytes of memory.
         memory: u64,
@@ -140,11 +142,10 @@ impl fmt::Display for ArrayError {
             ArrayError::HaloOfDealt { axis } => {
                 write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole and Block")
             }
-            ArrayError::TooLarge { bytes: Some(bytes), memory } => {
-                write!(f, "the array has {bytes} bytes, and this host has {memory} bytes of memory")
-            }
-            ArrayError::TooLarge { bytes: None, memory } => {
-                write!(f, "the array has more than 2^64 bytes, and this host has {memory} bytes of memory")
+            ArrayError::TooLarge { has_halo, bytes, memory } => {
+                let halos = if *has_halo { " with its halos" } else { "" };
+                let bytes = bytes.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
+                write!(f, "the array{halos} has {bytes} bytes, and this host has {memory} bytes of memory")
             }
             ArrayError::OutOfBounds { index, extents } => {
                 write!(f, "there is no element {index:?} in an array of {extents:?}")
@@ -354,7 +355,12 @@ fn layout_of<T, const N: usize>(
     if let (Some(axis), 1..) = (dealt, halo.width) {
         return Err(ArrayError::HaloOfDealt { axis });
     }
-    check_memory::<T>(&extents)?;
+    // Each part has a halo at both of its ends, so an axis is that much longer in memory.
+    let padded = |axis: usize| {
+        let halos = halo.width.checked_mul(2)?.checked_mul(layout.axes[3 - N + axis].parts)?;
+        halos.checked_add(extents[axis])
+    };
+    check_fits::<T>((0..N).map(padded), halo.width > 0)?;
     Ok(layout)
 }
 
@@ -364,12 +370,21 @@ fn layout_of<T, const N: usize>(
 /// # Errors
 /// [`ArrayError::TooLarge`].
 pub fn check_memory<T>(extents: &[usize]) -> std::result::Result<(), ArrayError> {
-    let Some(memory) = crate::memory::host_bytes() else { return Ok(()) };
-    let sizes = extents.iter().copied().chain([size_of::<T>()]);
-    let bytes = sizes.map(|size| size as u64).try_fold(1, u64::checked_mul);
+    check_fits::<T>(extents.iter().copied().map(Some), false)
+}
+
+/// As [`check_memory`]; an extent of `None` is more than can be counted.
+fn check_fits<T>(
+    extents: impl Iterator<Item = Option<usize>>,
+    has_halo: bool,
+) -> std::result::Result<(), ArrayError> {
+    // More than that no allocation may have, also where the system does not say what the host has.
+    let memory = crate::memory::host_bytes().unwrap_or(isize::MAX as u64);
+    let mut sizes = extents.chain([Some(size_of::<T>())]);
+    let bytes = sizes.try_fold(1_u64, |bytes, size| bytes.checked_mul(size? as u64));
     match bytes {
         Some(bytes) if bytes <= memory => Ok(()),
-        bytes => Err(ArrayError::TooLarge { bytes, memory }),
+        bytes => Err(ArrayError::TooLarge { has_halo, bytes, memory }),
     }
 }
 

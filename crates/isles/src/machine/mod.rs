@@ -16,6 +16,7 @@ mod mpi;
 pub(crate) mod processes;
 #[cfg(feature = "mpi")]
 mod section;
+pub(crate) mod supervisor;
 pub(crate) mod threads;
 
 #[cfg(feature = "chip")]

@@ -3,6 +3,7 @@
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
 use crate::machine::driver::{Ended, MachineDriver, serve_if_rank, test_outcome};
+use crate::machine::supervisor::supervise_as_process_1;
 use crate::machine::{STACK_BYTES, image};
 use crate::observe::{Observation, observe_in};
 use crate::output::Unwritten;
@@ -133,12 +134,18 @@ fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
     }
 }
 
-/// Serves as a place, and ends the process, if it was started as one, by a first process or by an MPI launcher; else,
-/// and while `init` runs, does nothing.
+/// Serves as a place, and ends the process, if it was started as one, by a first process or by an MPI launcher; as
+/// process 1 of a container, does as [`supervise_as_process_1`]; else, and while `init` runs, does nothing.
 ///
-/// `#[isles::main]` and [`Launch::run`] do this; a program with a `main` of its own calls it first, so that
-/// the processes it starts do not read arguments and files again.
+/// `#[isles::main]` does this; a program with a `main` of its own calls it first, so that the processes it starts do
+/// not read arguments and files again. [`Launch::run`] does it for places only.
 pub fn serve_if_joined() {
+    supervise_as_process_1();
+    serve_if_place();
+}
+
+/// As [`serve_if_joined`], in the midst of a program, which cannot be started again from there.
+pub(crate) fn serve_if_place() {
     serve_if_rank();
     if init::is_running() || std::env::var_os(processes::JOIN_VARIABLE).is_none() {
         return;

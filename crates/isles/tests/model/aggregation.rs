@@ -186,3 +186,59 @@ async fn an_item_that_panics_takes_those_behind_it_along_and_the_error_counts_th
     }
     Ok(())
 }
+
+#[isles::test(places = 2)]
+async fn numbers_of_items_beyond_their_bound_are_refused_by_name() -> Result<()> {
+    let counts = PlaceLocal::new(Counts::new).await?;
+    let said = async |options: AggregatorOptions| {
+        let made = Aggregator::with(options, &counts, |counts: &mut Counts, number: u64| counts.push(number));
+        let error = made.await.err().expect("it is refused");
+        assert_eq!(*error.kind(), ErrorKind::Misused);
+        error.to_string()
+    };
+    for items in [(1 << 20) + 1, usize::MAX] {
+        let text = said(AggregatorOptions::default().bucket(items)).await;
+        let wanted = format!("bucket of an aggregator is {items} items; allowed: at most 1048576");
+        assert!(text.contains(&wanted), "{text}");
+        let text = said(AggregatorOptions::default().lookahead(items)).await;
+        let wanted = format!("lookahead of an aggregator is {items} items; allowed: at most 1048576");
+        assert!(text.contains(&wanted), "{text}");
+    }
+    Ok(())
+}
+
+/// An item that cannot be written if it is odd.
+#[derive(serde::Deserialize)]
+struct Evens(u64);
+
+impl serde::Serialize for Evens {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 % 2 {
+            0 => self.0.serialize(serializer),
+            _ => Err(serde::ser::Error::custom("an odd number")),
+        }
+    }
+}
+
+#[isles::test(places = 2)]
+async fn an_item_that_cannot_be_written_is_an_error_that_counts_what_is_lost_with_it() -> Result<()> {
+    let counts = PlaceLocal::new(Counts::new).await?;
+    let options = AggregatorOptions::default().bucket(4);
+    let items =
+        Aggregator::with(options, &counts, |counts: &mut Counts, Evens(item)| counts.push(item)).await?;
+    let there = places().last().expect("there are two");
+    let error = finish(async {
+        for number in [0, 2, 4, 6, 8, 9, 10, 12, 14] {
+            items.push(there, Evens(number)).await?;
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await
+    .expect_err("an item cannot be written");
+    let text = error.to_string();
+    assert!(text.contains("an odd number; the 4 items of a bucket are lost"), "{text}");
+    let mut applied = at!(there, counts.lock().clone()).await?;
+    applied.sort_unstable();
+    assert_eq!(applied, [0, 2, 4, 6, 14], "other buckets are applied");
+    Ok(())
+}

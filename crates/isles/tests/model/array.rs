@@ -206,6 +206,36 @@ fn an_array_larger_than_memory_is_refused_before_it_is_allocated() {
     });
 }
 
+#[test]
+fn halos_count_as_memory_of_the_array_and_are_refused_with_it() {
+    on_machines(&[1, 2], || async {
+        let team = Team::world();
+        let parts = team.size() as u64;
+        for is_periodic in [false, true] {
+            let halo = |width| if is_periodic { Halo::periodic(width) } else { Halo::new(width) };
+            let cut = [Distribution::Block; 2];
+            let said = async |width: usize| {
+                let near = DistArray::<u64, 2>::in_window(&team, [4, 4], cut, halo(width)).await;
+                let made = DistArray::<u64, 2>::with_halo(&team, [4, 4], cut, halo(width)).await;
+                let text = made.err().expect("it is too large").to_string();
+                assert_eq!(near.err().expect("it is too large").to_string(), text);
+                text
+            };
+            let bytes = (4 + (2 << 24) * parts) * (4 + (2 << 24)) * 8;
+            let text = said(1 << 24).await;
+            assert!(
+                text.contains(&format!("the array with its halos has {bytes} bytes, and this")),
+                "{text}"
+            );
+            for width in [1 << 40, usize::MAX / 2, usize::MAX] {
+                let text = said(width).await;
+                assert!(text.contains("the array with its halos has more than 2^64 bytes"), "{text}");
+            }
+        }
+        Ok(())
+    });
+}
+
 /// A file that is gone when this is dropped.
 struct Scratch(PathBuf);
 
@@ -410,6 +440,17 @@ async fn checkpoint(path: PathBuf) -> Result<()> {
     };
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(refusal().await?.contains("791 bytes; allowed: 792, as its head says"));
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        let text = refusal().await?;
+        assert!(at < 56 || text.contains("its elements have the check word "), "{at}: {text}");
+    }
+    let mut swapped = whole.clone();
+    swapped[64..80].rotate_left(8);
+    std::fs::write(&path, &swapped).unwrap();
+    assert!(refusal().await?.contains("its elements have the check word "));
     std::fs::write(&path, "no checkpoint").unwrap();
     assert!(refusal().await?.contains("this is no checkpoint of an array"));
     everywhere!(other.save(&path).await?).await?;

@@ -23,7 +23,8 @@ impl BucketLimits {
     pub fn within(router: &Router, lookahead: usize, in_flight: u32) -> BucketLimits {
         // The place's own bucket is applied at once.
         let buckets = |in_flight: u32| router.peers() * (1 + in_flight as usize) + 1;
-        let in_flight = (1..=in_flight.max(1)).rev().find(|count| buckets(*count) <= lookahead).unwrap_or(1);
+        let fitting = (lookahead.saturating_sub(1) / router.peers().max(1)).saturating_sub(1);
+        let in_flight = in_flight.min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1);
         BucketLimits { capacity: (lookahead / buckets(in_flight)).max(1), in_flight }
     }
 }

@@ -165,6 +165,11 @@ fn a_place_holds_no_more_than_its_lookahead() {
         }
         let least = BucketLimits::within(&router, 1, 3);
         assert_eq!(least, BucketLimits { capacity: 1, in_flight: 1 });
+        // All that is held is on its way, in as many buckets as possible, found without trying each number of them.
+        let most = BucketLimits::within(&router, 1 << 20, u32::MAX);
+        assert_eq!(most.capacity, 1);
+        assert!(((1 + most.in_flight as usize) * router.peers() + 1) <= 1 << 20);
+        assert!(((2 + most.in_flight as usize) * router.peers() + 1) > 1 << 20);
     }
 }
 

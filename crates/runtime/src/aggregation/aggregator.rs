@@ -69,7 +69,8 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     /// As [`Aggregator::new`], with `options`.
     ///
     /// # Errors
-    /// As for [`Aggregator::new`]; [`Misused`](ErrorKind::Misused): the shape is not one of as many places.
+    /// As for [`Aggregator::new`]; [`Misused`](ErrorKind::Misused): the shape is not one of as many places, or a number
+    /// of items is beyond its bound.
     #[track_caller]
     pub fn with<S, F>(
         options: AggregatorOptions,
@@ -127,6 +128,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         let caller = Location::caller();
         call::called_at(caller, async move {
             let (here, places) = Local::with(|local| (local.here(), local.places()));
+            options.check()?;
             Router::new(options.route.clone(), here, places)
                 .map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
             let seed = (options, state.clone());

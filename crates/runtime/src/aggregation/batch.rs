@@ -4,7 +4,7 @@ use super::aggregator::Aggregator;
 use crate::call;
 use crate::capture::Travel;
 use crate::capture::form::OwnedCapture;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::part::{InternalSite, PartId, PartRef};
@@ -83,7 +83,8 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     let captures = (batch, ());
-    call::spawn_there(local, InternalSite, peer, &captures, move |mut landed| async move {
+    let lost = |error: Error| error.with(|| format!("the {} items of a bucket are lost", batch.items.len()));
+    call::spawn_there(local, InternalSite, peer, &captures, &lost, move |mut landed| async move {
         let (arrived, ()): (Arrived<T>, ()) = crate::capture::Land::bind(&mut landed);
         arrived.hand_on().await
     })

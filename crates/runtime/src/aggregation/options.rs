@@ -1,5 +1,7 @@
 //! How an aggregator works: which way items go, and how many of them a place holds.
 
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::AGGREGATED_ITEMS_MAX as ITEMS_MAX;
 use crate::time::Cycles;
 use isles_protocol::aggregation::{BucketLimits, ItemRoute, Router};
 use serde::{Deserialize, Serialize};
@@ -42,14 +44,14 @@ impl AggregatorOptions {
     }
 
     /// How many items a place may hold that are not applied: in its buckets, and on their way from there until they are
-    /// handed on. They are shared out evenly among the buckets, each of which has at least one.
+    /// handed on, at most 2^20. They are shared out evenly among the buckets, each of which has at least one.
     #[must_use]
     pub fn lookahead(mut self, items: usize) -> Self {
         self.lookahead = items;
         self
     }
 
-    /// How many items a bucket has, whatever the look-ahead.
+    /// How many items a bucket has, whatever the look-ahead, at most 2^20.
     #[must_use]
     pub fn bucket(mut self, items: usize) -> Self {
         self.bucket = Some(items);
@@ -61,6 +63,18 @@ impl AggregatorOptions {
     pub fn in_flight(mut self, buckets: u32) -> Self {
         self.in_flight = buckets;
         self
+    }
+
+    /// Checks the numbers of items.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): the option, its value and the bound.
+    pub(super) fn check(&self) -> Result<()> {
+        let said = [("lookahead", Some(self.lookahead)), ("bucket", self.bucket)];
+        let beyond = said.into_iter().find(|(_, items)| items.is_some_and(|items| items > ITEMS_MAX));
+        let Some((option, Some(items))) = beyond else { return Ok(()) };
+        let text = format!("{option} of an aggregator is {items} items; allowed: at most {ITEMS_MAX}");
+        Err(Error::new(ErrorKind::Misused, text))
     }
 
     /// How much a place holds.

@@ -203,15 +203,22 @@ where
         if place.id() == local.here() {
             spawn_here::<S, C, F, B>(local, &captures, body)
         } else {
-            spawn_there(local, site, place.id(), &captures, body);
+            spawn_there(local, site, place.id(), &captures, &|error| error, body);
         }
     });
 }
 
 /// As [`spawn_at`], at another place; returns whether the message is on its way. If not, the enclosing finish has the
-/// error, or is cancelled.
+/// error, with what `explain` adds to it, or is cancelled.
 #[inline]
-pub(crate) fn spawn_there<S, C, F, B>(local: &Local, _site: S, place: PlaceId, captures: &C, _body: F) -> bool
+pub(crate) fn spawn_there<S, C, F, B>(
+    local: &Local,
+    _site: S,
+    place: PlaceId,
+    captures: &C,
+    explain: &dyn Fn(Error) -> Error,
+    _body: F,
+) -> bool
 where
     S: Site,
     C: Travel,
@@ -221,7 +228,7 @@ where
     let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
     let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
     let encode = |writer: &mut Writer<'_>| captures.encode(writer);
-    Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked)
+    Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked, explain)
 }
 
 /// Starts a task here, counted by the enclosing finish. Its errors and panics come out of that finish.

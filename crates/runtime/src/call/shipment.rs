@@ -40,16 +40,21 @@ impl<'a> Shipment<'a> {
     }
 
     /// Sends a body that the enclosing finish counts; `checked` is what a trial of its captures found. Returns whether
-    /// it is on its way.
-    pub(super) fn depart(&self, local: &Local, checked: Result<()>) -> bool {
+    /// it is on its way; if not, the finish has the error with what `explain` adds to it.
+    pub(super) fn depart(
+        &self,
+        local: &Local,
+        checked: Result<()>,
+        explain: &dyn Fn(Error) -> Error,
+    ) -> bool {
         let key = local.counting_key(local.scope());
         if let Err(error) = checked {
-            return self.fail(local, key, error);
+            return self.fail(local, key, explain(error));
         }
         let finish = match key.map(|key| local.finishes.depart(key, self.to)).transpose() {
             Ok(finish) => finish,
             Err(TaskRefusal::Cancelled) => return false,
-            Err(refusal) => return self.fail(local, key, refused(refusal)),
+            Err(refusal) => return self.fail(local, key, explain(refused(refusal))),
         };
         let head = Head { entry: self.descriptor.entry(), finish };
         let guess = Head::BYTES + self.room;
@@ -68,7 +73,7 @@ impl<'a> Shipment<'a> {
                 if let Some(key) = key {
                     local.finishes.undo_depart(key, self.to);
                 }
-                self.fail(local, key, error)
+                self.fail(local, key, explain(error))
             }
         }
     }

@@ -201,6 +201,21 @@ pub fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
+/// A program of another package, of the name of that, beside the one under test; it is built if it is not there.
+pub fn built(name: &str) -> PathBuf {
+    let program = PathBuf::from(crate::PROGRAM).with_file_name(name);
+    if !program.is_file() {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--locked", "--package", name, "--manifest-path"]);
+        cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+        if program.parent().is_some_and(|folder| folder.ends_with("release")) {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success());
+    }
+    program
+}
+
 /// Copies a file to where it can be run. Another process writes it: while this one had it open for writing, a child of
 /// another test's would inherit that, and nobody could run it ("text file busy").
 pub fn install(from: &Path, to: &Path) {

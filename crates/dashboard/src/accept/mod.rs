@@ -1,28 +1,30 @@
 //! Accepting connections, with a limit on how many are open and on how long each may take.
 //!
 //! A half request, a reader that has stopped, or a thousand connections must neither fill memory nor keep others out
-//! for long, and who has shown no token cannot keep out who has. Invariants: at most [`CONNECTIONS_MAX`] connections;
-//! headers come within [`HEADER_LIMIT`] or the connection is closed; what a stalled reader has not taken for
-//! [`STALL_MS`] ends its connection.
+//! for long; which of them may be open is decided in `slots`. Invariants: headers come within [`HEADER_LIMIT`] or the
+//! connection is closed; what a stalled reader has not taken for [`STALL_MS`] ends its connection.
 
+mod slots;
+
+use crate::answer::{Answer, problem};
+use crate::guard::Role;
 use crate::jobs;
 use crate::routes::{self, Found};
 use crate::server::Shared;
-use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{self, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::sockopt::{set_socket_send_buffer_size, set_tcp_nodelay, set_tcp_user_timeout};
+use slots::{Admission, Slots};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
-
-/// Most connections at a time; for the next, one that has shown no token is closed.
-const CONNECTIONS_MAX: usize = 256;
 
 /// How long the headers of a request may take.
 const HEADER_LIMIT: Duration = Duration::from_secs(5);
@@ -40,12 +42,11 @@ const STALL_MS: u32 = 5_000;
 /// How long to wait when the system gives no more descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// The connections that are open: how many, and those that have shown no token, the oldest first.
+/// The connections that are open, and what ends each that has shown no token.
 #[derive(Default)]
 struct Connections {
-    open: usize,
-    next: u64,
-    unknown: BTreeMap<u64, AbortHandle>,
+    slots: Slots,
+    newcomers: BTreeMap<u64, AbortHandle>,
 }
 
 type SharedConnections = Arc<Mutex<Connections>>;
@@ -62,30 +63,29 @@ struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// A new one. If there are too many, the oldest of those that have shown no token makes room, so that nobody who
-    /// has none can keep out who has; without such there is none.
-    fn enter(connections: &SharedConnections) -> Option<OpenConnection> {
+    /// A new one, for which the oldest newcomer may have to give way.
+    fn enter(connections: &SharedConnections) -> OpenConnection {
         let mut all = lock(connections);
-        if all.open >= CONNECTIONS_MAX {
-            let (_, oldest) = all.unknown.pop_first()?;
-            oldest.abort();
-        }
-        all.open += 1;
-        all.next += 1;
-        Some(OpenConnection { number: all.next, connections: Arc::clone(connections) })
+        let Admission { number, evicted } = all.slots.enter();
+        let evicted = evicted.and_then(|oldest| all.newcomers.remove(&oldest));
+        evicted.iter().for_each(AbortHandle::abort);
+        OpenConnection { number, connections: Arc::clone(connections) }
     }
 
-    /// It has shown a token, and stays.
-    fn is_known(&self) {
-        lock(&self.connections).unknown.remove(&self.number);
+    /// It has shown the token of `role`; returns whether that has a slot for it.
+    fn show(&self, role: Role) -> bool {
+        let mut all = lock(&self.connections);
+        let stays = all.slots.show(self.number, role);
+        all.newcomers.remove(&self.number);
+        stays
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         let mut all = lock(&self.connections);
-        all.open -= 1;
-        all.unknown.remove(&self.number);
+        all.slots.leave(self.number);
+        all.newcomers.remove(&self.number);
     }
 }
 
@@ -95,19 +95,25 @@ pub(crate) async fn accept(listener: TcpListener, shared: Arc<Shared>) -> Infall
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // One that does not enter is dropped, which closes it.
-                if let Some(connection) = OpenConnection::enter(&connections) {
-                    let number = connection.number;
-                    let task = tokio::spawn(answer(stream, Arc::clone(&shared), connection));
-                    // There is one thread, and the task has not run yet; it reads before the next one is accepted.
-                    lock(&connections).unknown.insert(number, task.abort_handle());
-                    tokio::task::yield_now().await;
-                }
+                let connection = OpenConnection::enter(&connections);
+                let number = connection.number;
+                let task = tokio::spawn(answer(stream, Arc::clone(&shared), connection));
+                // There is one thread, and the task has not run yet; it reads before the next one is accepted.
+                lock(&connections).newcomers.insert(number, task.abort_handle());
+                tokio::task::yield_now().await;
             }
             // The peer has gone, or there are no descriptors: others may still be answered.
             Err(_) => tokio::time::sleep(EXHAUSTED_PAUSE).await,
         }
     }
+}
+
+/// The answer to a connection whose role has no slot for it, which it ends.
+fn too_many() -> Answer {
+    let detail = "close other pages of this server, or try again later";
+    let mut answer = problem(StatusCode::SERVICE_UNAVAILABLE, "too many connections", detail);
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// Answers the requests of one connection.
@@ -117,10 +123,12 @@ async fn answer(stream: TcpStream, shared: Arc<Shared>, connection: OpenConnecti
     let _ = set_tcp_user_timeout(&stream, STALL_MS);
     let _ = set_tcp_nodelay(&stream, true);
     let service = service_fn(move |request: Request<Incoming>| {
-        if shared.guard.is_known(request.headers()) {
-            connection.is_known();
-        }
-        let (found, shared) = (routes::answer(&shared, &request), Arc::clone(&shared));
+        let role = shared.guard.role(request.headers());
+        let found = match role.is_none_or(|role| connection.show(role)) {
+            true => routes::answer(&shared, &request),
+            false => Found::Answer(too_many()),
+        };
+        let shared = Arc::clone(&shared);
         async move {
             Ok::<_, Infallible>(match found {
                 Found::Answer(answer) => answer,

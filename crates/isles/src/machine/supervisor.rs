@@ -1,0 +1,186 @@
+//! A process that waits for another and forwards signals to it: a launcher with a page, and process 1 of a container.
+//!
+//! The kernel ignores the default action of a signal for process 1 of a pid namespace (pid_namespaces(7)), so a program
+//! that has no handler for SIGTERM does not end there. Such a process starts its program again as a child, for which
+//! signals act as anywhere else, and waits for it. Knows nothing of places. Invariant: a process that has been waited
+//! for is sent nothing, because its number may be another's by then; only process 1 has no need of that rule, since it
+//! ends with its child.
+
+use crate::print::notice;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, kill_process, wait, waitid,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::{flag, low_level::pipe};
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A signal, by the names that both libraries have for it.
+type ForwardedSignal = (i32, Signal);
+
+/// The signals that a launcher forwards.
+const OF_LAUNCHER: &[ForwardedSignal] =
+    &[(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP), (SIGINT, Signal::INT)];
+
+/// The signals that process 1 forwards: all that people send and whose default action ends a process.
+const OF_PROCESS_1: &[ForwardedSignal] = &[
+    (SIGTERM, Signal::TERM),
+    (SIGHUP, Signal::HUP),
+    (SIGINT, Signal::INT),
+    (SIGQUIT, Signal::QUIT),
+    (SIGUSR1, Signal::USR1),
+    (SIGUSR2, Signal::USR2),
+];
+
+/// Exit code of a process that a signal has ended, without the number of the signal; shells do so.
+pub const EXIT_BY_SIGNAL: i32 = 128;
+
+/// How long process 1 waits for others after its child has ended: the server of a page shows the end for a second.
+const REST_LIMIT: Duration = Duration::from_secs(2);
+
+/// Time between two looks whether they have.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Forwards the signals of this process to another.
+pub struct SignalForwarder {
+    target: Arc<Mutex<Target>>,
+}
+
+/// The process that gets signals, or the last one that came before there was any.
+enum Target {
+    Awaited(Option<Signal>),
+    Process(Pid),
+}
+
+impl Target {
+    /// Signals go to `process` from now on; the one that came before goes there now.
+    fn set(&mut self, process: Pid) {
+        if let Target::Awaited(Some(signal)) = std::mem::replace(self, Target::Process(process)) {
+            self.send(signal);
+        }
+    }
+
+    fn send(&mut self, signal: Signal) {
+        match self {
+            Target::Awaited(last) => *last = Some(signal),
+            Target::Process(pid) => _ = kill_process(*pid, signal), // it may have ended
+        }
+    }
+}
+
+impl SignalForwarder {
+    /// Keeps TERM, HUP and INT from now on, for the process that this one is about to start.
+    ///
+    /// # Errors
+    /// The system refused it.
+    pub fn new() -> io::Result<SignalForwarder> {
+        SignalForwarder::of(OF_LAUNCHER)
+    }
+
+    fn of(signals: &'static [ForwardedSignal]) -> io::Result<SignalForwarder> {
+        let (mut wakeups, sender) = UnixStream::pair()?;
+        let last = Arc::new(AtomicUsize::new(0));
+        for (index, (number, _)) in signals.iter().enumerate() {
+            // In this order: when the byte comes, the index is there.
+            flag::register_usize(*number, Arc::clone(&last), index)?;
+            pipe::register(*number, sender.try_clone()?)?;
+        }
+        let target = Arc::new(Mutex::new(Target::Awaited(None)));
+        let forwarder = SignalForwarder { target: Arc::clone(&target) };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            while wakeups.read_exact(&mut [0]).is_ok() {
+                // Relaxed: the byte orders it.
+                let (_, signal) = signals[last.load(Ordering::Relaxed)];
+                target.lock().unwrap_or_else(PoisonError::into_inner).send(signal);
+            }
+        })?;
+        Ok(forwarder)
+    }
+
+    /// Waits for `child`, to which signals go meanwhile, and lets them go to `next` from then on.
+    ///
+    /// # Errors
+    /// The system refused it.
+    pub fn wait(&self, child: &mut Child, next: &Child) -> io::Result<ExitStatus> {
+        let pid = Pid::from_child(child);
+        self.send_to(pid);
+        // It stays a process, if a dead one, until nothing can be sent to it any more.
+        let ended = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        while matches!(ended(), Err(Errno::INTR)) {}
+        self.send_to(Pid::from_child(next));
+        child.wait()
+    }
+
+    fn send_to(&self, process: Pid) {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner).set(process);
+    }
+}
+
+/// If this process is process 1 of its pid namespace, starts the program again as a child, forwards signals to it, and
+/// ends with its exit code, or with 128 and the number of the signal that ended it. Else does nothing.
+///
+/// The first call of a program that is started in a container; [`serve_if_joined`](crate::serve_if_joined) does it.
+pub fn supervise_as_process_1() {
+    if !getpid().is_init() {
+        return;
+    }
+    match supervise() {
+        Ok(code) => std::process::exit(code),
+        Err(cause) => notice(format_args!(
+            "warning: process 1 of a container cannot start its program as a child ({cause}), so signals do not end \
+             it; start the container with --init"
+        )),
+    }
+}
+
+/// Runs this program as a child to its end; returns the exit code.
+fn supervise() -> io::Result<i32> {
+    let forwarder = SignalForwarder::of(OF_PROCESS_1)?;
+    let mut arguments = std::env::args_os();
+    let mut command = Command::new(std::env::current_exe()?);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    let child = Pid::from_child(&command.args(arguments).spawn()?);
+    forwarder.send_to(child);
+    let status = loop {
+        // Processes whose parent has ended are children of this one, and have to be waited for as well.
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == child => break status,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    };
+    let until = Instant::now() + REST_LIMIT;
+    while Instant::now() < until && !matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)) {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(exit_code(status))
+}
+
+fn exit_code(status: WaitStatus) -> i32 {
+    let by_signal = || status.terminating_signal().map(|signal| EXIT_BY_SIGNAL + signal);
+    status.exit_status().or_else(by_signal).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_signal_that_came_before_the_process_goes_there() {
+        let mut target = Target::Awaited(None);
+        target.send(Signal::HUP);
+        target.send(Signal::TERM);
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        target.set(Pid::from_child(&child));
+        assert_eq!(child.wait().unwrap().signal(), Some(SIGTERM));
+    }
+}
