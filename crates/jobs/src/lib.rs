@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod command_queue;
 mod demonstration;
 mod job;
 mod kinds;

@@ -9,7 +9,7 @@ use crate::job::{self, JobKind};
 use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal, RefusalKind};
 use crate::seat::clocks;
 use crate::seat::clocks::{ClockOrder, ClockScope};
-use crate::seat::{self, Control, JobEvent, Runnable, Seat, SeatSample, StartId, StartOrder};
+use crate::seat::{self, JobEvent, Seat, SeatSample, StartId, StartOrder};
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable, ManagedJob};
@@ -125,16 +125,16 @@ impl JobServer {
                     demonstration.hear(&self.carry_out(request).await);
                 }
             }
-            if looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY) {
+            let looks = looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY);
+            if looks {
                 looked = Some(now());
                 self.look_at_cores();
             }
             self.is_ending |= is_over.load(Ordering::Relaxed);
-            if self.is_ending {
-                self.end_jobs();
-            }
+            let is_over = self.is_ending && self.state.borrow_mut().table.end_jobs(looks);
+            self.send_commands();
             self.keep();
-            if self.is_ending && self.state.borrow().table.jobs().all(|(_, job)| !job.state.is_active()) {
+            if is_over {
                 self.forget(demonstration.iter().flat_map(Demonstration::own));
                 return Ok(());
             }
@@ -174,9 +174,17 @@ impl JobServer {
     fn hear(&self, event: JobEvent) {
         let id = event.start.job;
         let followup = self.state.borrow_mut().table.report(event);
-        if let Followup::Start(place, state) = followup {
-            let start = self.state.borrow_mut().table.begin(id, place);
-            self.launch(start, place, state);
+        match followup {
+            Followup::Nothing => {}
+            Followup::Start(place, state) => {
+                let start = self.state.borrow_mut().table.begin(id, place);
+                self.launch(start, place, state);
+            }
+            Followup::Unsaved => {
+                let state = self.state.borrow();
+                let reason = state.table.job(id).map(|job| job.reason.clone()).unwrap_or_default();
+                isles::notice(format_args!("isles: job {id}: {reason}"));
+            }
         }
     }
 
@@ -244,10 +252,10 @@ impl JobServer {
                 self.launch(start, place, state);
             }
             JobOrder::Move { to } => self.move_job(id, to, &mut scores)?,
-            JobOrder::Pause => tell(JobVerb::Pause).map(|()| self.control(id, Control::Pause))?,
-            JobOrder::Resume => tell(JobVerb::Resume).map(|()| self.control(id, Control::Run))?,
-            JobOrder::Checkpoint => tell(JobVerb::Checkpoint).map(|()| self.control(id, Control::Save))?,
-            JobOrder::Kill => tell(JobVerb::Kill).map(|()| self.control(id, Control::Kill))?,
+            JobOrder::Pause => tell(JobVerb::Pause)?,
+            JobOrder::Resume => tell(JobVerb::Resume)?,
+            JobOrder::Checkpoint => tell(JobVerb::Checkpoint)?,
+            JobOrder::Kill => tell(JobVerb::Kill)?,
             JobOrder::Duplicate => {
                 let copy = self.state.borrow_mut().table.duplicate(id)?;
                 return self.job(copy, scores);
@@ -287,12 +295,7 @@ impl JobServer {
                 best.ok_or_else(|| Refusal::of(RefusalKind::NoBetterCore, text()))?
             }
         };
-        let mut state = self.state.borrow_mut();
-        state.table.tell(id, JobVerb::Move)?;
-        state.table.aim(id, to);
-        drop(state);
-        self.control(id, Control::Save);
-        Ok(())
+        self.state.borrow_mut().table.move_to(id, to)
     }
 
     /// A place that was named, if it is one.
@@ -353,7 +356,9 @@ impl JobServer {
         let Some(target) = Place::new(place) else { return };
         drop(state);
         let (seats, events, state) = (self.seats.clone(), self.events.clone(), Rc::clone(&self.state));
-        spawn(async move {
+        // The table says when a job is over. A finish of the run would fail with each place that dies, and wait for one
+        // that is stopped; this holds for all tasks here.
+        spawn_detached(async move {
             let ended = finish(async {
                 spawn_at!(target, [seats, order, events] seat::run(seats, order, events).await?);
             })
@@ -367,19 +372,19 @@ impl JobServer {
         });
     }
 
-    /// Lets the place of a job know what that shall do; a place that is dead needs not.
-    fn control(&self, id: u64, control: Control) {
-        let state = self.state.borrow();
-        let Some((start, place)) =
-            state.table.start_of(id).zip(state.table.job(id).ok().and_then(|job| job.place))
-        else {
-            return;
-        };
-        let (Some(target), seats) = (Place::new(place), self.seats.clone()) else { return };
-        spawn(async move {
-            // The start of a job and this are messages of one place to another, in their order.
-            let _ = at!(target, [seats, start, control] seats.lock().control(start, control)).await;
-        });
+    /// Sends the commands that wait, in one task a place: the next batch when the one before has arrived.
+    fn send_commands(&self) {
+        for place in self.state.borrow_mut().table.begin_sending() {
+            let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+            spawn_detached(async move {
+                loop {
+                    let commands = state.borrow_mut().table.next_commands(place);
+                    let Some((commands, target)) = commands.zip(Place::new(place)) else { return };
+                    // What a dead place had is lost, which is noticed by its starts.
+                    let _ = at!(target, [seats, commands] seats.lock().receive(commands)).await;
+                }
+            });
+        }
     }
 
     fn output(&self, id: u64, lines: usize) -> Result<JobReply, Refusal> {
@@ -449,7 +454,7 @@ impl JobServer {
         }
         let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
         let of_core = self.percent(1);
-        spawn(async move {
+        spawn_detached(async move {
             for place in places() {
                 if state.borrow().cores[place.index()].is_dead {
                     continue;
@@ -459,20 +464,6 @@ impl JobServer {
             }
             state.borrow_mut().is_looking = false;
         });
-    }
-
-    /// Has jobs written, and commands killed; what is on its way is waited for.
-    fn end_jobs(&self) {
-        let is_settled = |state| matches!(state, JobState::Running | JobState::Paused);
-        let jobs: Vec<(u64, bool)> = {
-            let state = self.state.borrow();
-            let settled = state.table.jobs().filter(|(_, job)| is_settled(job.state));
-            settled.map(|(id, job)| (id, matches!(job.spec.what, Runnable::Command(_)))).collect()
-        };
-        for (id, is_command) in jobs {
-            // It may have ended meanwhile.
-            let _ = self.order(id, if is_command { JobOrder::Kill } else { JobOrder::Checkpoint });
-        }
     }
 }
 

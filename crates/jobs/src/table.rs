@@ -4,8 +4,9 @@
 //! and a report that comes late is forgotten. Invariant: a job that is active has a start of its own number, and what
 //! is kept in the directory is what the table says once [`JobTable::keep`] has returned.
 
+use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{Refusal, RefusalKind};
-use crate::seat::{JobEvent, Runnable, StartId, Told};
+use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
 use std::collections::BTreeMap;
@@ -19,6 +20,10 @@ pub(crate) struct ManagedJob {
     pub(crate) place: Option<usize>,
     /// Where it goes, if it moves.
     pub(crate) target: Option<usize>,
+    /// Whether it was paused when it was told to be written.
+    was_paused: bool,
+    /// Whether its state could not be written the last time.
+    is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
     pub(crate) process: Option<(u32, u64)>,
@@ -36,6 +41,8 @@ pub(crate) struct JobTable {
     store: Store,
     next: u64,
     jobs: BTreeMap<u64, ManagedJob>,
+    /// By place: what jobs there are to do and have not been told.
+    commands: BTreeMap<usize, CommandQueue>,
     is_changed: bool,
 }
 
@@ -45,6 +52,8 @@ pub(crate) enum Followup {
     Nothing,
     /// The job is to be started at that place, from that state.
     Start(usize, Option<Vec<u8>>),
+    /// The state of the job could not be written; its reason says why.
+    Unsaved,
 }
 
 impl JobTable {
@@ -55,7 +64,8 @@ impl JobTable {
     /// The directory cannot be used.
     pub(crate) fn load(store: Store) -> Result<JobTable, StoreError> {
         let (next, stored) = store.load()?;
-        let mut table = JobTable { store, next, jobs: BTreeMap::new(), is_changed: true };
+        let mut table =
+            JobTable { store, next, jobs: BTreeMap::new(), commands: BTreeMap::new(), is_changed: true };
         for job in stored {
             let state = JobState::of_name(&job.state).expect("the store has looked at it");
             let StoredJob { id, spec, place, starts, reason, process, busy, .. } = job;
@@ -118,7 +128,7 @@ impl JobTable {
         Ok(copy)
     }
 
-    /// Tells a job something.
+    /// Tells a job something; what its place must know of it is queued.
     ///
     /// # Errors
     /// There is no such job, or it may not be told that now: a line.
@@ -131,10 +141,67 @@ impl JobTable {
         }
         let job = self.jobs.get_mut(&id).expect("it was found above");
         let after = job.state.after(JobStep::Told(verb));
+        let before = job.state;
         job.state = after
             .map_err(|refused| Refusal::of(RefusalKind::NotInThisState, format!("job {id}: {refused}")))?;
         self.is_changed = true;
+        let control = match verb {
+            JobVerb::Start | JobVerb::Remove => return Ok(()),
+            JobVerb::Pause => Control::Pause,
+            JobVerb::Resume => Control::Run,
+            JobVerb::Checkpoint | JobVerb::Move => {
+                job.was_paused = before == JobState::Paused;
+                Control::Save
+            }
+            JobVerb::Kill => Control::Kill,
+        };
+        self.command(id, control);
         Ok(())
+    }
+
+    /// Tells a job to go on at `place`.
+    ///
+    /// # Errors
+    /// As of [`JobTable::tell`].
+    pub(crate) fn move_to(&mut self, id: u64, place: usize) -> Result<(), Refusal> {
+        self.tell(id, JobVerb::Move)?;
+        self.jobs.entry(id).and_modify(|job| job.target = Some(place));
+        Ok(())
+    }
+
+    /// Has jobs written and commands killed, if they can be told so now; returns whether no job is active any more.
+    /// A job whose state could not be written before is told so only if `retries`.
+    pub(crate) fn end_jobs(&mut self, retries: bool) -> bool {
+        let is_settled = |state| matches!(state, JobState::Running | JobState::Paused);
+        let is_due = |job: &ManagedJob| is_settled(job.state) && (retries || !job.is_unsaved);
+        let due: Vec<u64> = self.jobs().filter(|(_, job)| is_due(job)).map(|(id, _)| id).collect();
+        for id in due {
+            let is_command = matches!(self.jobs[&id].spec.what, Runnable::Command(_));
+            let told = self.tell(id, if is_command { JobVerb::Kill } else { JobVerb::Checkpoint });
+            debug_assert!(told.is_ok(), "{told:?}");
+        }
+        self.jobs.values().all(|job| !job.state.is_active())
+    }
+
+    /// Queues a command for the last start of a job.
+    fn command(&mut self, id: u64, control: Control) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(place) = job.place else { return };
+        self.commands.entry(place).or_default().push(StartId { job: id, start: job.starts }, control);
+    }
+
+    /// The places for which commands wait that nobody sends. The caller sends for each until [`next_commands`] is
+    /// `None`.
+    ///
+    /// [`next_commands`]: JobTable::next_commands
+    pub(crate) fn begin_sending(&mut self) -> Vec<usize> {
+        let due = |(place, queue): (&usize, &mut CommandQueue)| queue.begin_sending().then_some(*place);
+        self.commands.iter_mut().filter_map(due).collect()
+    }
+
+    /// The commands that a place is to receive next; those before must have arrived, or the place be dead.
+    pub(crate) fn next_commands(&mut self, place: usize) -> Option<Vec<(StartId, NumberedCommand)>> {
+        self.commands.get_mut(&place)?.next_batch()
     }
 
     /// Notes that a job is started at a place; returns its start, and the state it goes on from.
@@ -164,16 +231,10 @@ impl JobTable {
         job.starts += 1;
         job.place = Some(place);
         job.target = None;
+        job.is_unsaved = false;
         job.busy_before += std::mem::take(&mut job.busy);
         job.reason.clear();
         StartId { job: id, start: job.starts }
-    }
-
-    /// Notes where a job goes that has been told to move.
-    pub(crate) fn aim(&mut self, id: u64, place: usize) {
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.target = Some(place);
-        }
     }
 
     /// Takes in what the place of a job has told; a report of an earlier start is forgotten.
@@ -220,19 +281,25 @@ impl JobTable {
         }
     }
 
-    /// The state of a job is here: it is written, and goes on to where the job moves.
+    /// The state of a job is here: it is written, and the job leaves its place and goes on to where it moves. If it
+    /// cannot be written, the job goes on where it is.
     fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
         let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
-        let target = job.target.filter(|_| job.state == JobState::Moving);
-        let kind = match &job.spec.what {
-            Runnable::Task(kind, _) => kind.clone(),
-            Runnable::Command(_) => return Followup::Nothing,
-        };
-        if let Err(error) = self.store.save_state(id, &kind, &state) {
-            let report = self.say(id, format!("its state cannot be written: {error}"), JobReport::Faulted);
-            self.step(id, report);
-            return Followup::Nothing;
+        let Runnable::Task(kind, _) = &job.spec.what else { return Followup::Nothing };
+        if !matches!(job.state, JobState::Checkpointing | JobState::Moving) {
+            return Followup::Nothing; // it is to stop, and its place will know
         }
+        let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
+        if let Err(error) = self.store.save_state(id, kind, &state) {
+            let reason = format!("it goes on where it is, for its state cannot be written: {error}");
+            let report = self.say(id, reason, JobReport::Unsaved { was_paused });
+            self.step(id, report);
+            self.command(id, if was_paused { Control::Pause } else { Control::Run });
+            self.jobs.entry(id).and_modify(|job| job.is_unsaved = true);
+            return Followup::Unsaved;
+        }
+        self.jobs.entry(id).and_modify(|job| job.is_unsaved = false);
+        self.command(id, Control::Leave);
         self.step(id, JobReport::Saved);
         target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
     }
@@ -308,6 +375,8 @@ impl ManagedJob {
             state: JobState::New,
             place: None,
             target: None,
+            was_paused: false,
+            is_unsaved: false,
             starts: 0,
             reason: String::new(),
             process: None,

@@ -4,6 +4,7 @@
 //! into its file. It is paused by SIGSTOP and killed by SIGKILL; where its place dies the job server kills it, by its
 //! number and the time when it began, so that no other process is meant.
 
+use crate::command_queue::NumberedCommand;
 use crate::seat::{Control, JobEvent, Seat, StartOrder, Told, tell};
 use isles::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -30,7 +31,7 @@ pub(crate) async fn run(
     seats: &PlaceLocal<Seat>,
     order: &StartOrder,
     words: &[String],
-    control: &Monitor<Control>,
+    wanted: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
 ) -> isles::Result<Told> {
     let mut command = match start(words, &order.output) {
@@ -50,15 +51,15 @@ pub(crate) async fn run(
         if let Some(account) = account(number) {
             seats.lock().note(order.id, account.busy, account.memory);
         }
-        let wanted = control.atomic(|control| *control);
-        match wanted {
+        let control = wanted.atomic(|command| command.control);
+        match control {
             Control::Kill => {
                 command.signal(Signal::KILL);
                 let _ = command.0.wait(); // it has been killed
                 return Ok(Told::Killed);
             }
-            Control::Pause | Control::Run | Control::Save => {
-                let pauses = wanted == Control::Pause;
+            Control::Pause | Control::Run | Control::Save | Control::Leave => {
+                let pauses = control == Control::Pause;
                 if pauses != is_paused {
                     command.signal(if pauses { Signal::STOP } else { Signal::CONT });
                     is_paused = pauses;

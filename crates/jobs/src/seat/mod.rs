@@ -7,6 +7,7 @@
 pub(crate) mod clocks;
 pub(crate) mod command;
 
+use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, AnyJob, JobOutput, JobProgress};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,8 +39,10 @@ const TURN: Duration = Duration::from_millis(2);
 pub(crate) enum Control {
     Run,
     Pause,
-    /// Write the state, and be gone.
+    /// Send the state, and wait for what comes of it: the next command.
     Save,
+    /// Leave: the state is written.
+    Leave,
     Kill,
 }
 
@@ -94,16 +97,14 @@ pub(crate) struct JobEvent {
 #[derive(Default)]
 pub(crate) struct Seat {
     seated: BTreeMap<StartId, Seated>,
-    /// The last start of each job that was here, and what later ones shall do that are not here yet.
-    seen: BTreeMap<u64, u64>,
-    early: BTreeMap<StartId, Control>,
+    commands: CommandInbox,
     /// What the processor had done when it was last looked at.
     before: Option<(Duration, Duration)>,
 }
 
 /// A job as others at its place see it.
 pub(crate) struct Seated {
-    pub(crate) control: Rc<Monitor<Control>>,
+    pub(crate) command: Rc<Monitor<NumberedCommand>>,
     /// How long it has computed, and how many bytes it holds.
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
@@ -126,23 +127,28 @@ pub(crate) struct SeatSample {
 }
 
 impl Seat {
-    /// Says what a job shall do; one that was here has ended, and has said so.
-    pub(crate) fn control(&mut self, id: StartId, control: Control) {
-        if let Some(seated) = self.seated.get(&id) {
-            seated.control.atomic(|now| *now = control);
-        } else if self.seen.get(&id.job).is_none_or(|seen| *seen < id.start) {
-            self.early.insert(id, control);
+    /// Takes in commands for jobs that are here, or are on their way.
+    pub(crate) fn receive(&mut self, commands: Vec<(StartId, NumberedCommand)>) {
+        for (start, command) in commands {
+            self.commands.receive(start, command);
+            if let Some((seated, newest)) = self.seated.get(&start).zip(self.commands.newest(start)) {
+                seated.command.atomic(|now| *now = newest);
+            }
         }
     }
 
     /// A job is here.
-    fn seat(&mut self, id: StartId) -> Rc<Monitor<Control>> {
-        self.seen.insert(id.job, id.start);
-        let control = Rc::new(Monitor::new(self.early.remove(&id).unwrap_or(Control::Run)));
-        self.early.retain(|other, _| other.job != id.job || other.start > id.start);
-        let seated = Seated { control: Rc::clone(&control), busy: Duration::ZERO, memory: 0 };
+    fn seat(&mut self, id: StartId) -> Rc<Monitor<NumberedCommand>> {
+        let command = Rc::new(Monitor::new(self.commands.begin(id)));
+        let seated = Seated { command: Rc::clone(&command), busy: Duration::ZERO, memory: 0 };
         self.seated.insert(id, seated);
-        control
+        command
+    }
+
+    /// A job has ended here; returns how long it has computed.
+    fn leave(&mut self, id: StartId) -> Duration {
+        self.commands.end(id);
+        self.seated.remove(&id).map_or(Duration::ZERO, |seated| seated.busy)
     }
 
     /// Notes what a command has used so far.
@@ -182,19 +188,20 @@ pub(crate) async fn run(
     events: Sender<JobEvent>,
 ) -> isles::Result<()> {
     let id = order.id;
-    let control = seats.lock().seat(id);
+    let command = seats.lock().seat(id);
     let told = match &order.what {
-        Runnable::Command(words) => command::run(&seats, &order, words, &control, &events).await?,
+        Runnable::Command(words) => Some(command::run(&seats, &order, words, &command, &events).await?),
         Runnable::Task(name, words) => {
             match job::kind(name).and_then(|kind| (kind.open)(words, order.state.as_deref())) {
-                Ok(job) => steps(&seats, id, job, &control, &events).await?,
-                Err(fault) => Told::Faulted(fault),
+                Ok(job) => steps(&seats, id, job, &command, &events).await?,
+                Err(fault) => Some(Told::Faulted(fault)),
             }
         }
     };
-    let seated = seats.lock().seated.remove(&id);
-    let busy = seated.map_or(Duration::ZERO, |seated| seated.busy);
-    events.send(JobEvent { start: id, busy, told }).await?;
+    let busy = seats.lock().leave(id);
+    if let Some(told) = told {
+        events.send(JobEvent { start: id, busy, told }).await?;
+    }
     Ok(())
 }
 
@@ -204,35 +211,45 @@ pub(crate) async fn tell(events: &Sender<JobEvent>, start: StartId, told: Told) 
     Ok(())
 }
 
-/// Does the steps of a job until it has ended or shall do something else.
+/// Does the steps of a job until it has ended; returns the last report, or `None` if the job server has its state.
 async fn steps(
     seats: &PlaceLocal<Seat>,
     id: StartId,
     mut job: Box<dyn AnyJob>,
-    control: &Monitor<Control>,
+    command: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
-) -> isles::Result<Told> {
+) -> isles::Result<Option<Told>> {
     tell(events, id, Told::Started(None)).await?;
     let mut output = JobOutput::default();
     let mut sent = now();
     loop {
-        let (told, is_over) =
-            match control.when(|control| *control != Control::Pause, |control| *control).await {
-                Control::Save => (Some(Told::Saved(job.save())), true),
-                Control::Kill => (Some(Told::Killed), true),
-                Control::Run | Control::Pause => match step(seats, id, &mut *job, &mut output) {
-                    Ok(JobProgress::More) => (None, false),
-                    Ok(JobProgress::Done(result)) => (Some(Told::Ended(result)), true),
-                    Err(fault) => (Some(Told::Faulted(fault)), true),
-                },
-            };
-        let is_late = now().saturating_sub(sent) >= LINES_FOR;
-        if output.len() > 0 && (is_over || is_late || output.len() >= LINES) {
+        let NumberedCommand { number, control } =
+            command.when(|command| command.control != Control::Pause, |command| *command).await;
+        let last = match control {
+            Control::Leave => return Ok(None),
+            Control::Kill => Some(Told::Killed),
+            Control::Save => None,
+            Control::Run | Control::Pause => match step(seats, id, &mut *job, &mut output) {
+                Ok(JobProgress::More) => None,
+                Ok(JobProgress::Done(result)) => Some(Told::Ended(result)),
+                Err(fault) => Some(Told::Faulted(fault)),
+            },
+        };
+        let is_due = last.is_some()
+            || control == Control::Save
+            || now().saturating_sub(sent) >= LINES_FOR
+            || output.len() >= LINES;
+        if output.len() > 0 && is_due {
             tell(events, id, Told::Output(output.take())).await?;
             sent = now();
         }
-        if let Some(told) = told {
-            return Ok(told);
+        if last.is_some() {
+            return Ok(last);
+        }
+        if control == Control::Save {
+            tell(events, id, Told::Saved(job.save())).await?;
+            // Only the job server knows whether that is written, and what the job is to do then.
+            command.when(|command| command.number > number, |_| ()).await;
         }
         yield_now().await;
     }
