@@ -62,6 +62,7 @@ pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>
 
 async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::Result<()> {
     let refused = |text: String| isles::Error::message(text);
+    let _lock = options.store.lock().map_err(|error| refused(error.to_string()))?;
     let socket = JobSocket::listen(options.store.directory()).map_err(refused)?;
     let table = JobTable::load(options.store.clone()).map_err(|error| refused(error.to_string()))?;
     let seats = PlaceLocal::<Seat>::new(Seat::default).await?;

@@ -47,16 +47,14 @@ pub(crate) struct JobSocket {
 }
 
 impl JobSocket {
-    /// Listens in `directory`.
+    /// Listens in `directory`, which the caller has locked.
     ///
     /// # Errors
-    /// A job server listens there already, or the system refuses it: a line.
+    /// The system refuses it: a line.
     pub(crate) fn listen(directory: &Path) -> Result<JobSocket, String> {
         let path = socket_path(directory);
         let failed = |cause: io::Error| format!("{}: {cause}", path.display());
-        if UnixStream::connect(&path).is_ok() {
-            return Err(format!("{}: a job server listens there; allowed: another --state", path.display()));
-        }
+        // One that is there is of a job server that was killed.
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
             _ => {}

@@ -2,10 +2,12 @@
 //!
 //! `jobs.json` is the table; `job-N.state` is the state of job N, with a line before it that says of which program and
 //! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
-//! so a reader finds the old or the new one whole.
+//! so a reader finds the old or the new one whole. `lock` is empty, and locked while a job server uses the directory.
 
 use crate::seat::Runnable;
 use isles_protocol::job::JobState;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -96,6 +98,12 @@ impl fmt::Display for StoreError {
 
 impl error::Error for StoreError {}
 
+/// Held by the one job server that uses a directory; the system gives it back when that process ends, however it does.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    _file: File,
+}
+
 /// The directory of a job server.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -114,6 +122,24 @@ impl Store {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
         made.map_err(|cause| StoreError::System { path: directory.clone(), cause })?;
         Ok(Store { directory, program: program.to_owned() })
+    }
+
+    /// Keeps other job servers away for as long as the lock lives.
+    ///
+    /// # Errors
+    /// Another one has it, or the system refuses it.
+    pub(crate) fn lock(&self) -> Result<StoreLock, StoreError> {
+        let path = self.directory.join("lock");
+        let file = File::options().create(true).append(true).mode(0o600).open(&path);
+        let file = file.map_err(|cause| StoreError::System { path: path.clone(), cause })?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(StoreLock { _file: file }),
+            Err(Errno::WOULDBLOCK) => {
+                let fault = "another job server uses this directory; allowed: another --state".to_owned();
+                Err(StoreError::Fault { path: self.directory.clone(), fault })
+            }
+            Err(cause) => Err(StoreError::System { path, cause: cause.into() }),
+        }
     }
 
     /// Where it is.

@@ -117,7 +117,7 @@ fn process_of(server: &JobServer, job: &str) -> String {
 }
 
 /// Polls until `holds`; the test's own limit ends what never does.
-fn until(holds: impl Fn() -> bool) {
+fn until(mut holds: impl FnMut() -> bool) {
     while !holds() {
         std::thread::yield_now();
     }
@@ -433,9 +433,39 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         (0..80).map(|_| UnixStream::connect(server.folder.join("socket")).unwrap()).collect();
     until(|| server.ask(&["list"]).status.success());
     drop(silent);
-    let out = program(&server.folder, "serve").args(["--machine", "threads"]).output().unwrap();
-    let errors = String::from_utf8_lossy(&out.stderr);
-    assert!(errors.contains("a job server listens there; allowed: another --state"), "{errors}");
     server.end();
     assert!(server.refused(&["list"]).contains("no job server listens there"));
+}
+
+#[test]
+fn of_job_servers_that_start_together_one_has_the_directory() {
+    let folder = std::env::temp_dir().join(format!("isles-jobs-together-{}", std::process::id()));
+    for _ in 0..5 {
+        let start = |_| {
+            let mut command = program(&folder, "serve");
+            command.args(["--machine", "threads", "--places", "1"]).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let mut servers: Vec<Child> = (0..4).map(start).collect();
+        let mut refused = Vec::new();
+        until(|| {
+            for at in (0..servers.len()).rev() {
+                if servers[at].try_wait().unwrap().is_some() {
+                    refused.push(servers.swap_remove(at).wait_with_output().unwrap());
+                }
+            }
+            refused.len() == 3
+        });
+        for out in refused {
+            let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+            assert_eq!((out.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
+            let said = format!(
+                "error: {}: another job server uses this directory; allowed: another --state\n",
+                folder.display()
+            );
+            assert_eq!(errors, said);
+        }
+        let mut server = JobServer { process: servers.pop(), folder: folder.clone() };
+        until(|| server.ask(&["list"]).status.success());
+        server.end();
+    }
 }
