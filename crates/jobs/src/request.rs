@@ -188,6 +188,8 @@ pub enum RefusalKind {
     NotForCommands,
     /// The state of the job cannot be read, or is that of another program or kind.
     BadCheckpoint,
+    /// The table or a state cannot be written, so nothing was started or made.
+    NotKept,
     /// The place is not there, or is dead, or is where the job is.
     NoSuchPlace,
     /// A job stays, because no other core is better.

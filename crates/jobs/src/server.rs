@@ -204,7 +204,7 @@ impl JobServer {
                 let governor = isles::clocks::governor().map(|policy| policy.to_string());
                 Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), governor, cores })
             }
-            JobRequest::Create(spec) => self.create(spec).and_then(|id| self.job(id, Vec::new())),
+            JobRequest::Create(spec) => self.create(spec),
             JobRequest::Begin { spec, at } => self.begin(spec, at),
             JobRequest::Tell { job, order } => self.order(job, order),
             JobRequest::Output { job, lines } => self.output(job, lines),
@@ -225,17 +225,48 @@ impl JobServer {
         done.unwrap_or_else(JobReply::Refused)
     }
 
-    fn create(&self, spec: JobSpec) -> Result<u64, Refusal> {
+    fn create(&self, spec: JobSpec) -> Result<JobReply, Refusal> {
         admission::check_spec(&spec, self.options.is_modelled)?;
-        Ok(self.state.borrow_mut().table.create(spec))
+        let id = self.change_and_save(|table| Ok(table.create(spec)))?;
+        self.job(id, Vec::new())
     }
 
     fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, Refusal> {
-        let id = self.create(spec)?;
-        self.order(id, JobOrder::Start { at }).inspect_err(|_| {
-            // It was made just now, and nobody has seen it.
-            let _ = self.state.borrow_mut().table.remove(id);
-        })
+        admission::check_spec(&spec, self.options.is_modelled)?;
+        let (place, scores) = self.starting_place(at)?;
+        let start = self.change_and_save(|table| {
+            let id = table.create(spec);
+            table.start(id, place)
+        })?;
+        self.launch_new(start, place, scores)
+    }
+
+    fn start(&self, id: u64, at: Option<usize>) -> Result<JobReply, Refusal> {
+        let (place, scores) = self.starting_place(at)?;
+        let start = self.change_and_save(|table| table.start(id, place))?;
+        self.launch_new(start, place, scores)
+    }
+
+    /// Starts what the table on disk says is started.
+    fn launch_new(
+        &self,
+        (start, state): (StartId, Option<Vec<u8>>),
+        place: usize,
+        scores: Vec<f64>,
+    ) -> Result<JobReply, Refusal> {
+        if state.is_none() {
+            self.state.borrow().table.store().remove_state(start.job);
+        }
+        self.launch(start, place, state);
+        self.job(start.job, scores)
+    }
+
+    /// Changes the table so that what is answered is kept.
+    fn change_and_save<T>(
+        &self,
+        change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.state.borrow_mut().table.change_and_save(change)
     }
 
     fn job(&self, id: u64, scores: Vec<f64>) -> Result<JobReply, Refusal> {
@@ -247,18 +278,14 @@ impl JobServer {
         let mut scores = Vec::new();
         let tell = |verb| self.state.borrow_mut().table.tell(id, verb);
         match order {
-            JobOrder::Start { at } => {
-                let place = self.place(at, "--at")?.map_or_else(|| self.best(&mut scores), Ok)?;
-                let (start, state) = self.state.borrow_mut().table.start(id, place)?;
-                self.launch(start, place, state);
-            }
+            JobOrder::Start { at } => return self.start(id, at),
             JobOrder::Move { to } => self.move_job(id, to, &mut scores)?,
             JobOrder::Pause => tell(JobVerb::Pause)?,
             JobOrder::Resume => tell(JobVerb::Resume)?,
             JobOrder::Checkpoint => tell(JobVerb::Checkpoint)?,
             JobOrder::Kill => tell(JobVerb::Kill)?,
             JobOrder::Duplicate => {
-                let copy = self.state.borrow_mut().table.duplicate(id)?;
+                let copy = self.change_and_save(|table| table.duplicate(id))?;
                 return self.job(copy, scores);
             }
             JobOrder::Remove => {
@@ -313,13 +340,16 @@ impl JobServer {
         Ok(Some(place))
     }
 
-    /// The best core for a job that is nowhere.
-    fn best(&self, scores: &mut Vec<f64>) -> Result<usize, Refusal> {
+    /// The place for a job that is nowhere: the one that was named, or the best one, with the scores of all.
+    fn starting_place(&self, said: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
+        if let Some(place) = self.place(said, "--at")? {
+            return Ok((place, Vec::new()));
+        }
         let cores = self.scored();
-        scores.extend(cores.iter().map(|core| core.score));
         let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
         let best = self.options.policy.choose(&loads);
-        best.ok_or_else(|| Refusal::of(RefusalKind::NoSuchPlace, "all places are dead"))
+        let best = best.ok_or_else(|| Refusal::of(RefusalKind::NoSuchPlace, "all places are dead"))?;
+        Ok((best, cores.iter().map(|core| core.score).collect()))
     }
 
     /// All cores as they are now: what was seen at the last look, and the jobs that are there.

@@ -250,16 +250,6 @@ impl Store {
         Ok(state)
     }
 
-    /// Copies the state of a job to another, if there is one.
-    pub(crate) fn copy_state(&self, from: u64, to: u64) -> Result<(), StoreError> {
-        if !self.has_state(from) {
-            return Ok(());
-        }
-        let path = self.state(to);
-        fs::copy(self.state(from), &path).map_err(|cause| StoreError::System { path, cause })?;
-        Ok(())
-    }
-
     /// Adds lines to the output of a job.
     pub(crate) fn append(&self, id: u64, lines: &[String]) -> Result<(), StoreError> {
         let path = self.output(id);
@@ -318,7 +308,10 @@ impl Store {
             file.sync_data()?;
             fs::rename(&written, path)
         };
-        write().map_err(|cause| StoreError::System { path: path.to_owned(), cause })
+        write().map_err(|cause| {
+            let _ = fs::remove_file(&written); // on a full disk others need the room
+            StoreError::System { path: path.to_owned(), cause }
+        })
     }
 }
 

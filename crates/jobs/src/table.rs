@@ -119,10 +119,15 @@ impl JobTable {
     /// There is no such job; its state cannot be copied.
     pub(crate) fn duplicate(&mut self, id: u64) -> Result<u64, Refusal> {
         let job = self.job(id)?;
-        let (spec, is_written) = (job.spec.clone(), job.state == JobState::Checkpointed);
+        let (spec, state) = (job.spec.clone(), job.state);
+        if let (Runnable::Task(kind, _), JobState::Checkpointed) = (&spec.what, state) {
+            let unreadable = |error: StoreError| Refusal::of(RefusalKind::BadCheckpoint, error.to_string());
+            let bytes = self.store.load_state(id, kind).map_err(unreadable)?;
+            let unwritten = |error: StoreError| Refusal::of(RefusalKind::NotKept, error.to_string());
+            self.store.save_state(self.next, kind, &bytes).map_err(unwritten)?;
+        }
         let copy = self.create(spec);
-        if is_written {
-            self.store.copy_state(id, copy).map_err(|error| error.to_string())?;
+        if state == JobState::Checkpointed {
             self.jobs.get_mut(&copy).expect("it was made just now").state = JobState::Checkpointed;
         }
         Ok(copy)
@@ -218,10 +223,30 @@ impl JobTable {
             _ => None,
         };
         self.tell(id, JobVerb::Start)?;
-        if state.is_none() {
-            self.store.remove_state(id);
-        }
         Ok((self.begin(id, place), state))
+    }
+
+    /// Does `change`, which makes or starts a job, and writes the table; if either fails nothing has changed.
+    ///
+    /// # Errors
+    /// That of `change`, or that the table cannot be written.
+    pub(crate) fn change_and_save<T>(
+        &mut self,
+        change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let before = (self.next, self.jobs.clone());
+        let done = change(self).and_then(|done| match self.keep() {
+            Ok(()) => Ok(done),
+            Err(error) => Err(Refusal::of(
+                RefusalKind::NotKept,
+                format!("nothing was started or made, for it cannot be kept: {error}"),
+            )),
+        });
+        if done.is_err() {
+            (before.0..=self.next).for_each(|new| self.store.remove_state(new));
+            (self.next, self.jobs) = before;
+        }
+        done
     }
 
     /// Notes that a job which moves goes on at `place`.
@@ -248,7 +273,11 @@ impl JobTable {
         let report = match told {
             Told::Output(lines) => {
                 let written = self.store.append(id, &lines);
-                self.note_fault(id, written);
+                // That the job cannot be written either is more important.
+                let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
+                if let Some((error, job)) = written.err().zip(job) {
+                    job.reason = format!("lines of its output are lost: {error}");
+                }
                 return Followup::Nothing;
             }
             Told::Started(process) => {
@@ -298,7 +327,10 @@ impl JobTable {
             self.jobs.entry(id).and_modify(|job| job.is_unsaved = true);
             return Followup::Unsaved;
         }
-        self.jobs.entry(id).and_modify(|job| job.is_unsaved = false);
+        self.jobs.entry(id).and_modify(|job| {
+            job.is_unsaved = false;
+            job.reason.clear();
+        });
         self.command(id, Control::Leave);
         self.step(id, JobReport::Saved);
         target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
@@ -336,12 +368,6 @@ impl JobTable {
         self.store.remove(id).map_err(|error| error.to_string())?;
         self.jobs.remove(&id);
         Ok(())
-    }
-
-    fn note_fault(&mut self, id: u64, written: Result<(), StoreError>) {
-        if let Err(error) = written {
-            self.jobs.entry(id).and_modify(|job| job.reason = error.to_string());
-        }
     }
 
     /// Writes the table, if it has changed.

@@ -3,6 +3,7 @@
 use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, JobProgress};
 use crate::kinds::KINDS;
+use crate::request::RefusalKind;
 use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable};
@@ -423,4 +424,54 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
         let refused = JobTable::load(folder.store()).unwrap_err().to_string();
         assert!(refused.contains("jobs.json") && refused.contains(said), "{refused}");
     }
+}
+
+#[test]
+fn what_cannot_be_kept_is_neither_made_nor_started() {
+    let folder = Folder::new("kept");
+    let mut table = JobTable::load(folder.store()).unwrap();
+    let first = table.change_and_save(|table| Ok(table.create(spec()))).unwrap();
+    table.store().save_state(first, "count", &[1]).unwrap();
+    // A folder of the name of the file that is written first lets the table not be written.
+    let obstacle = folder.0.join("jobs.new");
+    std::fs::create_dir(&obstacle).unwrap();
+    let refused = table.change_and_save(|table| Ok(table.create(spec()))).unwrap_err();
+    assert_eq!(refused.kind, RefusalKind::NotKept);
+    assert!(refused.reason.contains("nothing was started or made") && refused.reason.contains("jobs.json"));
+    let refused = table.change_and_save(|table| table.start(first, 0)).unwrap_err();
+    assert_eq!(refused.kind, RefusalKind::NotKept);
+    assert_eq!(table.jobs().map(|(id, job)| (id, job.state)).collect::<Vec<_>>(), [(first, JobState::New)]);
+    std::fs::remove_dir(&obstacle).unwrap();
+    assert!(table.change_and_save(|table| table.start(first, 0)).is_ok());
+    // One server after another: the number is not used twice, nor is one left out.
+    assert_eq!(table.change_and_save(|table| Ok(table.create(spec()))).unwrap(), first + 1);
+    let loaded = JobTable::load(folder.store()).unwrap();
+    assert_eq!(loaded.jobs().count(), 2);
+}
+
+#[test]
+fn a_copy_of_a_job_whose_state_is_gone_or_damaged_is_refused_and_leaves_nothing() {
+    let folder = Folder::new("copies");
+    let mut table = JobTable::load(folder.store()).unwrap();
+    let job = table.create(spec());
+    let (start, _) = table.start(job, 0).unwrap();
+    let report = |told| JobEvent { start, busy: Duration::ZERO, told };
+    table.report(report(Told::Started(None)));
+    table.tell(job, JobVerb::Checkpoint).unwrap();
+    table.report(report(Told::Saved(vec![1, 2, 3])));
+    let copy = table.change_and_save(|table| table.duplicate(job)).unwrap();
+    assert_eq!(table.job(copy).unwrap().state, JobState::Checkpointed);
+    assert_eq!(table.start(copy, 0).unwrap().1, Some(vec![1, 2, 3]));
+    let path = folder.0.join(format!("job-{job}.state"));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let damaged = table.change_and_save(|table| table.duplicate(job)).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    let gone = table.change_and_save(|table| table.duplicate(job)).unwrap_err();
+    for refused in [damaged, gone] {
+        assert_eq!(refused.kind, RefusalKind::BadCheckpoint);
+        assert!(refused.reason.contains(&format!("job-{job}.state")), "{}", refused.reason);
+    }
+    assert_eq!(table.jobs().count(), 2);
+    assert!(!table.store().has_state(copy + 1));
 }

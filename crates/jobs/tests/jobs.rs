@@ -469,3 +469,91 @@ fn of_job_servers_that_start_together_one_has_the_directory() {
         server.end();
     }
 }
+
+/// Checks what a full disk does to a job that runs, and to one that is to be started; `full` fills and empties it.
+fn a_full_disk_is_survived(server: &mut JobServer, full: impl Fn(&Path, bool)) {
+    let job = server.begin(&["--at", "1", "--task", "pi", "--", "1000000000000"]);
+    server.wait(&job, "running");
+    let shown = |server: &JobServer| server.json(&["list"])["jobs"][0].clone();
+    full(&server.folder, true);
+    for verb in [&["checkpoint", &job][..], &["move", &job, "--to", "0"]] {
+        server.json(verb);
+        until(|| shown(server)["state"] == "running");
+        let reason = shown(server)["reason"].clone();
+        let said = "it goes on where it is, for its state cannot be written: ";
+        assert!(reason.as_str().unwrap().starts_with(said), "{reason}");
+        assert_eq!(shown(server)["place"], 1);
+    }
+    server.json(&["pause", &job]);
+    server.json(&["checkpoint", &job]);
+    until(|| shown(server)["state"] == "paused");
+    server.json(&["resume", &job]);
+    let mark = server.folder.join("mark");
+    let refused = server.refused(&["start", "--", "touch", mark.to_str().unwrap()]);
+    assert!(refused.contains("nothing was started or made, for it cannot be kept: "), "{refused}");
+    assert_eq!(server.json(&["list"])["jobs"].as_array().unwrap().len(), 1);
+    full(&server.folder, false);
+    let computed = |server: &JobServer| shown(server)["busy"].as_f64().unwrap();
+    let before = computed(server);
+    until(|| computed(server) > before);
+    server.json(&["checkpoint", &job]);
+    assert_eq!(server.wait(&job, "checkpointed")["reason"], "");
+    let other = server.begin(&["--", "true"]);
+    server.wait(&other, "finished");
+    assert!(!mark.exists());
+}
+
+#[test]
+fn a_job_that_cannot_be_written_goes_on_and_one_that_cannot_be_kept_is_not_started() {
+    let mut server = JobServer::new("refused", &["--machine", "processes", "--places", "2"]);
+    // Folders of the names of files that are written first.
+    a_full_disk_is_survived(&mut server, |folder, is_full| {
+        for name in ["jobs.new", "job-1.new"] {
+            let obstacle = folder.join(name);
+            let done = if is_full { std::fs::create_dir(&obstacle) } else { std::fs::remove_dir(&obstacle) };
+            done.unwrap();
+        }
+    });
+    server.end();
+}
+
+/// A file system of its own, which is gone with the test.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(name: &str) -> Option<Mounted> {
+        let folder = std::env::temp_dir().join(format!("isles-{name}-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs"]).arg(&folder);
+        let is_mounted = mount.output().is_ok_and(|out| out.status.success());
+        let mounted = Mounted(folder);
+        is_mounted.then_some(mounted)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output(); // it may not be mounted
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_file_system_that_is_full_loses_no_job() {
+    let Some(mounted) = Mounted::new("full") else {
+        println!("skipped: this user may mount no tmpfs");
+        return;
+    };
+    let mut server = JobServer { process: None, folder: mounted.0.join("jobs") };
+    server.start(&["--machine", "processes", "--places", "2"]);
+    a_full_disk_is_survived(&mut server, |folder, is_full| {
+        let filler = folder.join("filler");
+        if !is_full {
+            return std::fs::remove_file(&filler).unwrap();
+        }
+        let mut file = std::fs::File::create(&filler).unwrap();
+        while file.write_all(&[0; 512]).is_ok() {}
+    });
+    server.end();
+}
