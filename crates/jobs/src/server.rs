@@ -55,6 +55,7 @@ pub struct JobServerOptions {
 /// # Errors
 /// The run could not be started, or has failed: a line.
 pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>) -> Result<(), String> {
+    seat::process::become_if_told();
     seat::say_whether_modelled(options.is_modelled);
     let (ended, _) = launch.run(move || manage(options, is_over)).map_err(|error| error.to_string())?;
     ended.map_err(|error| error.to_string())
@@ -383,6 +384,7 @@ impl JobServer {
             what: job.spec.what.clone(),
             state: from,
             output: state.table.store().output(start.job),
+            mark: state.table.store().mark(start),
         };
         let Some(target) = Place::new(place) else { return };
         drop(state);

@@ -4,14 +4,14 @@
 //! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
 //! so a reader finds the old or the new one whole. `lock` is empty, and locked while a job server uses the directory.
 
-use crate::seat::Runnable;
+use crate::seat::{Runnable, StartId};
 use isles_protocol::job::JobState;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
@@ -43,8 +43,6 @@ pub(crate) struct StoredJob {
     pub(crate) starts: u64,
     /// Its result, or why it is where it is.
     pub(crate) reason: String,
-    /// The process of a command that runs.
-    pub(crate) process: Option<(u32, u64)>,
     /// How long it has computed before its last start, in seconds.
     pub(crate) busy: f64,
 }
@@ -150,6 +148,13 @@ impl Store {
     /// The file of a job's output.
     pub(crate) fn output(&self, id: u64) -> PathBuf {
         self.directory.join(format!("job-{id}.out"))
+    }
+
+    /// By what the processes of a start are known, also to a later job server of this directory.
+    pub(crate) fn mark(&self, start: StartId) -> String {
+        let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
+        let inode = fs::metadata(&path).map_or(0, |metadata| metadata.ino());
+        format!("{}.{}.{inode}:{}", start.job, start.start, path.display())
     }
 
     fn state(&self, id: u64) -> PathBuf {

@@ -6,6 +6,7 @@
 
 use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{Refusal, RefusalKind};
+use crate::seat::process::kill_marked;
 use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
@@ -26,7 +27,6 @@ pub(crate) struct ManagedJob {
     is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
-    pub(crate) process: Option<(u32, u64)>,
     /// How long it has computed: before this start, and in it.
     pub(crate) busy_before: Duration,
     pub(crate) busy: Duration,
@@ -68,10 +68,9 @@ impl JobTable {
             JobTable { store, next, jobs: BTreeMap::new(), commands: BTreeMap::new(), is_changed: true };
         for job in stored {
             let state = JobState::of_name(&job.state).expect("the store has looked at it");
-            let StoredJob { id, spec, place, starts, reason, process, busy, .. } = job;
+            let StoredJob { id, spec, place, starts, reason, busy, .. } = job;
             let busy_before = Duration::from_secs_f64(busy.clamp(0.0, 1e12));
-            let managed =
-                ManagedJob { state, place, starts, reason, process, busy_before, ..ManagedJob::new(spec) };
+            let managed = ManagedJob { state, place, starts, reason, busy_before, ..ManagedJob::new(spec) };
             table.jobs.insert(id, managed);
             if state.is_active() {
                 table.lose(id, "its job server ended");
@@ -280,10 +279,7 @@ impl JobTable {
                 }
                 return Followup::Nothing;
             }
-            Told::Started(process) => {
-                self.jobs.entry(id).and_modify(|job| job.process = process);
-                JobReport::Started
-            }
+            Told::Started => JobReport::Started,
             Told::Saved(state) => return self.saved(id, state),
             Told::Killed => JobReport::Killed,
             Told::Ended(result) => self.say(id, result, JobReport::Ended),
@@ -305,7 +301,6 @@ impl JobTable {
             job.state = after;
         }
         if !job.state.is_active() {
-            job.process = None;
             job.share = 0.0;
         }
     }
@@ -341,8 +336,8 @@ impl JobTable {
         let is_saved = self.store.has_state(id);
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
         why.clone_into(&mut job.reason);
-        if let Some(process) = job.process.take() {
-            crate::seat::command::kill_orphan(process);
+        if matches!(job.spec.what, Runnable::Command(_)) {
+            kill_marked(&self.store.mark(StartId { job: id, start: job.starts }));
         }
         self.is_changed = true;
         self.step(id, JobReport::Lost { is_saved });
@@ -385,7 +380,6 @@ impl JobTable {
             place: job.place,
             starts: job.starts,
             reason: job.reason.clone(),
-            process: job.process,
             busy: (job.busy_before + job.busy).as_secs_f64(),
         };
         self.store.save(self.next, self.jobs.iter().map(stored).collect())?;
@@ -405,7 +399,6 @@ impl ManagedJob {
             is_unsaved: false,
             starts: 0,
             reason: String::new(),
-            process: None,
             busy_before: Duration::ZERO,
             busy: Duration::ZERO,
             memory: 0,

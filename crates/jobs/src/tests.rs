@@ -165,7 +165,7 @@ impl World {
         let NumberedCommand { number, control } = inbox.newest(start).unwrap();
         let told = if !job.has_started {
             job.has_started = true;
-            Some(Told::Started(None))
+            Some(Told::Started)
         } else if job.saved_by == Some(number) {
             None
         } else {
@@ -456,7 +456,7 @@ fn a_copy_of_a_job_whose_state_is_gone_or_damaged_is_refused_and_leaves_nothing(
     let job = table.create(spec());
     let (start, _) = table.start(job, 0).unwrap();
     let report = |told| JobEvent { start, busy: Duration::ZERO, told };
-    table.report(report(Told::Started(None)));
+    table.report(report(Told::Started));
     table.tell(job, JobVerb::Checkpoint).unwrap();
     table.report(report(Told::Saved(vec![1, 2, 3])));
     let copy = table.change_and_save(|table| table.duplicate(job)).unwrap();

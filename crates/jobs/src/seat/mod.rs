@@ -6,6 +6,7 @@
 
 pub(crate) mod clocks;
 pub(crate) mod command;
+pub(crate) mod process;
 
 use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, AnyJob, JobOutput, JobProgress};
@@ -71,13 +72,15 @@ pub(crate) struct StartOrder {
     pub(crate) state: Option<Vec<u8>>,
     /// Where the output of a command goes.
     pub(crate) output: PathBuf,
+    /// By what the processes of a command are known.
+    pub(crate) mark: String,
 }
 
 /// What the place of a job tells the job server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
-    /// It runs; a command as the process of that number, which began at that time of the system.
-    Started(Option<(u32, u64)>),
+    /// It runs.
+    Started,
     Output(Vec<String>),
     Saved(Vec<u8>),
     Killed,
@@ -219,7 +222,7 @@ async fn steps(
     command: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
 ) -> isles::Result<Option<Told>> {
-    tell(events, id, Told::Started(None)).await?;
+    tell(events, id, Told::Started).await?;
     let mut output = JobOutput::default();
     let mut sent = now();
     loop {
