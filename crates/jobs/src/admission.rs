@@ -32,7 +32,7 @@ const PATH_DEFAULT: &str = "/bin:/usr/bin";
 /// A page may not ask for that.
 pub(crate) fn check_page(request: &JobRequest, has_commands: bool) -> Result<(), Refusal> {
     let spec = match request {
-        JobRequest::End | JobRequest::Page { .. } => {
+        JobRequest::End { .. } | JobRequest::Page { .. } => {
             let text = "a page ends no job server and passes nothing on; allowed: what jobs can be told";
             return Err(Refusal::of(RefusalKind::NotFromPage, text));
         }

@@ -61,8 +61,13 @@ pub enum JobRequest {
         #[serde(default)]
         at: Option<usize>,
     },
-    /// The job server is to end: jobs are written, commands are killed.
-    End,
+    /// The job server is to end: jobs are written, commands are killed. It may be asked again: the answer says for what
+    /// is waited.
+    End {
+        /// Whether what does not answer is killed and lost.
+        #[serde(default)]
+        force: bool,
+    },
     /// A reader of a page asks, who may ask for less.
     Page {
         /// What is asked.
@@ -135,6 +140,11 @@ pub enum JobReply {
         before: u64,
         /// The file.
         file: String,
+    },
+    /// The job server ends when its jobs are written.
+    Ending {
+        /// For what it waits, if it is more than a moment.
+        waits: Vec<String>,
     },
     /// It is done.
     Done {

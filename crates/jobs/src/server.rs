@@ -9,7 +9,8 @@ use crate::job::{self, JobKind};
 use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal, RefusalKind};
 use crate::seat::clocks;
 use crate::seat::clocks::{ClockOrder, ClockScope};
-use crate::seat::{self, JobEvent, Seat, SeatSample, StartId, StartOrder};
+use crate::seat::{self, JobEvent, Seat, SeatSample, StartId, StartOrder, process};
+use crate::silence::Silence;
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable, ManagedJob};
@@ -27,6 +28,15 @@ const TURN: Duration = Duration::from_millis(10);
 
 /// Time between two looks at all cores.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// Time between two lines about what the end of the job server waits for.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// How it can be ended then.
+const FORCE_HINT: &str = "; isles job end --force ends it without them";
+
+/// How long jobs whose places answer may take to be written when the job server is ended by force.
+const FORCE_WAIT: Duration = Duration::from_secs(5);
 
 /// Reports of places that may wait.
 const EVENTS: usize = 256;
@@ -73,9 +83,9 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
     let state = Rc::new(RefCell::new(SharedTable {
         table,
         cores: vec![CoreView::default(); place_count()],
-        is_looking: false,
+        silence: Silence::default(),
     }));
-    let mut server = JobServer { seats, events, state, options, is_ending: false, fault: None };
+    let mut server = JobServer { seats, events, state, options, ending: None, fault: None };
     server.turn_until_over(&socket, &told, demonstration, &is_over).await
 }
 
@@ -83,8 +93,7 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
 struct SharedTable {
     table: JobTable,
     cores: Vec<CoreView>,
-    /// Whether all cores are being looked at.
-    is_looking: bool,
+    silence: Silence,
 }
 
 struct JobServer {
@@ -92,9 +101,24 @@ struct JobServer {
     events: Sender<JobEvent>,
     state: Rc<RefCell<SharedTable>>,
     options: JobServerOptions,
-    is_ending: bool,
+    ending: Option<Ending>,
     /// Why the table could not be written the last time.
     fault: Option<String>,
+}
+
+/// How far the end of the job server is.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// Since when what does not answer is killed.
+    forced: Option<Instant>,
+    /// When it is next told for what is waited.
+    told_next: Instant,
+}
+
+impl Ending {
+    fn begin() -> Ending {
+        Ending { forced: None, told_next: Instant::now() }
+    }
 }
 
 impl JobServer {
@@ -121,7 +145,7 @@ impl JobServer {
                 self.keep();
                 let _ = answer.send(reply); // who asked may have gone
             }
-            if let Some(demonstration) = demonstration.as_mut().filter(|_| !self.is_ending) {
+            if let Some(demonstration) = demonstration.as_mut().filter(|_| self.ending.is_none()) {
                 let next = demonstration.next(now(), self.state.borrow().table.jobs());
                 if let Some(request) = next {
                     demonstration.hear(&self.carry_out(request).await);
@@ -132,8 +156,10 @@ impl JobServer {
                 looked = Some(now());
                 self.look_at_cores();
             }
-            self.is_ending |= is_over.load(Ordering::Relaxed);
-            let is_over = self.is_ending && self.state.borrow_mut().table.end_jobs(looks);
+            if is_over.load(Ordering::Relaxed) {
+                self.ending.get_or_insert_with(Ending::begin);
+            }
+            let is_over = self.ending.is_some() && self.end_jobs(looks);
             self.send_commands();
             self.keep();
             if is_over {
@@ -141,6 +167,39 @@ impl JobServer {
                 return Ok(());
             }
         }
+    }
+
+    /// Has jobs written and commands killed; returns whether none is active any more. `looks` every so often.
+    fn end_jobs(&mut self, looks: bool) -> bool {
+        let is_over = self.state.borrow_mut().table.end_jobs(looks);
+        let Some(ending) = self.ending.as_mut().filter(|_| looks && !is_over) else { return is_over };
+        let now = Instant::now();
+        let (waits, forced) = (self.state.borrow().waits(now), ending.forced);
+        if !waits.is_empty() && now >= ending.told_next {
+            ending.told_next = now + TELL_EVERY;
+            isles::notice(format_args!("isles: the job server waits: {}{FORCE_HINT}", waits.join("; ")));
+        }
+        forced.is_some_and(|since| self.force(now, since))
+    }
+
+    /// Kills the places that do not answer; returns whether all jobs are lost, because that was not enough.
+    fn force(&self, now: Instant, since: Instant) -> bool {
+        let mut state = self.state.borrow_mut();
+        let silent = state.silence.silent(now);
+        silent.iter().filter_map(|place| state.silence.process(*place)).for_each(process::kill_child);
+        if now.duration_since(since) < FORCE_WAIT {
+            return false;
+        }
+        let active = state.table.jobs().filter(|(_, job)| job.state.is_active());
+        let active: Vec<u64> = active.map(|(id, _)| id).collect();
+        active.into_iter().for_each(|id| state.table.lose(id, "the job server was ended by force"));
+        if !silent.is_empty() {
+            // A place that is a thread of this process does not end, and the end of the run would wait for it.
+            let written = state.table.keep();
+            written.unwrap_or_else(|fault| isles::notice(format_args!("isles: {fault}")));
+            std::process::exit(0);
+        }
+        true
     }
 
     /// Writes the table, if it has changed.
@@ -194,7 +253,7 @@ impl JobServer {
         let done: Result<JobReply, Refusal> = match request {
             JobRequest::List => {
                 let state = self.state.borrow();
-                let jobs = state.table.jobs().map(|(id, job)| view(id, job)).collect();
+                let jobs = state.table.jobs().map(|(id, job)| state.view(id, job)).collect();
                 let kind =
                     |kind: &JobKind| KindView { name: kind.name.to_owned(), words: kind.words.to_owned() };
                 let kinds = job::offered().iter().map(kind).collect();
@@ -212,9 +271,11 @@ impl JobServer {
             JobRequest::Clock { divider, at, tile } => self.set_clock(divider, at, tile).await,
             JobRequest::Voltage { volts, at } => self.set_voltage(volts, at).await,
             JobRequest::Govern { policy, at } => self.govern(policy, at).await,
-            JobRequest::End => {
-                self.is_ending = true;
-                Ok(JobReply::Done { text: "the job server ends when its jobs are written".to_owned() })
+            JobRequest::End { force } => {
+                let now = Instant::now();
+                let ending = self.ending.get_or_insert_with(Ending::begin);
+                ending.forced = ending.forced.or_else(|| force.then_some(now));
+                Ok(JobReply::Ending { waits: self.state.borrow().waits(now) })
             }
             JobRequest::Page { request } => {
                 match admission::check_page(&request, self.options.page_commands) {
@@ -272,7 +333,7 @@ impl JobServer {
 
     fn job(&self, id: u64, scores: Vec<f64>) -> Result<JobReply, Refusal> {
         let state = self.state.borrow();
-        Ok(JobReply::Job { job: Box::new(view(id, state.table.job(id)?)), scores })
+        Ok(JobReply::Job { job: Box::new(state.view(id, state.table.job(id)?)), scores })
     }
 
     fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, Refusal> {
@@ -480,23 +541,23 @@ impl JobServer {
         places().filter(|place| !state.cores[place.index()].is_dead).collect()
     }
 
-    /// Begins to look at what all cores do.
+    /// Begins to look at what all cores do that have answered the last time.
     fn look_at_cores(&self) {
-        if std::mem::replace(&mut self.state.borrow_mut().is_looking, true) {
-            return;
-        }
-        let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
         let of_core = self.percent(1);
-        spawn_detached(async move {
-            for place in places() {
-                if state.borrow().cores[place.index()].is_dead {
-                    continue;
-                }
+        let mut state = self.state.borrow_mut();
+        let now = Instant::now();
+        let SharedTable { table, silence, .. } = &mut *state;
+        silence.note_states(table.jobs().map(|(id, job)| (id, job.state)), now);
+        for place in places().filter(|place| !state.cores[place.index()].is_dead).collect::<Vec<_>>() {
+            if !state.silence.ask(place.index(), now) {
+                continue;
+            }
+            let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+            spawn_detached(async move {
                 let sample = at!(place, [seats] seats.lock().sample()).await;
                 state.borrow_mut().note(place.index(), sample.ok(), of_core);
-            }
-            state.borrow_mut().is_looking = false;
-        });
+            });
+        }
     }
 }
 
@@ -504,10 +565,12 @@ impl SharedTable {
     /// Notes what a place does; none if it is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
-        let Some(SeatSample { passed, busy, jobs, divider, supply, governor }) = sample else {
+        let Some(SeatSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {
             *core = CoreView { is_dead: true, ..CoreView::default() };
+            self.silence.died(place);
             return;
         };
+        self.silence.answered(place, process);
         let mut of_jobs = 0.0;
         let mut memory = 0;
         for (start, busy, bytes) in jobs {
@@ -528,25 +591,59 @@ impl SharedTable {
     }
 }
 
+impl SharedTable {
+    /// A job as people see it, with what it waits for.
+    fn view(&self, id: u64, job: &ManagedJob) -> JobView {
+        let reasons = [Some(job.reason.clone()).filter(|reason| !reason.is_empty()), self.wait(id, job)];
+        JobView {
+            id,
+            name: job.spec.name.clone(),
+            what: job.spec.what.clone(),
+            state: job.state.name().to_owned(),
+            place: job.place.filter(|_| job.state != JobState::New),
+            processor: job.share,
+            memory: if job.state.is_active() { job.memory } else { 0 },
+            busy: (job.busy_before + job.busy).as_secs_f64(),
+            reason: reasons.into_iter().flatten().collect::<Vec<_>>().join("; "),
+        }
+    }
+
+    fn wait(&self, id: u64, job: &ManagedJob) -> Option<String> {
+        let place = job.place.filter(|_| job.state.is_active())?;
+        self.silence.wait_text(id, place, Instant::now())
+    }
+
+    /// For what the end of the job server waits, if it is more than a moment.
+    fn waits(&self, now: Instant) -> Vec<String> {
+        let active = || self.table.jobs().filter(|(_, job)| job.state.is_active());
+        let silent = self.silence.silent(now).into_iter().filter_map(|place| {
+            let jobs = active().filter(|(_, job)| job.place == Some(place)).map(|(id, _)| id.to_string());
+            let jobs: Vec<String> = jobs.collect();
+            let text = self.silence.silent_text(place, now)?;
+            (!jobs.is_empty()).then(|| format!("{text}, with {}", numbered(&jobs)))
+        });
+        let answers =
+            |job: &ManagedJob| job.place.is_none_or(|at| self.silence.silent_text(at, now).is_none());
+        let others = active().filter(|(_, job)| answers(job)).filter_map(|(id, job)| {
+            let why = Some(job.reason.clone()).filter(|_| job.is_unsaved).or_else(|| self.wait(id, job))?;
+            Some(format!("job {id}: {why}"))
+        });
+        silent.chain(others).collect()
+    }
+}
+
+fn numbered(jobs: &[String]) -> String {
+    match jobs {
+        [job] => format!("job {job}"),
+        jobs => format!("jobs {}", jobs.join(", ")),
+    }
+}
+
 fn load(core: &CoreView) -> CoreLoad {
     CoreLoad {
         processor: core.processor,
         memory: core.memory,
         jobs: core.jobs.len() as u32,
         is_dead: core.is_dead,
-    }
-}
-
-fn view(id: u64, job: &ManagedJob) -> JobView {
-    JobView {
-        id,
-        name: job.spec.name.clone(),
-        what: job.spec.what.clone(),
-        state: job.state.name().to_owned(),
-        place: job.place.filter(|_| job.state != JobState::New),
-        processor: job.share,
-        memory: if job.state.is_active() { job.memory } else { 0 },
-        busy: (job.busy_before + job.busy).as_secs_f64(),
-        reason: job.reason.clone(),
     }
 }

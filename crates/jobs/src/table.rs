@@ -24,7 +24,7 @@ pub(crate) struct ManagedJob {
     /// Whether it was paused when it was told to be written.
     was_paused: bool,
     /// Whether its state could not be written the last time.
-    is_unsaved: bool,
+    pub(crate) is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
     /// How long it has computed: before this start, and in it.

@@ -4,8 +4,9 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// A job server, and the directory of its jobs.
 struct JobServer {
@@ -555,5 +556,131 @@ fn a_file_system_that_is_full_loses_no_job() {
         let mut file = std::fs::File::create(&filler).unwrap();
         while file.write_all(&[0; 512]).is_ok() {}
     });
+    server.end();
+}
+
+/// `isles job end`, which waits and says for what.
+struct Ending {
+    process: Child,
+    lines: BufReader<ChildStderr>,
+}
+
+impl Ending {
+    fn begin(server: &JobServer) -> Ending {
+        let mut command = program(&server.folder, "job");
+        let mut process = command.arg("end").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(process.stderr.take().unwrap());
+        Ending { process, lines }
+    }
+
+    /// The next line.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Waits until it has ended the job server, well.
+    fn wait(mut self, server: &mut JobServer) {
+        assert!(self.process.wait().unwrap().success());
+        assert!(server.process.take().unwrap().wait().unwrap().success());
+    }
+}
+
+fn signal(name: &str, process: &str) {
+    assert!(Command::new("kill").args([name, process]).status().unwrap().success());
+}
+
+/// A job server with a task and a command at each of two places, and the process of place 1, which is stopped.
+fn with_a_stopped_place(name: &str) -> (JobServer, String, String) {
+    let server = JobServer::new(name, &["--machine", "processes", "--places", "3"]);
+    for at in ["1", "2"] {
+        let task = server.begin(&["--at", at, "--task", "pi", "--", "1000000000000"]);
+        server.wait(&task, "running");
+    }
+    // The parent of a command is its place.
+    let command = server.begin(&["--at", "1", "--", "sh", "-c", "echo $PPID; echo $$; exec sleep 1000"]);
+    server.wait(&command, "running");
+    let lines = || server.json(&["output", &command])["lines"].clone();
+    until(|| lines().as_array().unwrap().len() == 2);
+    let [place, command] = [0, 1].map(|line| lines()[line].as_str().unwrap().to_owned());
+    signal("-STOP", &place);
+    (server, place, command)
+}
+
+#[test]
+fn a_stopped_place_is_named_by_who_ends_the_job_server_which_ends_when_it_goes_on() {
+    let (mut server, place, command) = with_a_stopped_place("stopped");
+    let reason = || server.json(&["list"])["jobs"][0]["reason"].as_str().unwrap().to_owned();
+    until(|| reason().ends_with(&format!(" s: its process {place} is stopped")));
+    assert!(reason().starts_with("place 1 has not answered for "), "{}", reason());
+    // Others are not kept from anything.
+    server.json(&["pause", "2"]);
+    server.wait("2", "paused");
+    let mut ending = Ending::begin(&server);
+    let line = ending.line();
+    assert!(line.contains("the job server waits: place 1 has not answered for "), "{line}");
+    assert!(line.contains(&format!("its process {place} is stopped, with jobs 1, 3")), "{line}");
+    assert!(line.contains("; --force ends it without them"), "{line}");
+    signal("-CONT", &place);
+    ending.wait(&mut server);
+    assert_eq!(state_of(&command), None);
+    server.start(&["--machine", "threads", "--places", "1"]);
+    let states: Vec<Value> =
+        server.json(&["list"])["jobs"].as_array().unwrap().iter().map(|job| job["state"].clone()).collect();
+    assert_eq!(states, ["checkpointed", "checkpointed", "stopped"]);
+    server.end();
+}
+
+#[test]
+fn a_job_server_with_a_stopped_place_is_ended_by_force_and_leaves_nothing() {
+    let (mut server, place, command) = with_a_stopped_place("forced");
+    server.json(&["end", "--force"]);
+    assert!(server.process.take().unwrap().wait().unwrap().success());
+    for process in [&place, &command] {
+        until(|| state_of(process).is_none_or(|state| state == "Z"));
+    }
+    server.start(&["--machine", "threads", "--places", "1"]);
+    let jobs = server.json(&["list"])["jobs"].clone();
+    let states: Vec<&Value> = jobs.as_array().unwrap().iter().map(|job| &job["state"]).collect();
+    // The job at the place that answers has been written, and the command was told to stop.
+    assert_eq!(states, ["failed", "checkpointed", "stopped"]);
+    assert!(jobs[0]["reason"].as_str().unwrap().contains("place 1 is dead"), "{jobs}");
+    server.end();
+}
+
+#[test]
+fn a_job_server_that_is_stopped_itself_is_named_and_killed_by_force() {
+    let mut server = JobServer::new("halted", &["--machine", "processes", "--places", "2"]);
+    let job = server.begin(&["--at", "1", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
+    let command = process_of(&server, &job);
+    let process = server.process().id().to_string();
+    signal("-STOP", &process);
+    let mut ending = Ending::begin(&server);
+    let line = ending.line();
+    assert!(
+        line.contains("the job server does not answer; its process ") && line.contains(&process),
+        "{line}"
+    );
+    server.json(&["end", "--force"]);
+    assert_eq!(server.process.take().unwrap().wait().unwrap().signal(), Some(9));
+    assert!(ending.process.wait().unwrap().success());
+    until(|| state_of(&command).is_none_or(|state| state == "Z"));
+}
+
+#[test]
+fn who_ends_a_job_server_hears_which_job_cannot_be_written() {
+    let mut server = JobServer::new("unwritten", &["--machine", "threads", "--places", "1"]);
+    let job = server.begin(&["--task", "pi", "--", "1000000000000"]);
+    server.wait(&job, "running");
+    let obstacle = server.folder.join("job-1.new");
+    std::fs::create_dir(&obstacle).unwrap();
+    let mut ending = Ending::begin(&server);
+    let line = ending.line();
+    assert!(line.contains("job 1: it goes on where it is, for its state cannot be written: "), "{line}");
+    std::fs::remove_dir(&obstacle).unwrap();
+    ending.wait(&mut server);
+    server.start(&["--machine", "threads", "--places", "1"]);
+    assert_eq!(server.json(&["list"])["jobs"][0]["state"], "checkpointed");
     server.end();
 }

@@ -165,8 +165,8 @@ fn run(run: u64, commands: u64, is_killing: bool) {
 }
 
 fn end(server: &mut JobServer, run: u64) {
-    let ended = ask(&server.folder, &JobRequest::End);
-    assert!(matches!(ended, Ok(JobReply::Done { .. })), "{ended:?}");
+    let ended = ask(&server.folder, &JobRequest::End { force: false });
+    assert!(matches!(ended, Ok(JobReply::Ending { .. })), "{ended:?}");
     let mut status = None;
     let ends = holds_at_last(|| {
         status = server.process.try_wait().unwrap();

@@ -9,7 +9,7 @@ use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
     CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal, Runnable,
-    Store, ask, offer, serve,
+    Store, ask, end, offer, serve,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -204,8 +204,12 @@ enum JobCommand {
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
     },
-    /// Ends the job server: jobs are written, commands are killed
-    End,
+    /// Ends the job server: jobs are written, commands are killed. Waits until it has ended
+    End {
+        /// Kills what does not answer, and loses its jobs
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 fn policy(word: &str) -> Result<Policy, String> {
@@ -321,7 +325,11 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
         JobCommand::Governor { policy, at } => ask(JobRequest::Govern { policy, at }),
-        JobCommand::End => ask(JobRequest::End),
+        JobCommand::End { force } => {
+            let hint = if force { "" } else { "; --force ends it without them" };
+            let tell = |waits: &str| console::notice(format!("the job server waits: {waits}{hint}"));
+            end(&directory, force, tell).map_err(Failure::Usage)
+        }
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);
             wait(job, until, limit, || ask(JobRequest::List))
@@ -401,6 +409,7 @@ fn in_words(reply: &JobReply) -> String {
             lines.iter().for_each(|line| text += &format!("{}\n", plain(line)));
             text
         }
+        JobReply::Ending { waits } => format!("the job server ends; it waits: {}\n", waits.join("; ")),
         JobReply::Done { text } => format!("{text}\n"),
         JobReply::Refused(Refusal { reason, .. }) => format!("{reason}\n"),
     }

@@ -116,6 +116,8 @@ pub(crate) struct Seated {
 /// What a place and its jobs do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SeatSample {
+    /// The process of the place.
+    pub(crate) process: u32,
     /// Since when, and how long the processor was busy then, with jobs or anything else.
     pub(crate) passed: Duration,
     pub(crate) busy: Duration,
@@ -171,6 +173,7 @@ impl Seat {
         let (time, busy) = (now(), of_host.unwrap_or(of_jobs));
         let (time_before, busy_before) = self.before.replace((time, busy)).unwrap_or((time, busy));
         SeatSample {
+            process: std::process::id(),
             passed: time.saturating_sub(time_before),
             busy: busy.saturating_sub(busy_before),
             jobs,

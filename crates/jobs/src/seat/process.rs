@@ -85,6 +85,19 @@ fn become_command(words: Vec<OsString>) -> io::Error {
     Command::new(program).args(arguments).stdin(Stdio::null()).exec()
 }
 
+/// Kills a process of this host if this process has started it.
+pub(crate) fn kill_child(number: u32) {
+    let number = i32::try_from(number).ok().and_then(Pid::from_raw);
+    // The descriptor keeps naming the process whose parent is looked at.
+    let process = number.and_then(|number| pidfd_open(number, PidfdFlags::empty()).ok().zip(Some(number)));
+    let Some((process, number)) = process else { return };
+    let text = fs::read_to_string(format!("/proc/{}/stat", number.as_raw_nonzero())).unwrap_or_default();
+    let after = text.rsplit_once(')').map_or("", |(_, after)| after);
+    if after.split_whitespace().nth(1) == Some(&id().to_string()) {
+        let _ = pidfd_send_signal(&process, Signal::KILL); // it may have ended
+    }
+}
+
 /// Kills all processes whose environment has that mark.
 pub(crate) fn kill_marked(mark: &str) {
     let line = format!("{VARIABLE}={mark}").into_bytes();
