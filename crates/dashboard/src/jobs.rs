@@ -128,7 +128,6 @@ fn status_of(kind: Option<&str>) -> StatusCode {
         Some("bad-request") => StatusCode::BAD_REQUEST,
         Some("not-from-page" | "commands-not-allowed") => StatusCode::FORBIDDEN,
         Some("too-long") => StatusCode::PAYLOAD_TOO_LARGE,
-        Some("not-kept") => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::CONFLICT,
     }
 }

@@ -23,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use admission::steers_text;
 pub use isles_protocol::job::Policy;
 pub use job::{Job, JobKind, JobOutput, JobProgress, from_bytes, offer, to_bytes};
 pub use kinds::KINDS;

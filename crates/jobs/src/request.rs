@@ -210,6 +210,8 @@ pub enum RefusalKind {
     NoCommand,
     /// There is no command of that name, or none can have such words.
     NoSuchCommand,
+    /// The name has a character that steers how text is shown.
+    BadName,
     /// A name or words, or the whole request, are longer than a job server takes.
     TooLong,
 }

@@ -278,7 +278,8 @@ impl JobServer {
                 Ok(JobReply::Ending { waits: self.state.borrow().waits(now) })
             }
             JobRequest::Page { request } => {
-                match admission::check_page(&request, self.options.page_commands) {
+                let is_command = |job| self.state.borrow().table.is_command(job);
+                match admission::check_page(&request, self.options.page_commands, is_command) {
                     Ok(()) => return Box::pin(self.carry_out(*request)).await,
                     Err(refusal) => Err(refusal),
                 }

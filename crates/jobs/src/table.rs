@@ -97,6 +97,11 @@ impl JobTable {
         self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
     }
 
+    /// Whether a job is there and is a command.
+    pub(crate) fn is_command(&self, id: u64) -> bool {
+        self.jobs.get(&id).is_some_and(|job| matches!(job.spec.what, Runnable::Command(_)))
+    }
+
     /// The start of a job that is active.
     pub(crate) fn start_of(&self, id: u64) -> Option<StartId> {
         let job = self.jobs.get(&id).filter(|job| job.state.is_active())?;
@@ -137,8 +142,8 @@ impl JobTable {
     /// # Errors
     /// There is no such job, or it may not be told that now: a line.
     pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
-        let is_command = matches!(self.job(id)?.spec.what, Runnable::Command(_));
-        if is_command && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
+        self.job(id)?;
+        if self.is_command(id) && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
             let verb = verb.name();
             let text = format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill");
             return Err(Refusal::of(RefusalKind::NotForCommands, text));
@@ -180,8 +185,8 @@ impl JobTable {
         let is_due = |job: &ManagedJob| is_settled(job.state) && (retries || !job.is_unsaved);
         let due: Vec<u64> = self.jobs().filter(|(_, job)| is_due(job)).map(|(id, _)| id).collect();
         for id in due {
-            let is_command = matches!(self.jobs[&id].spec.what, Runnable::Command(_));
-            let told = self.tell(id, if is_command { JobVerb::Kill } else { JobVerb::Checkpoint });
+            let verb = if self.is_command(id) { JobVerb::Kill } else { JobVerb::Checkpoint };
+            let told = self.tell(id, verb);
             debug_assert!(told.is_ok(), "{told:?}");
         }
         self.jobs.values().all(|job| !job.state.is_active())

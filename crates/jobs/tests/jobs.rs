@@ -232,6 +232,15 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
         "{list}"
     );
 
+    // Nor are characters that turn the direction of text, in words or as the name that a job has by default.
+    let turned = server.folder.join("\u{202e}turned");
+    std::os::unix::fs::symlink("/bin/true", &turned).unwrap();
+    let job = server.begin(&["--", turned.to_str().unwrap(), "\u{2066}x"]);
+    assert_eq!(server.wait(&job, "finished")["reason"], "exit code 0");
+    let list = String::from_utf8(server.ask(&["list"]).stdout).unwrap();
+    assert!(list.contains("\u{fffd}turned \u{fffd}x"), "{list}");
+    assert!(!list.contains(|sign| sign != '\n' && isles_jobs::steers_text(sign)), "{list}");
+
     // A file may go after somebody has looked for it.
     let passing = server.folder.join("passing");
     std::fs::copy("/bin/true", &passing).unwrap();
@@ -406,6 +415,11 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
             "there is no command \"no-such-command\"; allowed: a program in a",
         ),
         (&["start", "--", "/etc/passwd"], "there is no command \"/etc/passwd\"; allowed: "),
+        (
+            &["create", "--name", "a\u{202e}b", "--task", "pi", "--", "9"],
+            "the name has U+202E, which steers how text is shown; allowed: letters and signs",
+        ),
+        (&["create", "--name", "a\u{1b}b", "--", "true"], "the name has U+001B"),
         (&["create", "--", "sleep 100"], "there is no command \"sleep 100\"; allowed: "),
         (&["create", "--", ""], "the command is empty; allowed: the name of a program"),
         (&["start", "--name", &"n".repeat(1025), "--", "true"], "the name has 1025 bytes; allowed: 1024"),

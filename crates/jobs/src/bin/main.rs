@@ -9,7 +9,7 @@ use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
     CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal, Runnable,
-    Store, ask, end, offer, serve,
+    Store, ask, end, offer, serve, steers_text,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -298,7 +298,7 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
     let JobArguments { state, json, verb } = arguments;
     let directory = state.directory()?;
     let ask = |request: JobRequest| match ask(&directory, &request) {
-        Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(reason)),
+        Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(plain(&reason))),
         Ok(reply) => Ok(reply),
     };
     let told = |job, order| JobRequest::Tell { job, order };
@@ -345,7 +345,8 @@ impl NewJob {
             let text = "there is nothing to run; say --task KIND, or a command behind --";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let default = task.clone().or_else(|| words.first().cloned()).unwrap_or_default();
+        // A command may have a name that no job can have.
+        let default = plain(task.as_ref().or_else(|| words.first()).map_or("", String::as_str));
         let what = match task {
             Some(kind) => Runnable::Task(kind, words),
             None => Runnable::Command(words),
@@ -486,6 +487,6 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
 /// Text of others, without what would steer a terminal.
 fn plain(text: &str) -> String {
     text.chars()
-        .map(|symbol| if symbol.is_control() { char::REPLACEMENT_CHARACTER } else { symbol })
+        .map(|symbol| if steers_text(symbol) { char::REPLACEMENT_CHARACTER } else { symbol })
         .collect()
 }
