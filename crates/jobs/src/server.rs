@@ -113,11 +113,13 @@ struct Ending {
     forced: Option<Instant>,
     /// When it is next told for what is waited.
     told_next: Instant,
+    /// Whether all places have been asked since no job is active.
+    has_asked: bool,
 }
 
 impl Ending {
     fn begin() -> Ending {
-        Ending { forced: None, told_next: Instant::now() }
+        Ending { forced: None, told_next: Instant::now(), has_asked: false }
     }
 }
 
@@ -171,15 +173,34 @@ impl JobServer {
 
     /// Has jobs written and commands killed; returns whether none is active any more. `looks` every so often.
     fn end_jobs(&mut self, looks: bool) -> bool {
-        let is_over = self.state.borrow_mut().table.end_jobs(looks);
-        let Some(ending) = self.ending.as_mut().filter(|_| looks && !is_over) else { return is_over };
         let now = Instant::now();
+        if self.state.borrow_mut().table.end_jobs(looks) {
+            if let Some(ending) = self.ending.as_mut().filter(|ending| !ending.has_asked) {
+                ending.has_asked = true;
+                self.look_at_cores();
+            }
+            return self.options.is_modelled || self.end_idle_places(now);
+        }
+        let Some(ending) = self.ending.as_mut().filter(|_| looks) else { return false };
         let (waits, forced) = (self.state.borrow().waits(now), ending.forced);
         if !waits.is_empty() && now >= ending.told_next {
             ending.told_next = now + TELL_EVERY;
             isles::notice(format_args!("isles: the job server waits: {}{FORCE_HINT}", waits.join("; ")));
         }
         forced.is_some_and(|since| self.force(now, since))
+    }
+
+    /// Kills the places that do not answer, which have no job to lose any more: the end of the run would wait for them
+    /// without a word. Returns whether no other owes an answer.
+    fn end_idle_places(&self, now: Instant) -> bool {
+        let silence = &self.state.borrow().silence;
+        let silent = silence.silent(now);
+        for place in &silent {
+            let text = silence.silent_text(*place, now).unwrap_or_default();
+            isles::notice(format_args!("isles: {text}; it has no job, and is killed"));
+            silence.process(*place).into_iter().for_each(process::kill_child);
+        }
+        silence.owing() == silent.len()
     }
 
     /// Kills the places that do not answer; returns whether all jobs are lost, because that was not enough.

@@ -53,6 +53,11 @@ impl Silence {
         }
     }
 
+    /// How many places owe an answer.
+    pub(crate) fn owing(&self) -> usize {
+        self.asked.len()
+    }
+
     /// The places that are silent.
     pub(crate) fn silent(&self, now: Instant) -> Vec<usize> {
         let is_silent = |(_, asked): &(&usize, &Instant)| now.duration_since(**asked) >= SILENT_AFTER;

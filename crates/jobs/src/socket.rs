@@ -216,7 +216,8 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
     loop {
         let waits = match exchange(&server.stream, &request, END_ASK_WAIT) {
             Ok(Some(JobReply::Ending { waits })) => waits.join("; "),
-            Ok(Some(JobReply::Refused(refusal))) => refusal.reason,
+            // It has closed the connection, and ends.
+            Ok(Some(JobReply::Refused(_))) | Err(_) => String::new(),
             Ok(Some(_)) => return Err(format!("{}: the job server is of another version", path.display())),
             Ok(None) if force => {
                 server.kill();
@@ -224,7 +225,6 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
                 return Ok(done("the job server did not answer, and was killed"));
             }
             Ok(None) => silent_text(&path, &server.stream),
-            Err(_) => String::new(), // it has closed the connection, and ends
         };
         if server.has_ended(END_ASK_EVERY) {
             return Ok(done("the job server has ended"));

@@ -1,12 +1,13 @@
 //! Jobs as people manage them: `isles serve` and `isles job`, as programs, on real processes and on a modelled chip.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread::JoinHandle;
 
 /// A job server, and the directory of its jobs.
 struct JobServer {
@@ -24,13 +25,21 @@ impl JobServer {
         server
     }
 
-    /// Starts it, and waits until it listens: until it says so.
-    fn start(&mut self, words: &[&str]) {
+    /// Starts it, and waits until it listens: until it says so. What it says later comes with its end.
+    fn start(&mut self, words: &[&str]) -> JoinHandle<String> {
         let mut command = program(&self.folder, "serve");
-        self.listen(command.args(words));
+        self.listen(command.args(words))
     }
 
-    fn listen(&mut self, command: &mut Command) {
+    /// Starts a program with jobs of its own.
+    fn start_example(&mut self, name: &str, machine: &str) {
+        let example = Path::new(env!("CARGO_BIN_EXE_isles-jobs")).with_file_name("examples").join(name);
+        let mut command = Command::new(example);
+        command.arg(&self.folder).env("ISLES_PLACES", "2").env("ISLES_MACHINE", machine);
+        self.listen(command.stdin(Stdio::null()));
+    }
+
+    fn listen(&mut self, command: &mut Command) -> JoinHandle<String> {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         let mut lines = BufReader::new(process.stderr.take().unwrap());
@@ -39,9 +48,12 @@ impl JobServer {
             assert!(lines.read_line(&mut line).unwrap() > 0, "the job server has ended: {said}");
             said += &line;
         }
-        // Who reads no more would end it by a closed pipe.
-        std::thread::spawn(move || lines.lines().for_each(drop));
         self.process = Some(process);
+        // Who reads no more would end it by a closed pipe.
+        std::thread::spawn(move || {
+            let _ = lines.read_to_string(&mut said); // what there is
+            said
+        })
     }
 
     fn process(&mut self) -> &mut Child {
@@ -192,10 +204,7 @@ fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
 fn a_program_has_jobs_of_its_own_and_only_those() {
     let folder = std::env::temp_dir().join(format!("isles-jobs-own-{}", std::process::id()));
     let mut server = JobServer { process: None, folder };
-    let example = Path::new(env!("CARGO_BIN_EXE_isles-jobs")).with_file_name("examples").join("primes");
-    let mut command = Command::new(example);
-    command.arg(&server.folder).env("ISLES_PLACES", "2").env("ISLES_MACHINE", "processes");
-    server.listen(command.stdin(Stdio::null()));
+    server.start_example("primes", "processes");
     let job = server.begin(&["--task", "primes", "--at", "1", "--", "100000"]);
     assert_eq!(server.wait(&job, "finished")["reason"], "9592");
     assert!(server.refused(&["start", "--task", "pi"]).contains("--task is \"pi\"; allowed: primes"));
@@ -654,13 +663,45 @@ fn a_job_server_with_a_stopped_place_is_ended_by_force_and_leaves_nothing() {
     for process in [&place, &command] {
         until(|| state_of(process).is_none_or(|state| state == "Z"));
     }
-    server.start(&["--machine", "threads", "--places", "1"]);
+    // A stopped place that has no job is no reason to wait for anybody.
+    let said = server.start(&["--machine", "processes", "--places", "2"]);
+    let command = server.begin(&["--at", "1", "--", "sh", "-c", "echo $PPID"]);
+    server.wait(&command, "finished");
+    signal("-STOP", &process_of(&server, &command));
     let jobs = server.json(&["list"])["jobs"].clone();
     let states: Vec<&Value> = jobs.as_array().unwrap().iter().map(|job| &job["state"]).collect();
     // The job at the place that answers has been written, and the command was told to stop.
-    assert_eq!(states, ["failed", "checkpointed", "stopped"]);
+    assert_eq!(states[..3], ["failed", "checkpointed", "stopped"]);
     assert!(jobs[0]["reason"].as_str().unwrap().contains("place 1 is dead"), "{jobs}");
     server.end();
+    let said = said.join().unwrap();
+    assert!(
+        said.contains("place 1 has not answered for ") && said.contains("; it has no job, and is killed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_place_whose_job_does_not_come_back_is_named_and_given_up_by_force() {
+    for machine in ["threads", "processes"] {
+        let folder = std::env::temp_dir().join(format!("isles-jobs-stuck-{machine}-{}", std::process::id()));
+        let mut server = JobServer { process: None, folder };
+        server.start_example("stuck", machine);
+        let job = server.begin(&["--task", "stuck", "--at", "1"]);
+        server.wait(&job, "running");
+        let mut ending = Ending::begin(&server);
+        let line = ending.line();
+        let said = "it is stopped, or a step of a job there does not return, with job 1";
+        assert!(line.contains("place 1 has not answered for ") && line.contains(said), "{line}");
+        server.json(&["end", "--force"]);
+        ending.wait(&mut server);
+        server.start_example("stuck", machine);
+        let job = server.json(&["list"])["jobs"][0].clone();
+        assert_eq!(job["state"], "failed");
+        let why = if machine == "threads" { "the job server was ended by force" } else { "place 1 is dead" };
+        assert!(job["reason"].as_str().unwrap().contains(why), "{job}");
+        server.end();
+    }
 }
 
 #[test]
