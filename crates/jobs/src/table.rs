@@ -52,7 +52,7 @@ pub(crate) enum Followup {
     Nothing,
     /// The job is to be started at that place, from that state.
     Start(usize, Option<Vec<u8>>),
-    /// The state of the job could not be written; its reason says why.
+    /// The state of the job could not be written, for the first time; its reason says why.
     Unsaved,
 }
 
@@ -324,8 +324,11 @@ impl JobTable {
             let report = self.say(id, reason, JobReport::Unsaved { was_paused });
             self.step(id, report);
             self.command(id, if was_paused { Control::Pause } else { Control::Run });
-            self.jobs.entry(id).and_modify(|job| job.is_unsaved = true);
-            return Followup::Unsaved;
+            let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
+            return job.map_or(Followup::Nothing, |job| {
+                job.is_unsaved = true;
+                Followup::Unsaved
+            });
         }
         self.jobs.entry(id).and_modify(|job| {
             job.is_unsaved = false;

@@ -205,7 +205,7 @@ const TWO_SLEEP: &str = "sleep 1000 & exec sleep 1000";
 
 #[test]
 fn a_place_that_is_killed_while_it_starts_commands_leaves_none() {
-    for run in 0..runs().unwrap_or(10) {
+    for run in 0..runs().unwrap_or(5) {
         let (mut random, mark) = (Random::new(run), format!("orphans-{run}-{}", std::process::id()));
         let mut server = serve(folder(&format!("orphans-{run}")), &mark);
         let folder = server.folder.clone();

@@ -372,7 +372,9 @@ fn wait(
             return Ok(JobReply::Job { job: Box::new(job), scores: Vec::new() });
         }
         if Instant::now() >= limit || (stays && !now.is_active()) {
-            return Err(Failure::Ended(format!("job {id} is {now}")));
+            let reason =
+                if job.reason.is_empty() { String::new() } else { format!(": {}", plain(&job.reason)) };
+            return Err(Failure::Ended(format!("job {id} is {now}{reason}")));
         }
         sleep(Duration::from_millis(20));
     }
