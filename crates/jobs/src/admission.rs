@@ -6,7 +6,7 @@
 //! Invariant: no request that was refused here has changed anything.
 
 use crate::job::{self, JobKind};
-use crate::request::{JobRequest, Refusal, RefusalKind};
+use crate::request::{JobOrder, JobRequest, Refusal, RefusalKind};
 use crate::seat::Runnable;
 use crate::store::JobSpec;
 use rustix::fs::{Access, access};
@@ -26,20 +26,28 @@ const SHOWN_CHARS: usize = 80;
 /// Where a system looks for commands if it has no PATH.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 
-/// Checks a request that came from a page; `has_commands` says whether pages may make jobs of commands.
+/// Checks a request that came from a page; `has_commands` says whether pages may make jobs of commands, and
+/// `is_command` whether a job is one.
 ///
 /// # Errors
 /// A page may not ask for that.
-pub(crate) fn check_page(request: &JobRequest, has_commands: bool) -> Result<(), Refusal> {
-    let spec = match request {
-        JobRequest::End | JobRequest::Page { .. } => {
+pub(crate) fn check_page(
+    request: &JobRequest,
+    has_commands: bool,
+    is_command: impl Fn(u64) -> bool,
+) -> Result<(), Refusal> {
+    let makes_command = match request {
+        JobRequest::End { .. } | JobRequest::Page { .. } => {
             let text = "a page ends no job server and passes nothing on; allowed: what jobs can be told";
             return Err(Refusal::of(RefusalKind::NotFromPage, text));
         }
-        JobRequest::Create(spec) | JobRequest::Begin { spec, .. } => spec,
-        _ => return Ok(()),
+        JobRequest::Create(spec) | JobRequest::Begin { spec, .. } => {
+            matches!(spec.what, Runnable::Command(_))
+        }
+        JobRequest::Tell { job, order: JobOrder::Duplicate } => is_command(*job),
+        _ => false,
     };
-    if matches!(spec.what, Runnable::Command(_)) && !has_commands {
+    if makes_command && !has_commands {
         let text = "this job server lets no page start a command; allowed: tasks, commands by isles job start, and \
                     all with isles serve --ui --allow-commands";
         return Err(Refusal::of(RefusalKind::CommandsNotAllowed, text));
@@ -55,6 +63,12 @@ pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusa
     let too_long = |text: String| Err(Refusal::of(RefusalKind::TooLong, text));
     if spec.name.len() > NAME_BYTES_MAX {
         return too_long(format!("the name has {} bytes; allowed: {NAME_BYTES_MAX}", spec.name.len()));
+    }
+    if let Some(sign) = spec.name.chars().find(|sign| steers_text(*sign)) {
+        let code = u32::from(sign);
+        let text =
+            format!("the name has U+{code:04X}, which steers how text is shown; allowed: letters and signs");
+        return Err(Refusal::of(RefusalKind::BadName, text));
     }
     let (Runnable::Task(_, words) | Runnable::Command(words)) = &spec.what;
     if words.len() > WORDS_MAX {
@@ -102,6 +116,13 @@ fn check_command(words: &[String]) -> Result<(), Refusal> {
          reads it"
     );
     Err(Refusal::of(RefusalKind::NoSuchCommand, text))
+}
+
+/// Whether a character is no sign of its own but changes how others are shown: controls of terminals, separators of
+/// lines, and what sets the direction of text.
+pub fn steers_text(sign: char) -> bool {
+    matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || sign.is_control()
 }
 
 /// Whether the system would find a program by that name, as `execvp` looks for it.

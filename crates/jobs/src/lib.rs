@@ -9,23 +9,26 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod command_queue;
 mod demonstration;
 mod job;
 mod kinds;
 mod request;
 mod seat;
 mod server;
+mod silence;
 mod socket;
 mod store;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use admission::steers_text;
 pub use isles_protocol::job::Policy;
 pub use job::{Job, JobKind, JobOutput, JobProgress, from_bytes, offer, to_bytes};
 pub use kinds::KINDS;
 pub use request::{CoreView, JobOrder, JobReply, JobRequest, JobView, Refusal, RefusalKind};
 pub use seat::Runnable;
 pub use server::{JobServerOptions, serve};
-pub use socket::{ask, socket_path};
+pub use socket::{ask, end, socket_path};
 pub use store::{JobSpec, Store, StoreError};

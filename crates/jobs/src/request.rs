@@ -61,8 +61,13 @@ pub enum JobRequest {
         #[serde(default)]
         at: Option<usize>,
     },
-    /// The job server is to end: jobs are written, commands are killed.
-    End,
+    /// The job server is to end: jobs are written, commands are killed. It may be asked again: the answer says for what
+    /// is waited.
+    End {
+        /// Whether what does not answer is killed and lost.
+        #[serde(default)]
+        force: bool,
+    },
     /// A reader of a page asks, who may ask for less.
     Page {
         /// What is asked.
@@ -136,6 +141,11 @@ pub enum JobReply {
         /// The file.
         file: String,
     },
+    /// The job server ends when its jobs are written.
+    Ending {
+        /// For what it waits, if it is more than a moment.
+        waits: Vec<String>,
+    },
     /// It is done.
     Done {
         /// What came of it, for people.
@@ -188,6 +198,8 @@ pub enum RefusalKind {
     NotForCommands,
     /// The state of the job cannot be read, or is that of another program or kind.
     BadCheckpoint,
+    /// The table or a state cannot be written, so nothing was started or made.
+    NotKept,
     /// The place is not there, or is dead, or is where the job is.
     NoSuchPlace,
     /// A job stays, because no other core is better.
@@ -198,6 +210,8 @@ pub enum RefusalKind {
     NoCommand,
     /// There is no command of that name, or none can have such words.
     NoSuchCommand,
+    /// The name has a character that steers how text is shown.
+    BadName,
     /// A name or words, or the whole request, are longer than a job server takes.
     TooLong,
 }

@@ -9,7 +9,8 @@ use crate::job::{self, JobKind};
 use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal, RefusalKind};
 use crate::seat::clocks;
 use crate::seat::clocks::{ClockOrder, ClockScope};
-use crate::seat::{self, Control, JobEvent, Runnable, Seat, SeatSample, StartId, StartOrder};
+use crate::seat::{self, JobEvent, Seat, SeatSample, StartId, StartOrder, process};
+use crate::silence::Silence;
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable, ManagedJob};
@@ -27,6 +28,15 @@ const TURN: Duration = Duration::from_millis(10);
 
 /// Time between two looks at all cores.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// Time between two lines about what the end of the job server waits for.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// How it can be ended then.
+const FORCE_HINT: &str = "; isles job end --force ends it without them";
+
+/// How long jobs whose places answer may take to be written when the job server is ended by force.
+const FORCE_WAIT: Duration = Duration::from_secs(5);
 
 /// Reports of places that may wait.
 const EVENTS: usize = 256;
@@ -55,6 +65,7 @@ pub struct JobServerOptions {
 /// # Errors
 /// The run could not be started, or has failed: a line.
 pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>) -> Result<(), String> {
+    seat::process::become_if_told();
     seat::say_whether_modelled(options.is_modelled);
     let (ended, _) = launch.run(move || manage(options, is_over)).map_err(|error| error.to_string())?;
     ended.map_err(|error| error.to_string())
@@ -62,6 +73,7 @@ pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>
 
 async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::Result<()> {
     let refused = |text: String| isles::Error::message(text);
+    let _lock = options.store.lock().map_err(|error| refused(error.to_string()))?;
     let socket = JobSocket::listen(options.store.directory()).map_err(refused)?;
     let table = JobTable::load(options.store.clone()).map_err(|error| refused(error.to_string()))?;
     let seats = PlaceLocal::<Seat>::new(Seat::default).await?;
@@ -71,9 +83,9 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
     let state = Rc::new(RefCell::new(SharedTable {
         table,
         cores: vec![CoreView::default(); place_count()],
-        is_looking: false,
+        silence: Silence::default(),
     }));
-    let mut server = JobServer { seats, events, state, options, is_ending: false, fault: None };
+    let mut server = JobServer { seats, events, state, options, ending: None, fault: None };
     server.turn_until_over(&socket, &told, demonstration, &is_over).await
 }
 
@@ -81,8 +93,7 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
 struct SharedTable {
     table: JobTable,
     cores: Vec<CoreView>,
-    /// Whether all cores are being looked at.
-    is_looking: bool,
+    silence: Silence,
 }
 
 struct JobServer {
@@ -90,9 +101,26 @@ struct JobServer {
     events: Sender<JobEvent>,
     state: Rc<RefCell<SharedTable>>,
     options: JobServerOptions,
-    is_ending: bool,
+    ending: Option<Ending>,
     /// Why the table could not be written the last time.
     fault: Option<String>,
+}
+
+/// How far the end of the job server is.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// Since when what does not answer is killed.
+    forced: Option<Instant>,
+    /// When it is next told for what is waited.
+    told_next: Instant,
+    /// Whether all places have been asked since no job is active.
+    has_asked: bool,
+}
+
+impl Ending {
+    fn begin() -> Ending {
+        Ending { forced: None, told_next: Instant::now(), has_asked: false }
+    }
 }
 
 impl JobServer {
@@ -119,26 +147,80 @@ impl JobServer {
                 self.keep();
                 let _ = answer.send(reply); // who asked may have gone
             }
-            if let Some(demonstration) = demonstration.as_mut().filter(|_| !self.is_ending) {
+            if let Some(demonstration) = demonstration.as_mut().filter(|_| self.ending.is_none()) {
                 let next = demonstration.next(now(), self.state.borrow().table.jobs());
                 if let Some(request) = next {
                     demonstration.hear(&self.carry_out(request).await);
                 }
             }
-            if looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY) {
+            let looks = looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY);
+            if looks {
                 looked = Some(now());
                 self.look_at_cores();
             }
-            self.is_ending |= is_over.load(Ordering::Relaxed);
-            if self.is_ending {
-                self.end_jobs();
+            if is_over.load(Ordering::Relaxed) {
+                self.ending.get_or_insert_with(Ending::begin);
             }
+            let is_over = self.ending.is_some() && self.end_jobs(looks);
+            self.send_commands();
             self.keep();
-            if self.is_ending && self.state.borrow().table.jobs().all(|(_, job)| !job.state.is_active()) {
+            if is_over {
                 self.forget(demonstration.iter().flat_map(Demonstration::own));
                 return Ok(());
             }
         }
+    }
+
+    /// Has jobs written and commands killed; returns whether none is active any more. `looks` every so often.
+    fn end_jobs(&mut self, looks: bool) -> bool {
+        let now = Instant::now();
+        if self.state.borrow_mut().table.end_jobs(looks) {
+            if let Some(ending) = self.ending.as_mut().filter(|ending| !ending.has_asked) {
+                ending.has_asked = true;
+                self.look_at_cores();
+            }
+            return self.options.is_modelled || self.end_idle_places(now);
+        }
+        let Some(ending) = self.ending.as_mut().filter(|_| looks) else { return false };
+        let (waits, forced) = (self.state.borrow().waits(now), ending.forced);
+        if !waits.is_empty() && now >= ending.told_next {
+            ending.told_next = now + TELL_EVERY;
+            isles::notice(format_args!("isles: the job server waits: {}{FORCE_HINT}", waits.join("; ")));
+        }
+        forced.is_some_and(|since| self.force(now, since))
+    }
+
+    /// Kills the places that do not answer, which have no job to lose any more: the end of the run would wait for them
+    /// without a word. Returns whether no other owes an answer.
+    fn end_idle_places(&self, now: Instant) -> bool {
+        let silence = &self.state.borrow().silence;
+        let silent = silence.silent(now);
+        for place in &silent {
+            let text = silence.silent_text(*place, now).unwrap_or_default();
+            isles::notice(format_args!("isles: {text}; it has no job, and is killed"));
+            silence.process(*place).into_iter().for_each(process::kill_child);
+        }
+        silence.owing() == silent.len()
+    }
+
+    /// Kills the places that do not answer; returns whether all jobs are lost, because that was not enough.
+    fn force(&self, now: Instant, since: Instant) -> bool {
+        let mut state = self.state.borrow_mut();
+        let silent = state.silence.silent(now);
+        silent.iter().filter_map(|place| state.silence.process(*place)).for_each(process::kill_child);
+        if now.duration_since(since) < FORCE_WAIT {
+            return false;
+        }
+        let active = state.table.jobs().filter(|(_, job)| job.state.is_active());
+        let active: Vec<u64> = active.map(|(id, _)| id).collect();
+        active.into_iter().for_each(|id| state.table.lose(id, "the job server was ended by force"));
+        if !silent.is_empty() {
+            // A place that is a thread of this process does not end, and the end of the run would wait for it.
+            let written = state.table.keep();
+            written.unwrap_or_else(|fault| isles::notice(format_args!("isles: {fault}")));
+            std::process::exit(0);
+        }
+        true
     }
 
     /// Writes the table, if it has changed.
@@ -174,9 +256,17 @@ impl JobServer {
     fn hear(&self, event: JobEvent) {
         let id = event.start.job;
         let followup = self.state.borrow_mut().table.report(event);
-        if let Followup::Start(place, state) = followup {
-            let start = self.state.borrow_mut().table.begin(id, place);
-            self.launch(start, place, state);
+        match followup {
+            Followup::Nothing => {}
+            Followup::Start(place, state) => {
+                let start = self.state.borrow_mut().table.begin(id, place);
+                self.launch(start, place, state);
+            }
+            Followup::Unsaved => {
+                let state = self.state.borrow();
+                let reason = state.table.job(id).map(|job| job.reason.clone()).unwrap_or_default();
+                isles::notice(format_args!("isles: job {id}: {reason}"));
+            }
         }
     }
 
@@ -184,7 +274,7 @@ impl JobServer {
         let done: Result<JobReply, Refusal> = match request {
             JobRequest::List => {
                 let state = self.state.borrow();
-                let jobs = state.table.jobs().map(|(id, job)| view(id, job)).collect();
+                let jobs = state.table.jobs().map(|(id, job)| state.view(id, job)).collect();
                 let kind =
                     |kind: &JobKind| KindView { name: kind.name.to_owned(), words: kind.words.to_owned() };
                 let kinds = job::offered().iter().map(kind).collect();
@@ -195,19 +285,22 @@ impl JobServer {
                 let governor = isles::clocks::governor().map(|policy| policy.to_string());
                 Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), governor, cores })
             }
-            JobRequest::Create(spec) => self.create(spec).and_then(|id| self.job(id, Vec::new())),
+            JobRequest::Create(spec) => self.create(spec),
             JobRequest::Begin { spec, at } => self.begin(spec, at),
             JobRequest::Tell { job, order } => self.order(job, order),
             JobRequest::Output { job, lines } => self.output(job, lines),
             JobRequest::Clock { divider, at, tile } => self.set_clock(divider, at, tile).await,
             JobRequest::Voltage { volts, at } => self.set_voltage(volts, at).await,
             JobRequest::Govern { policy, at } => self.govern(policy, at).await,
-            JobRequest::End => {
-                self.is_ending = true;
-                Ok(JobReply::Done { text: "the job server ends when its jobs are written".to_owned() })
+            JobRequest::End { force } => {
+                let now = Instant::now();
+                let ending = self.ending.get_or_insert_with(Ending::begin);
+                ending.forced = ending.forced.or_else(|| force.then_some(now));
+                Ok(JobReply::Ending { waits: self.state.borrow().waits(now) })
             }
             JobRequest::Page { request } => {
-                match admission::check_page(&request, self.options.page_commands) {
+                let is_command = |job| self.state.borrow().table.is_command(job);
+                match admission::check_page(&request, self.options.page_commands, is_command) {
                     Ok(()) => return Box::pin(self.carry_out(*request)).await,
                     Err(refusal) => Err(refusal),
                 }
@@ -216,40 +309,67 @@ impl JobServer {
         done.unwrap_or_else(JobReply::Refused)
     }
 
-    fn create(&self, spec: JobSpec) -> Result<u64, Refusal> {
+    fn create(&self, spec: JobSpec) -> Result<JobReply, Refusal> {
         admission::check_spec(&spec, self.options.is_modelled)?;
-        Ok(self.state.borrow_mut().table.create(spec))
+        let id = self.change_and_save(|table| Ok(table.create(spec)))?;
+        self.job(id, Vec::new())
     }
 
     fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, Refusal> {
-        let id = self.create(spec)?;
-        self.order(id, JobOrder::Start { at }).inspect_err(|_| {
-            // It was made just now, and nobody has seen it.
-            let _ = self.state.borrow_mut().table.remove(id);
-        })
+        admission::check_spec(&spec, self.options.is_modelled)?;
+        let (place, scores) = self.starting_place(at)?;
+        let start = self.change_and_save(|table| {
+            let id = table.create(spec);
+            table.start(id, place)
+        })?;
+        self.launch_new(start, place, scores)
+    }
+
+    fn start(&self, id: u64, at: Option<usize>) -> Result<JobReply, Refusal> {
+        let (place, scores) = self.starting_place(at)?;
+        let start = self.change_and_save(|table| table.start(id, place))?;
+        self.launch_new(start, place, scores)
+    }
+
+    /// Starts what the table on disk says is started.
+    fn launch_new(
+        &self,
+        (start, state): (StartId, Option<Vec<u8>>),
+        place: usize,
+        scores: Vec<f64>,
+    ) -> Result<JobReply, Refusal> {
+        if state.is_none() {
+            self.state.borrow().table.store().remove_state(start.job);
+        }
+        self.launch(start, place, state);
+        self.job(start.job, scores)
+    }
+
+    /// Changes the table so that what is answered is kept.
+    fn change_and_save<T>(
+        &self,
+        change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.state.borrow_mut().table.change_and_save(change)
     }
 
     fn job(&self, id: u64, scores: Vec<f64>) -> Result<JobReply, Refusal> {
         let state = self.state.borrow();
-        Ok(JobReply::Job { job: Box::new(view(id, state.table.job(id)?)), scores })
+        Ok(JobReply::Job { job: Box::new(state.view(id, state.table.job(id)?)), scores })
     }
 
     fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, Refusal> {
         let mut scores = Vec::new();
         let tell = |verb| self.state.borrow_mut().table.tell(id, verb);
         match order {
-            JobOrder::Start { at } => {
-                let place = self.place(at, "--at")?.map_or_else(|| self.best(&mut scores), Ok)?;
-                let (start, state) = self.state.borrow_mut().table.start(id, place)?;
-                self.launch(start, place, state);
-            }
+            JobOrder::Start { at } => return self.start(id, at),
             JobOrder::Move { to } => self.move_job(id, to, &mut scores)?,
-            JobOrder::Pause => tell(JobVerb::Pause).map(|()| self.control(id, Control::Pause))?,
-            JobOrder::Resume => tell(JobVerb::Resume).map(|()| self.control(id, Control::Run))?,
-            JobOrder::Checkpoint => tell(JobVerb::Checkpoint).map(|()| self.control(id, Control::Save))?,
-            JobOrder::Kill => tell(JobVerb::Kill).map(|()| self.control(id, Control::Kill))?,
+            JobOrder::Pause => tell(JobVerb::Pause)?,
+            JobOrder::Resume => tell(JobVerb::Resume)?,
+            JobOrder::Checkpoint => tell(JobVerb::Checkpoint)?,
+            JobOrder::Kill => tell(JobVerb::Kill)?,
             JobOrder::Duplicate => {
-                let copy = self.state.borrow_mut().table.duplicate(id)?;
+                let copy = self.change_and_save(|table| table.duplicate(id))?;
                 return self.job(copy, scores);
             }
             JobOrder::Remove => {
@@ -287,12 +407,7 @@ impl JobServer {
                 best.ok_or_else(|| Refusal::of(RefusalKind::NoBetterCore, text()))?
             }
         };
-        let mut state = self.state.borrow_mut();
-        state.table.tell(id, JobVerb::Move)?;
-        state.table.aim(id, to);
-        drop(state);
-        self.control(id, Control::Save);
-        Ok(())
+        self.state.borrow_mut().table.move_to(id, to)
     }
 
     /// A place that was named, if it is one.
@@ -309,13 +424,16 @@ impl JobServer {
         Ok(Some(place))
     }
 
-    /// The best core for a job that is nowhere.
-    fn best(&self, scores: &mut Vec<f64>) -> Result<usize, Refusal> {
+    /// The place for a job that is nowhere: the one that was named, or the best one, with the scores of all.
+    fn starting_place(&self, said: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
+        if let Some(place) = self.place(said, "--at")? {
+            return Ok((place, Vec::new()));
+        }
         let cores = self.scored();
-        scores.extend(cores.iter().map(|core| core.score));
         let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
         let best = self.options.policy.choose(&loads);
-        best.ok_or_else(|| Refusal::of(RefusalKind::NoSuchPlace, "all places are dead"))
+        let best = best.ok_or_else(|| Refusal::of(RefusalKind::NoSuchPlace, "all places are dead"))?;
+        Ok((best, cores.iter().map(|core| core.score).collect()))
     }
 
     /// All cores as they are now: what was seen at the last look, and the jobs that are there.
@@ -349,11 +467,14 @@ impl JobServer {
             what: job.spec.what.clone(),
             state: from,
             output: state.table.store().output(start.job),
+            mark: state.table.store().mark(start),
         };
         let Some(target) = Place::new(place) else { return };
         drop(state);
         let (seats, events, state) = (self.seats.clone(), self.events.clone(), Rc::clone(&self.state));
-        spawn(async move {
+        // The table says when a job is over. A finish of the run would fail with each place that dies, and wait for one
+        // that is stopped; this holds for all tasks here.
+        spawn_detached(async move {
             let ended = finish(async {
                 spawn_at!(target, [seats, order, events] seat::run(seats, order, events).await?);
             })
@@ -367,19 +488,19 @@ impl JobServer {
         });
     }
 
-    /// Lets the place of a job know what that shall do; a place that is dead needs not.
-    fn control(&self, id: u64, control: Control) {
-        let state = self.state.borrow();
-        let Some((start, place)) =
-            state.table.start_of(id).zip(state.table.job(id).ok().and_then(|job| job.place))
-        else {
-            return;
-        };
-        let (Some(target), seats) = (Place::new(place), self.seats.clone()) else { return };
-        spawn(async move {
-            // The start of a job and this are messages of one place to another, in their order.
-            let _ = at!(target, [seats, start, control] seats.lock().control(start, control)).await;
-        });
+    /// Sends the commands that wait, in one task a place: the next batch when the one before has arrived.
+    fn send_commands(&self) {
+        for place in self.state.borrow_mut().table.begin_sending() {
+            let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+            spawn_detached(async move {
+                loop {
+                    let commands = state.borrow_mut().table.next_commands(place);
+                    let Some((commands, target)) = commands.zip(Place::new(place)) else { return };
+                    // What a dead place had is lost, which is noticed by its starts.
+                    let _ = at!(target, [seats, commands] seats.lock().receive(commands)).await;
+                }
+            });
+        }
     }
 
     fn output(&self, id: u64, lines: usize) -> Result<JobReply, Refusal> {
@@ -442,36 +563,22 @@ impl JobServer {
         places().filter(|place| !state.cores[place.index()].is_dead).collect()
     }
 
-    /// Begins to look at what all cores do.
+    /// Begins to look at what all cores do that have answered the last time.
     fn look_at_cores(&self) {
-        if std::mem::replace(&mut self.state.borrow_mut().is_looking, true) {
-            return;
-        }
-        let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
         let of_core = self.percent(1);
-        spawn(async move {
-            for place in places() {
-                if state.borrow().cores[place.index()].is_dead {
-                    continue;
-                }
+        let mut state = self.state.borrow_mut();
+        let now = Instant::now();
+        let SharedTable { table, silence, .. } = &mut *state;
+        silence.note_states(table.jobs().map(|(id, job)| (id, job.state)), now);
+        for place in places().filter(|place| !state.cores[place.index()].is_dead).collect::<Vec<_>>() {
+            if !state.silence.ask(place.index(), now) {
+                continue;
+            }
+            let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+            spawn_detached(async move {
                 let sample = at!(place, [seats] seats.lock().sample()).await;
                 state.borrow_mut().note(place.index(), sample.ok(), of_core);
-            }
-            state.borrow_mut().is_looking = false;
-        });
-    }
-
-    /// Has jobs written, and commands killed; what is on its way is waited for.
-    fn end_jobs(&self) {
-        let is_settled = |state| matches!(state, JobState::Running | JobState::Paused);
-        let jobs: Vec<(u64, bool)> = {
-            let state = self.state.borrow();
-            let settled = state.table.jobs().filter(|(_, job)| is_settled(job.state));
-            settled.map(|(id, job)| (id, matches!(job.spec.what, Runnable::Command(_)))).collect()
-        };
-        for (id, is_command) in jobs {
-            // It may have ended meanwhile.
-            let _ = self.order(id, if is_command { JobOrder::Kill } else { JobOrder::Checkpoint });
+            });
         }
     }
 }
@@ -480,10 +587,12 @@ impl SharedTable {
     /// Notes what a place does; none if it is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
-        let Some(SeatSample { passed, busy, jobs, divider, supply, governor }) = sample else {
+        let Some(SeatSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {
             *core = CoreView { is_dead: true, ..CoreView::default() };
+            self.silence.died(place);
             return;
         };
+        self.silence.answered(place, process);
         let mut of_jobs = 0.0;
         let mut memory = 0;
         for (start, busy, bytes) in jobs {
@@ -504,25 +613,59 @@ impl SharedTable {
     }
 }
 
+impl SharedTable {
+    /// A job as people see it, with what it waits for.
+    fn view(&self, id: u64, job: &ManagedJob) -> JobView {
+        let reasons = [Some(job.reason.clone()).filter(|reason| !reason.is_empty()), self.wait(id, job)];
+        JobView {
+            id,
+            name: job.spec.name.clone(),
+            what: job.spec.what.clone(),
+            state: job.state.name().to_owned(),
+            place: job.place.filter(|_| job.state != JobState::New),
+            processor: job.share,
+            memory: if job.state.is_active() { job.memory } else { 0 },
+            busy: (job.busy_before + job.busy).as_secs_f64(),
+            reason: reasons.into_iter().flatten().collect::<Vec<_>>().join("; "),
+        }
+    }
+
+    fn wait(&self, id: u64, job: &ManagedJob) -> Option<String> {
+        let place = job.place.filter(|_| job.state.is_active())?;
+        self.silence.wait_text(id, place, Instant::now())
+    }
+
+    /// For what the end of the job server waits, if it is more than a moment.
+    fn waits(&self, now: Instant) -> Vec<String> {
+        let active = || self.table.jobs().filter(|(_, job)| job.state.is_active());
+        let silent = self.silence.silent(now).into_iter().filter_map(|place| {
+            let jobs = active().filter(|(_, job)| job.place == Some(place)).map(|(id, _)| id.to_string());
+            let jobs: Vec<String> = jobs.collect();
+            let text = self.silence.silent_text(place, now)?;
+            (!jobs.is_empty()).then(|| format!("{text}, with {}", numbered(&jobs)))
+        });
+        let answers =
+            |job: &ManagedJob| job.place.is_none_or(|at| self.silence.silent_text(at, now).is_none());
+        let others = active().filter(|(_, job)| answers(job)).filter_map(|(id, job)| {
+            let why = Some(job.reason.clone()).filter(|_| job.is_unsaved).or_else(|| self.wait(id, job))?;
+            Some(format!("job {id}: {why}"))
+        });
+        silent.chain(others).collect()
+    }
+}
+
+fn numbered(jobs: &[String]) -> String {
+    match jobs {
+        [job] => format!("job {job}"),
+        jobs => format!("jobs {}", jobs.join(", ")),
+    }
+}
+
 fn load(core: &CoreView) -> CoreLoad {
     CoreLoad {
         processor: core.processor,
         memory: core.memory,
         jobs: core.jobs.len() as u32,
         is_dead: core.is_dead,
-    }
-}
-
-fn view(id: u64, job: &ManagedJob) -> JobView {
-    JobView {
-        id,
-        name: job.spec.name.clone(),
-        what: job.spec.what.clone(),
-        state: job.state.name().to_owned(),
-        place: job.place.filter(|_| job.state != JobState::New),
-        processor: job.share,
-        memory: if job.state.is_active() { job.memory } else { 0 },
-        busy: (job.busy_before + job.busy).as_secs_f64(),
-        reason: job.reason.clone(),
     }
 }

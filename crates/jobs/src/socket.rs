@@ -4,8 +4,12 @@
 //! share no memory with places but a queue; the job server looks into it between its other tasks.
 
 use crate::request::{JobReply, JobRequest, Refusal, RefusalKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -20,6 +24,24 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Longest time until an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// The same for who asks: the job server answers before.
+const ASK_WAIT: Duration = Duration::from_secs(65);
+
+/// The same for who asks it to end.
+const END_ASK_WAIT: Duration = Duration::from_secs(3);
+
+/// Time between two questions whether it has ended.
+const END_ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// Time after which it is told for what the end waits.
+const END_TELL_AFTER: Duration = Duration::from_secs(1);
+
+/// Time between two such lines.
+const END_TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// Longest time in which a process ends that was killed.
+const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// The longest time in which a connection may neither send nor receive; then it is closed, so that others get in.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -47,16 +69,14 @@ pub(crate) struct JobSocket {
 }
 
 impl JobSocket {
-    /// Listens in `directory`.
+    /// Listens in `directory`, which the caller has locked.
     ///
     /// # Errors
-    /// A job server listens there already, or the system refuses it: a line.
+    /// The system refuses it: a line.
     pub(crate) fn listen(directory: &Path) -> Result<JobSocket, String> {
         let path = socket_path(directory);
         let failed = |cause: io::Error| format!("{}: {cause}", path.display());
-        if UnixStream::connect(&path).is_ok() {
-            return Err(format!("{}: a job server listens there; allowed: another --state", path.display()));
-        }
+        // One that is there is of a job server that was killed.
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
             _ => {}
@@ -164,7 +184,7 @@ fn answer(line: &[u8], asked: &Sender<Asked>) -> JobReply {
 /// Asks the job server whose directory that is.
 ///
 /// # Errors
-/// No job server listens there, or it has gone: a line.
+/// No job server listens there, or it has gone, or does not answer: a line.
 pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
     let path = socket_path(directory);
     let stream = UnixStream::connect(&path).map_err(|cause| {
@@ -173,11 +193,111 @@ pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
             path.display()
         )
     })?;
-    let failed = |cause: io::Error| format!("{}: the job server has gone: {cause}", path.display());
+    match exchange(&stream, request, ASK_WAIT) {
+        Ok(Some(reply)) => Ok(reply),
+        Ok(None) => Err(silent_text(&path, &stream)),
+        Err(fault) => Err(format!("{}: {fault}", path.display())),
+    }
+}
+
+/// Ends the job server whose directory that is, and waits until its process has ended. `tell` hears for what is waited.
+/// With `force` what does not answer is killed.
+///
+/// # Errors
+/// No job server listens there, or it refuses to end: a line.
+pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobReply, String> {
+    let path = socket_path(directory);
+    let request = JobRequest::End { force };
+    let done = |text: &str| JobReply::Done { text: text.to_owned() };
+    // The first question says whether there is one.
+    let mut server =
+        Server::connect(&path).map_err(|_| ask(directory, &request).err().unwrap_or_default())?;
+    let mut told_next = Instant::now() + END_TELL_AFTER;
+    loop {
+        let waits = match exchange(&server.stream, &request, END_ASK_WAIT) {
+            Ok(Some(JobReply::Ending { waits })) => waits.join("; "),
+            // It has closed the connection, and ends.
+            Ok(Some(JobReply::Refused(_))) | Err(_) => String::new(),
+            Ok(Some(_)) => return Err(format!("{}: the job server is of another version", path.display())),
+            Ok(None) if force => {
+                server.kill();
+                server.has_ended(KILL_WAIT);
+                return Ok(done("the job server did not answer, and was killed"));
+            }
+            Ok(None) => silent_text(&path, &server.stream),
+        };
+        if server.has_ended(END_ASK_EVERY) {
+            return Ok(done("the job server has ended"));
+        }
+        if !waits.is_empty() && Instant::now() >= told_next {
+            told_next = Instant::now() + END_TELL_EVERY;
+            tell(&waits);
+        }
+        // A connection that has failed may be one too many.
+        if let Ok(again) = Server::connect(&path) {
+            server = again;
+        }
+    }
+}
+
+/// A job server at the other end of a connection.
+struct Server {
+    path: PathBuf,
+    stream: UnixStream,
+    /// Its process; none if that cannot be seen from here, or has ended.
+    process: Option<OwnedFd>,
+}
+
+impl Server {
+    fn connect(path: &Path) -> io::Result<Server> {
+        let stream = UnixStream::connect(path)?;
+        let process =
+            socket_peercred(&stream).and_then(|peer| pidfd_open(peer.pid, PidfdFlags::empty())).ok();
+        Ok(Server { path: path.to_owned(), stream, process })
+    }
+
+    /// Whether its process ends within that time.
+    fn has_ended(&self, limit: Duration) -> bool {
+        let Some(process) = &self.process else {
+            thread::sleep(limit);
+            return UnixStream::connect(&self.path).is_err();
+        };
+        let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+        poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)).is_ok_and(|ready| ready > 0)
+    }
+
+    fn kill(&self) {
+        if let Some(process) = &self.process {
+            let _ = pidfd_send_signal(process, Signal::KILL); // it may have ended
+        }
+    }
+}
+
+fn silent_text(path: &Path, stream: &UnixStream) -> String {
+    let process = socket_peercred(stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
+    format!(
+        "{}: the job server does not answer; its process {process} is stopped, or a step of a job at place 0 does \
+         not return",
+        path.display()
+    )
+}
+
+/// Sends a request and waits for its answer; `None` if there is none in that time.
+fn exchange(
+    mut stream: &UnixStream,
+    request: &JobRequest,
+    limit: Duration,
+) -> Result<Option<JobReply>, String> {
+    let gone = |cause: io::Error| format!("the job server has gone: {cause}");
+    stream.set_read_timeout(Some(limit)).map_err(gone)?;
     let mut text = serde_json::to_vec(request).expect("a request has a form");
     text.push(b'\n');
-    (&stream).write_all(&text).map_err(failed)?;
+    stream.write_all(&text).map_err(gone)?;
     let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).map_err(failed)?;
-    serde_json::from_str(&line).map_err(|fault| format!("{}: the answer is none: {fault}", path.display()))
+    match BufReader::new(stream).read_line(&mut line) {
+        Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        Err(cause) => return Err(gone(cause)),
+        Ok(_) => {}
+    }
+    serde_json::from_str(&line).map(Some).map_err(|fault| format!("the answer is none: {fault}"))
 }

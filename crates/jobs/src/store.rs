@@ -2,14 +2,16 @@
 //!
 //! `jobs.json` is the table; `job-N.state` is the state of job N, with a line before it that says of which program and
 //! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
-//! so a reader finds the old or the new one whole.
+//! so a reader finds the old or the new one whole. `lock` is empty, and locked while a job server uses the directory.
 
-use crate::seat::Runnable;
+use crate::seat::{Runnable, StartId};
 use isles_protocol::job::JobState;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
@@ -41,8 +43,6 @@ pub(crate) struct StoredJob {
     pub(crate) starts: u64,
     /// Its result, or why it is where it is.
     pub(crate) reason: String,
-    /// The process of a command that runs.
-    pub(crate) process: Option<(u32, u64)>,
     /// How long it has computed before its last start, in seconds.
     pub(crate) busy: f64,
 }
@@ -96,6 +96,12 @@ impl fmt::Display for StoreError {
 
 impl error::Error for StoreError {}
 
+/// Held by the one job server that uses a directory; the system gives it back when that process ends, however it does.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    _file: File,
+}
+
 /// The directory of a job server.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -116,6 +122,24 @@ impl Store {
         Ok(Store { directory, program: program.to_owned() })
     }
 
+    /// Keeps other job servers away for as long as the lock lives.
+    ///
+    /// # Errors
+    /// Another one has it, or the system refuses it.
+    pub(crate) fn lock(&self) -> Result<StoreLock, StoreError> {
+        let path = self.directory.join("lock");
+        let file = File::options().create(true).append(true).mode(0o600).open(&path);
+        let file = file.map_err(|cause| StoreError::System { path: path.clone(), cause })?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(StoreLock { _file: file }),
+            Err(Errno::WOULDBLOCK) => {
+                let fault = "another job server uses this directory; allowed: another --state".to_owned();
+                Err(StoreError::Fault { path: self.directory.clone(), fault })
+            }
+            Err(cause) => Err(StoreError::System { path, cause: cause.into() }),
+        }
+    }
+
     /// Where it is.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -124,6 +148,13 @@ impl Store {
     /// The file of a job's output.
     pub(crate) fn output(&self, id: u64) -> PathBuf {
         self.directory.join(format!("job-{id}.out"))
+    }
+
+    /// By what the processes of a start are known, also to a later job server of this directory.
+    pub(crate) fn mark(&self, start: StartId) -> String {
+        let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
+        let inode = fs::metadata(&path).map_or(0, |metadata| metadata.ino());
+        format!("{}.{}.{inode}:{}", start.job, start.start, path.display())
     }
 
     fn state(&self, id: u64) -> PathBuf {
@@ -224,16 +255,6 @@ impl Store {
         Ok(state)
     }
 
-    /// Copies the state of a job to another, if there is one.
-    pub(crate) fn copy_state(&self, from: u64, to: u64) -> Result<(), StoreError> {
-        if !self.has_state(from) {
-            return Ok(());
-        }
-        let path = self.state(to);
-        fs::copy(self.state(from), &path).map_err(|cause| StoreError::System { path, cause })?;
-        Ok(())
-    }
-
     /// Adds lines to the output of a job.
     pub(crate) fn append(&self, id: u64, lines: &[String]) -> Result<(), StoreError> {
         let path = self.output(id);
@@ -292,7 +313,10 @@ impl Store {
             file.sync_data()?;
             fs::rename(&written, path)
         };
-        write().map_err(|cause| StoreError::System { path: path.to_owned(), cause })
+        write().map_err(|cause| {
+            let _ = fs::remove_file(&written); // on a full disk others need the room
+            StoreError::System { path: path.to_owned(), cause }
+        })
     }
 }
 

@@ -4,8 +4,10 @@
 //! and a report that comes late is forgotten. Invariant: a job that is active has a start of its own number, and what
 //! is kept in the directory is what the table says once [`JobTable::keep`] has returned.
 
+use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{Refusal, RefusalKind};
-use crate::seat::{JobEvent, Runnable, StartId, Told};
+use crate::seat::process::kill_marked;
+use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
 use std::collections::BTreeMap;
@@ -19,9 +21,12 @@ pub(crate) struct ManagedJob {
     pub(crate) place: Option<usize>,
     /// Where it goes, if it moves.
     pub(crate) target: Option<usize>,
+    /// Whether it was paused when it was told to be written.
+    was_paused: bool,
+    /// Whether its state could not be written the last time.
+    pub(crate) is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
-    pub(crate) process: Option<(u32, u64)>,
     /// How long it has computed: before this start, and in it.
     pub(crate) busy_before: Duration,
     pub(crate) busy: Duration,
@@ -36,6 +41,8 @@ pub(crate) struct JobTable {
     store: Store,
     next: u64,
     jobs: BTreeMap<u64, ManagedJob>,
+    /// By place: what jobs there are to do and have not been told.
+    commands: BTreeMap<usize, CommandQueue>,
     is_changed: bool,
 }
 
@@ -45,6 +52,8 @@ pub(crate) enum Followup {
     Nothing,
     /// The job is to be started at that place, from that state.
     Start(usize, Option<Vec<u8>>),
+    /// The state of the job could not be written, for the first time; its reason says why.
+    Unsaved,
 }
 
 impl JobTable {
@@ -55,13 +64,13 @@ impl JobTable {
     /// The directory cannot be used.
     pub(crate) fn load(store: Store) -> Result<JobTable, StoreError> {
         let (next, stored) = store.load()?;
-        let mut table = JobTable { store, next, jobs: BTreeMap::new(), is_changed: true };
+        let mut table =
+            JobTable { store, next, jobs: BTreeMap::new(), commands: BTreeMap::new(), is_changed: true };
         for job in stored {
             let state = JobState::of_name(&job.state).expect("the store has looked at it");
-            let StoredJob { id, spec, place, starts, reason, process, busy, .. } = job;
+            let StoredJob { id, spec, place, starts, reason, busy, .. } = job;
             let busy_before = Duration::from_secs_f64(busy.clamp(0.0, 1e12));
-            let managed =
-                ManagedJob { state, place, starts, reason, process, busy_before, ..ManagedJob::new(spec) };
+            let managed = ManagedJob { state, place, starts, reason, busy_before, ..ManagedJob::new(spec) };
             table.jobs.insert(id, managed);
             if state.is_active() {
                 table.lose(id, "its job server ended");
@@ -88,6 +97,11 @@ impl JobTable {
         self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
     }
 
+    /// Whether a job is there and is a command.
+    pub(crate) fn is_command(&self, id: u64) -> bool {
+        self.jobs.get(&id).is_some_and(|job| matches!(job.spec.what, Runnable::Command(_)))
+    }
+
     /// The start of a job that is active.
     pub(crate) fn start_of(&self, id: u64) -> Option<StartId> {
         let job = self.jobs.get(&id).filter(|job| job.state.is_active())?;
@@ -109,32 +123,94 @@ impl JobTable {
     /// There is no such job; its state cannot be copied.
     pub(crate) fn duplicate(&mut self, id: u64) -> Result<u64, Refusal> {
         let job = self.job(id)?;
-        let (spec, is_written) = (job.spec.clone(), job.state == JobState::Checkpointed);
+        let (spec, state) = (job.spec.clone(), job.state);
+        if let (Runnable::Task(kind, _), JobState::Checkpointed) = (&spec.what, state) {
+            let unreadable = |error: StoreError| Refusal::of(RefusalKind::BadCheckpoint, error.to_string());
+            let bytes = self.store.load_state(id, kind).map_err(unreadable)?;
+            let unwritten = |error: StoreError| Refusal::of(RefusalKind::NotKept, error.to_string());
+            self.store.save_state(self.next, kind, &bytes).map_err(unwritten)?;
+        }
         let copy = self.create(spec);
-        if is_written {
-            self.store.copy_state(id, copy).map_err(|error| error.to_string())?;
+        if state == JobState::Checkpointed {
             self.jobs.get_mut(&copy).expect("it was made just now").state = JobState::Checkpointed;
         }
         Ok(copy)
     }
 
-    /// Tells a job something.
+    /// Tells a job something; what its place must know of it is queued.
     ///
     /// # Errors
     /// There is no such job, or it may not be told that now: a line.
     pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
-        let is_command = matches!(self.job(id)?.spec.what, Runnable::Command(_));
-        if is_command && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
+        self.job(id)?;
+        if self.is_command(id) && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
             let verb = verb.name();
             let text = format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill");
             return Err(Refusal::of(RefusalKind::NotForCommands, text));
         }
         let job = self.jobs.get_mut(&id).expect("it was found above");
         let after = job.state.after(JobStep::Told(verb));
+        let before = job.state;
         job.state = after
             .map_err(|refused| Refusal::of(RefusalKind::NotInThisState, format!("job {id}: {refused}")))?;
         self.is_changed = true;
+        let control = match verb {
+            JobVerb::Start | JobVerb::Remove => return Ok(()),
+            JobVerb::Pause => Control::Pause,
+            JobVerb::Resume => Control::Run,
+            JobVerb::Checkpoint | JobVerb::Move => {
+                job.was_paused = before == JobState::Paused;
+                Control::Save
+            }
+            JobVerb::Kill => Control::Kill,
+        };
+        self.command(id, control);
         Ok(())
+    }
+
+    /// Tells a job to go on at `place`.
+    ///
+    /// # Errors
+    /// As of [`JobTable::tell`].
+    pub(crate) fn move_to(&mut self, id: u64, place: usize) -> Result<(), Refusal> {
+        self.tell(id, JobVerb::Move)?;
+        self.jobs.entry(id).and_modify(|job| job.target = Some(place));
+        Ok(())
+    }
+
+    /// Has jobs written and commands killed, if they can be told so now; returns whether no job is active any more.
+    /// A job whose state could not be written before is told so only if `retries`.
+    pub(crate) fn end_jobs(&mut self, retries: bool) -> bool {
+        let is_settled = |state| matches!(state, JobState::Running | JobState::Paused);
+        let is_due = |job: &ManagedJob| is_settled(job.state) && (retries || !job.is_unsaved);
+        let due: Vec<u64> = self.jobs().filter(|(_, job)| is_due(job)).map(|(id, _)| id).collect();
+        for id in due {
+            let verb = if self.is_command(id) { JobVerb::Kill } else { JobVerb::Checkpoint };
+            let told = self.tell(id, verb);
+            debug_assert!(told.is_ok(), "{told:?}");
+        }
+        self.jobs.values().all(|job| !job.state.is_active())
+    }
+
+    /// Queues a command for the last start of a job.
+    fn command(&mut self, id: u64, control: Control) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(place) = job.place else { return };
+        self.commands.entry(place).or_default().push(StartId { job: id, start: job.starts }, control);
+    }
+
+    /// The places for which commands wait that nobody sends. The caller sends for each until [`next_commands`] is
+    /// `None`.
+    ///
+    /// [`next_commands`]: JobTable::next_commands
+    pub(crate) fn begin_sending(&mut self) -> Vec<usize> {
+        let due = |(place, queue): (&usize, &mut CommandQueue)| queue.begin_sending().then_some(*place);
+        self.commands.iter_mut().filter_map(due).collect()
+    }
+
+    /// The commands that a place is to receive next; those before must have arrived, or the place be dead.
+    pub(crate) fn next_commands(&mut self, place: usize) -> Option<Vec<(StartId, NumberedCommand)>> {
+        self.commands.get_mut(&place)?.next_batch()
     }
 
     /// Notes that a job is started at a place; returns its start, and the state it goes on from.
@@ -151,10 +227,30 @@ impl JobTable {
             _ => None,
         };
         self.tell(id, JobVerb::Start)?;
-        if state.is_none() {
-            self.store.remove_state(id);
-        }
         Ok((self.begin(id, place), state))
+    }
+
+    /// Does `change`, which makes or starts a job, and writes the table; if either fails nothing has changed.
+    ///
+    /// # Errors
+    /// That of `change`, or that the table cannot be written.
+    pub(crate) fn change_and_save<T>(
+        &mut self,
+        change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let before = (self.next, self.jobs.clone());
+        let done = change(self).and_then(|done| match self.keep() {
+            Ok(()) => Ok(done),
+            Err(error) => Err(Refusal::of(
+                RefusalKind::NotKept,
+                format!("nothing was started or made, for it cannot be kept: {error}"),
+            )),
+        });
+        if done.is_err() {
+            (before.0..=self.next).for_each(|new| self.store.remove_state(new));
+            (self.next, self.jobs) = before;
+        }
+        done
     }
 
     /// Notes that a job which moves goes on at `place`.
@@ -164,16 +260,10 @@ impl JobTable {
         job.starts += 1;
         job.place = Some(place);
         job.target = None;
+        job.is_unsaved = false;
         job.busy_before += std::mem::take(&mut job.busy);
         job.reason.clear();
         StartId { job: id, start: job.starts }
-    }
-
-    /// Notes where a job goes that has been told to move.
-    pub(crate) fn aim(&mut self, id: u64, place: usize) {
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.target = Some(place);
-        }
     }
 
     /// Takes in what the place of a job has told; a report of an earlier start is forgotten.
@@ -187,13 +277,14 @@ impl JobTable {
         let report = match told {
             Told::Output(lines) => {
                 let written = self.store.append(id, &lines);
-                self.note_fault(id, written);
+                // That the job cannot be written either is more important.
+                let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
+                if let Some((error, job)) = written.err().zip(job) {
+                    job.reason = format!("lines of its output are lost: {error}");
+                }
                 return Followup::Nothing;
             }
-            Told::Started(process) => {
-                self.jobs.entry(id).and_modify(|job| job.process = process);
-                JobReport::Started
-            }
+            Told::Started => JobReport::Started,
             Told::Saved(state) => return self.saved(id, state),
             Told::Killed => JobReport::Killed,
             Told::Ended(result) => self.say(id, result, JobReport::Ended),
@@ -215,24 +306,35 @@ impl JobTable {
             job.state = after;
         }
         if !job.state.is_active() {
-            job.process = None;
             job.share = 0.0;
         }
     }
 
-    /// The state of a job is here: it is written, and goes on to where the job moves.
+    /// The state of a job is here: it is written, and the job leaves its place and goes on to where it moves. If it
+    /// cannot be written, the job goes on where it is.
     fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
         let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
-        let target = job.target.filter(|_| job.state == JobState::Moving);
-        let kind = match &job.spec.what {
-            Runnable::Task(kind, _) => kind.clone(),
-            Runnable::Command(_) => return Followup::Nothing,
-        };
-        if let Err(error) = self.store.save_state(id, &kind, &state) {
-            let report = self.say(id, format!("its state cannot be written: {error}"), JobReport::Faulted);
-            self.step(id, report);
-            return Followup::Nothing;
+        let Runnable::Task(kind, _) = &job.spec.what else { return Followup::Nothing };
+        if !matches!(job.state, JobState::Checkpointing | JobState::Moving) {
+            return Followup::Nothing; // it is to stop, and its place will know
         }
+        let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
+        if let Err(error) = self.store.save_state(id, kind, &state) {
+            let reason = format!("it goes on where it is, for its state cannot be written: {error}");
+            let report = self.say(id, reason, JobReport::Unsaved { was_paused });
+            self.step(id, report);
+            self.command(id, if was_paused { Control::Pause } else { Control::Run });
+            let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
+            return job.map_or(Followup::Nothing, |job| {
+                job.is_unsaved = true;
+                Followup::Unsaved
+            });
+        }
+        self.jobs.entry(id).and_modify(|job| {
+            job.is_unsaved = false;
+            job.reason.clear();
+        });
+        self.command(id, Control::Leave);
         self.step(id, JobReport::Saved);
         target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
     }
@@ -242,8 +344,8 @@ impl JobTable {
         let is_saved = self.store.has_state(id);
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
         why.clone_into(&mut job.reason);
-        if let Some(process) = job.process.take() {
-            crate::seat::command::kill_orphan(process);
+        if matches!(job.spec.what, Runnable::Command(_)) {
+            kill_marked(&self.store.mark(StartId { job: id, start: job.starts }));
         }
         self.is_changed = true;
         self.step(id, JobReport::Lost { is_saved });
@@ -271,12 +373,6 @@ impl JobTable {
         Ok(())
     }
 
-    fn note_fault(&mut self, id: u64, written: Result<(), StoreError>) {
-        if let Err(error) = written {
-            self.jobs.entry(id).and_modify(|job| job.reason = error.to_string());
-        }
-    }
-
     /// Writes the table, if it has changed.
     ///
     /// # Errors
@@ -292,7 +388,6 @@ impl JobTable {
             place: job.place,
             starts: job.starts,
             reason: job.reason.clone(),
-            process: job.process,
             busy: (job.busy_before + job.busy).as_secs_f64(),
         };
         self.store.save(self.next, self.jobs.iter().map(stored).collect())?;
@@ -308,9 +403,10 @@ impl ManagedJob {
             state: JobState::New,
             place: None,
             target: None,
+            was_paused: false,
+            is_unsaved: false,
             starts: 0,
             reason: String::new(),
-            process: None,
             busy_before: Duration::ZERO,
             busy: Duration::ZERO,
             memory: 0,

@@ -1,13 +1,15 @@
 //! The table of jobs against invented places: random verbs, reports, deaths of places and of the job server.
 
+use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, JobProgress};
 use crate::kinds::KINDS;
-use crate::seat::{JobEvent, Runnable, StartId, Told};
+use crate::request::RefusalKind;
+use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable};
 use isles::Random;
 use isles_protocol::job::{JobState, JobVerb};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,135 +36,277 @@ impl Drop for Folder {
 
 const PLACES: usize = 3;
 
-/// What a place has of a job: the state that it was started from, and what it was told.
+/// A job as its place has it.
 struct AtPlace {
-    place: usize,
     state: u64,
-    is_to_be_saved: bool,
-    is_to_be_killed: bool,
     has_started: bool,
+    /// The number of the command by which it has sent its state.
+    saved_by: Option<u64>,
 }
 
-/// Places as they might be, whose jobs count their steps.
+/// A place as it might be, whose jobs count their steps.
+#[derive(Default)]
+struct ModelPlace {
+    inbox: CommandInbox,
+    jobs: BTreeMap<StartId, AtPlace>,
+    /// A batch of commands on its way here.
+    batch: Option<Batch>,
+    /// Batches that came, and may come again.
+    old: Vec<Batch>,
+}
+
+type Batch = Vec<(StartId, NumberedCommand)>;
+
+/// The table, places, and all messages between them, which arrive in any order that messages of tasks may have.
 struct World {
+    folder: Folder,
     table: JobTable,
     random: Random,
-    at: BTreeMap<StartId, AtPlace>,
+    places: Vec<ModelPlace>,
+    /// Starts that have not arrived, with their place and state.
+    starts: Vec<(StartId, usize, u64)>,
+    /// Reports that have not arrived: those of one start arrive in their order.
+    reports: BTreeMap<StartId, VecDeque<Told>>,
     /// What a job has counted to, of all that was ever written or runs.
     counted: BTreeMap<u64, u64>,
+    /// Whether states can be written.
+    has_room: bool,
+    /// Whether commands may come once more.
+    has_repeats: bool,
 }
 
 impl World {
-    fn verb(&mut self, id: u64) {
-        let verb = JobVerb::ALL[self.random.index(JobVerb::ALL.len())];
-        let before = self.table.job(id).unwrap().state;
-        match verb {
+    fn new(seed: u64, jobs: usize) -> World {
+        let folder = Folder::new("worlds");
+        let table = JobTable::load(folder.store()).unwrap();
+        let mut world = World {
+            folder,
+            table,
+            random: Random::new(seed),
+            places: (0..PLACES).map(|_| ModelPlace::default()).collect(),
+            starts: Vec::new(),
+            reports: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            has_room: true,
+            has_repeats: true,
+        };
+        (0..jobs).for_each(|_| world.create());
+        world
+    }
+
+    fn create(&mut self) {
+        let job = self.table.create(spec());
+        self.counted.insert(job, 0);
+    }
+
+    fn verb(&mut self) {
+        let jobs: Vec<u64> = self.table.jobs().map(|(id, _)| id).collect();
+        let id = jobs[self.random.index(jobs.len())];
+        let place = self.random.index(PLACES);
+        match JobVerb::ALL[self.random.index(JobVerb::ALL.len())] {
             JobVerb::Start => {
-                let place = self.random.index(PLACES);
                 if let Ok((start, state)) = self.table.start(id, place) {
-                    self.begin(start, place, state);
+                    self.launch(start, place, state);
                 }
             }
             JobVerb::Remove => {
                 if self.table.remove(id).is_ok() {
                     self.counted.remove(&id);
-                    let copy = self.table.create(spec());
-                    self.counted.insert(copy, 0);
+                    self.create();
                 }
             }
-            verb => {
-                if self.table.tell(id, verb).is_ok() {
-                    assert!(before.is_active());
-                    let start = self.table.start_of(id).unwrap();
-                    if verb == JobVerb::Move {
-                        self.table.aim(id, self.random.index(PLACES));
-                    }
-                    if let Some(job) = self.at.get_mut(&start) {
-                        job.is_to_be_saved |= matches!(verb, JobVerb::Move | JobVerb::Checkpoint);
-                        job.is_to_be_killed |= verb == JobVerb::Kill;
-                    }
-                }
-            }
+            JobVerb::Move => drop(self.table.move_to(id, place)), // it may be refused
+            verb => drop(self.table.tell(id, verb)),              // as above
         }
     }
 
-    fn begin(&mut self, start: StartId, place: usize, state: Option<Vec<u8>>) {
+    fn launch(&mut self, start: StartId, place: usize, state: Option<Vec<u8>>) {
         let state = state.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
         // A state that is gone on from is never of another job, and none older than the last that was written.
         assert!(state <= self.counted[&start.job], "{start:?} goes on from {state}");
         self.counted.insert(start.job, state);
-        let job = AtPlace { place, state, is_to_be_saved: false, is_to_be_killed: false, has_started: false };
-        assert!(self.at.insert(start, job).is_none(), "{start:?} runs twice");
+        self.starts.push((start, place, state));
     }
 
-    /// A place does something, if a job is there.
-    fn place_acts(&mut self) {
-        let starts: Vec<StartId> = self.at.keys().copied().collect();
-        if starts.is_empty() {
+    /// A start or a batch of commands arrives, or a batch once more.
+    fn message_arrives(&mut self) {
+        for place in self.table.begin_sending() {
+            assert!(self.places[place].batch.is_none(), "two batches are on their way to one place");
+            self.places[place].batch = self.table.next_commands(place);
+        }
+        let place = self.random.index(PLACES);
+        let model = &mut self.places[place];
+        if self.has_repeats && self.random.chance(10) && !model.old.is_empty() {
+            let again = model.old[self.random.index(model.old.len())].clone();
+            again.iter().for_each(|(start, command)| model.inbox.receive(*start, *command));
+        } else if self.random.chance(50) && !self.starts.is_empty() {
+            let (start, place, state) = self.starts.swap_remove(self.random.index(self.starts.len()));
+            let model = &mut self.places[place];
+            model.inbox.begin(start);
+            let job = AtPlace { state, has_started: false, saved_by: None };
+            assert!(model.jobs.insert(start, job).is_none(), "{start:?} runs twice");
+        } else if let Some(batch) = model.batch.take() {
+            batch.iter().for_each(|(start, command)| model.inbox.receive(*start, *command));
+            model.old.push(batch);
+            model.batch = self.table.next_commands(place);
+        }
+    }
+
+    /// A job does something at its place.
+    fn job_acts(&mut self) {
+        let place = self.random.index(PLACES);
+        let ModelPlace { inbox, jobs, .. } = &mut self.places[place];
+        if jobs.is_empty() {
             return;
         }
-        let start = starts[self.random.index(starts.len())];
-        let job = self.at.get_mut(&start).unwrap();
+        let at = self.random.index(jobs.len());
+        let (start, job) = jobs.iter_mut().nth(at).unwrap();
+        let start = *start;
+        let NumberedCommand { number, control } = inbox.newest(start).unwrap();
         let told = if !job.has_started {
             job.has_started = true;
-            Told::Started(None)
-        } else if job.is_to_be_killed {
-            Told::Killed
-        } else if job.is_to_be_saved {
-            Told::Saved(job.state.to_le_bytes().to_vec())
-        } else if self.random.chance(5) {
-            Told::Ended("done".to_owned())
-        } else if self.random.chance(2) {
-            Told::Faulted("a fault".to_owned())
+            Some(Told::Started)
+        } else if job.saved_by == Some(number) {
+            None
         } else {
-            job.state += 1;
-            let counted = self.counted.get_mut(&start.job).unwrap();
-            *counted = (*counted).max(job.state);
-            Told::Output(vec![job.state.to_string()])
+            match control {
+                Control::Pause | Control::Leave => None,
+                Control::Kill => Some(Told::Killed),
+                Control::Save => {
+                    job.saved_by = Some(number);
+                    Some(Told::Saved(job.state.to_le_bytes().to_vec()))
+                }
+                Control::Run if self.random.chance(5) => Some(Told::Ended("done".to_owned())),
+                Control::Run if self.random.chance(2) => Some(Told::Faulted("a fault".to_owned())),
+                Control::Run => {
+                    job.state += 1;
+                    let counted = self.counted.get_mut(&start.job).unwrap();
+                    *counted = (*counted).max(job.state);
+                    Some(Told::Output(vec![job.state.to_string()]))
+                }
+            }
         };
-        if !matches!(told, Told::Started(_) | Told::Output(_)) {
-            self.at.remove(&start);
+        let is_end = matches!(told, Some(Told::Killed | Told::Ended(_) | Told::Faulted(_)));
+        if is_end || (job.has_started && control == Control::Leave) {
+            jobs.remove(&start);
+            inbox.end(start);
         }
-        let event = JobEvent { start, busy: Duration::ZERO, told };
-        if let Followup::Start(place, state) = self.table.report(event.clone()) {
-            let next = self.table.begin(start.job, place);
-            self.begin(next, place, state);
+        self.reports.entry(start).or_default().extend(told);
+    }
+
+    /// A report arrives at the job server.
+    fn report_arrives(&mut self) {
+        self.reports.retain(|_, reports| !reports.is_empty());
+        if self.reports.is_empty() {
+            return;
         }
-        // A report that comes a second time does nothing.
-        if !self.at.contains_key(&start) {
-            assert_eq!(self.table.report(event), Followup::Nothing);
+        let at = self.random.index(self.reports.len());
+        let (start, reports) = self.reports.iter_mut().nth(at).unwrap();
+        let (start, told) = (*start, reports.pop_front().unwrap());
+        // A folder of the name of the file that is written first lets no state be written.
+        let obstacle = self.folder.0.join(format!("job-{}.new", start.job));
+        let is_refused = !self.has_room && matches!(told, Told::Saved(_));
+        if is_refused {
+            std::fs::create_dir(&obstacle).unwrap();
+        }
+        match self.table.report(JobEvent { start, busy: Duration::ZERO, told }) {
+            Followup::Nothing => {}
+            Followup::Start(place, state) => {
+                let next = self.table.begin(start.job, place);
+                self.launch(next, place, state);
+            }
+            Followup::Unsaved => assert!(is_refused),
+        }
+        if is_refused {
+            std::fs::remove_dir(&obstacle).unwrap();
         }
     }
 
     fn place_dies(&mut self) {
-        let place = self.random.index(PLACES);
-        let lost: Vec<StartId> =
-            self.at.iter().filter(|(_, job)| job.place == place).map(|(start, _)| *start).collect();
+        let dead = self.random.index(PLACES);
+        let there = self.places[dead].jobs.keys().copied();
+        let coming = self.starts.iter().filter(|(_, place, _)| *place == dead).map(|(start, ..)| *start);
+        let lost: Vec<StartId> = there.chain(coming).collect();
+        self.starts.retain(|(_, place, _)| *place != dead);
+        self.places[dead] = ModelPlace::default();
+        // What it has reported may come before its death or after that.
         for start in lost {
-            self.at.remove(&start);
             if self.table.start_of(start.job) == Some(start) {
                 self.table.lose(start.job, "its place died");
             }
         }
+        while self.table.next_commands(dead).is_some() {}
     }
 
-    fn server_dies(&mut self, folder: &Folder) {
-        self.at.clear();
-        self.table = JobTable::load(folder.store()).unwrap();
+    fn server_dies(&mut self) {
+        self.table.keep().unwrap();
+        self.places.iter_mut().for_each(|place| *place = ModelPlace::default());
+        self.starts.clear();
+        self.reports.clear();
+        self.table = JobTable::load(self.folder.store()).unwrap();
     }
 
     /// What holds at any time.
     fn check(&self, jobs: usize) {
         assert_eq!(self.table.jobs().count(), jobs, "a job was lost or doubled");
         for (id, job) in self.table.jobs() {
-            let here: Vec<_> = self.at.keys().filter(|start| start.job == id).collect();
-            assert!(here.len() <= 1, "job {id} runs at two places");
-            // It is at a place exactly if it is active: none is forgotten there, none is waited for in vain.
-            assert_eq!(job.state.is_active(), here.len() == 1, "job {id} is {}", job.state);
+            let at_places = self.places.iter().flat_map(|place| &place.jobs);
+            let here: Vec<_> = at_places.filter(|(start, _)| start.job == id).collect();
+            let is_stepping = |(start, job): &&(&StartId, &AtPlace)| {
+                let newest = self.places.iter().find_map(|place| place.inbox.newest(**start));
+                job.saved_by.is_none() || job.saved_by < newest.map(|newest| newest.number)
+            };
+            let leaves = |start: &StartId| {
+                let newest = self.places.iter().find_map(|place| place.inbox.newest(*start));
+                newest.is_some_and(|newest| newest.control == Control::Leave)
+            };
+            let stepping = here.iter().filter(is_stepping).filter(|(start, _)| !leaves(start)).count();
+            let coming = self.starts.iter().filter(|(start, ..)| start.job == id).count();
+            assert!(stepping + coming <= 1, "job {id} runs at two places");
+            // The start of an active job is somewhere, or its end is on its way: none is waited for in vain.
+            if let Some(start) = self.table.start_of(id) {
+                let is_there = here.iter().any(|(here, _)| **here == start)
+                    || self.starts.iter().any(|(coming, ..)| *coming == start);
+                let ends = self.reports.get(&start).and_then(VecDeque::back);
+                let ends = matches!(ends, Some(Told::Killed | Told::Ended(_) | Told::Faulted(_)));
+                assert!(is_there || ends, "job {id} is {} and nowhere", job.state);
+            }
             if job.state == JobState::Checkpointed {
                 assert!(self.table.store().has_state(id), "the state of job {id} is lost");
             }
         }
+    }
+
+    /// What holds when all messages have arrived: a job does what the table says.
+    fn check_commands(&self) {
+        for (place, start) in
+            self.places.iter().flat_map(|place| place.jobs.keys().map(move |start| (place, start)))
+        {
+            if self.table.start_of(start.job) != Some(*start) {
+                continue;
+            }
+            let state = self.table.job(start.job).unwrap().state;
+            let control = place.inbox.newest(*start).unwrap().control;
+            let wanted = if state == JobState::Paused { Control::Pause } else { Control::Run };
+            assert_eq!(control, wanted, "{start:?} is {state}");
+        }
+    }
+
+    /// Lets all messages arrive and all jobs act, until `is_over`; no verb comes and nobody dies meanwhile.
+    fn go_on_until(&mut self, is_over: impl Fn(&mut JobTable) -> bool) {
+        for _ in 0..100_000 {
+            if is_over(&mut self.table) {
+                return;
+            }
+            match self.random.below(3) {
+                0 => self.message_arrives(),
+                1 => self.job_acts(),
+                _ => self.report_arrives(),
+            }
+        }
+        let active = self.table.jobs().filter(|(_, job)| job.state.is_active());
+        let active: Vec<String> = active.map(|(id, job)| format!("job {id} is {}", job.state)).collect();
+        panic!("it waits for ever: {}", active.join(", "));
     }
 }
 
@@ -177,30 +321,39 @@ fn seeds(default: u64) -> u64 {
 
 #[test]
 fn whatever_is_told_and_dies_no_job_is_lost_or_doubled_or_in_no_state() {
-    const JOBS: usize = 20;
     for seed in 0..seeds(40) {
-        let folder = Folder::new("worlds");
-        let table = JobTable::load(folder.store()).unwrap();
-        let mut world =
-            World { table, random: Random::new(seed), at: BTreeMap::new(), counted: BTreeMap::new() };
-        for _ in 0..JOBS {
-            let id = world.table.create(spec());
-            world.counted.insert(id, 0);
-        }
+        let jobs = 1 + (seed % 20) as usize;
+        let mut world = World::new(seed, jobs);
+        // In a third of the worlds nobody dies, in a third there is always room.
+        let (has_deaths, has_faults) = (!seed.is_multiple_of(3), seed % 3 != 1);
         for _ in 0..400 {
-            let ids: Vec<u64> = world.table.jobs().map(|(id, _)| id).collect();
-            let id = ids[world.random.index(JOBS)];
+            world.has_room = !has_faults || world.random.chance(70);
             match world.random.below(100) {
-                0..45 => world.verb(id),
-                45..97 => world.place_acts(),
-                97..99 => world.place_dies(),
-                _ => {
-                    world.table.keep().unwrap();
-                    world.server_dies(&folder);
-                }
+                0..30 => world.verb(),
+                30..55 => world.message_arrives(),
+                55..75 => world.job_acts(),
+                75..97 => world.report_arrives(),
+                97..99 if has_deaths => world.place_dies(),
+                99 if has_deaths => world.server_dies(),
+                _ => {}
             }
-            world.check(JOBS);
+            world.check(jobs);
         }
+        // When nobody says anything more, no job stays on its way.
+        let stays =
+            |state: JobState| !state.is_active() || matches!(state, JobState::Running | JobState::Paused);
+        (world.has_room, world.has_repeats) = (true, false);
+        world.go_on_until(|table| table.jobs().all(|(_, job)| stays(job.state)));
+        (0..1000).for_each(|_| world.message_arrives());
+        world.check_commands();
+        world.go_on_until(|table| table.end_jobs(true));
+        world.check(jobs);
+        // What left a place is really gone there.
+        for _ in 0..10_000 {
+            world.message_arrives();
+            world.job_acts();
+        }
+        assert!(world.places.iter().all(|place| place.jobs.is_empty()), "a place keeps a job that has ended");
     }
 }
 
@@ -271,4 +424,54 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
         let refused = JobTable::load(folder.store()).unwrap_err().to_string();
         assert!(refused.contains("jobs.json") && refused.contains(said), "{refused}");
     }
+}
+
+#[test]
+fn what_cannot_be_kept_is_neither_made_nor_started() {
+    let folder = Folder::new("kept");
+    let mut table = JobTable::load(folder.store()).unwrap();
+    let first = table.change_and_save(|table| Ok(table.create(spec()))).unwrap();
+    table.store().save_state(first, "count", &[1]).unwrap();
+    // A folder of the name of the file that is written first lets the table not be written.
+    let obstacle = folder.0.join("jobs.new");
+    std::fs::create_dir(&obstacle).unwrap();
+    let refused = table.change_and_save(|table| Ok(table.create(spec()))).unwrap_err();
+    assert_eq!(refused.kind, RefusalKind::NotKept);
+    assert!(refused.reason.contains("nothing was started or made") && refused.reason.contains("jobs.json"));
+    let refused = table.change_and_save(|table| table.start(first, 0)).unwrap_err();
+    assert_eq!(refused.kind, RefusalKind::NotKept);
+    assert_eq!(table.jobs().map(|(id, job)| (id, job.state)).collect::<Vec<_>>(), [(first, JobState::New)]);
+    std::fs::remove_dir(&obstacle).unwrap();
+    assert!(table.change_and_save(|table| table.start(first, 0)).is_ok());
+    // One server after another: the number is not used twice, nor is one left out.
+    assert_eq!(table.change_and_save(|table| Ok(table.create(spec()))).unwrap(), first + 1);
+    let loaded = JobTable::load(folder.store()).unwrap();
+    assert_eq!(loaded.jobs().count(), 2);
+}
+
+#[test]
+fn a_copy_of_a_job_whose_state_is_gone_or_damaged_is_refused_and_leaves_nothing() {
+    let folder = Folder::new("copies");
+    let mut table = JobTable::load(folder.store()).unwrap();
+    let job = table.create(spec());
+    let (start, _) = table.start(job, 0).unwrap();
+    let report = |told| JobEvent { start, busy: Duration::ZERO, told };
+    table.report(report(Told::Started));
+    table.tell(job, JobVerb::Checkpoint).unwrap();
+    table.report(report(Told::Saved(vec![1, 2, 3])));
+    let copy = table.change_and_save(|table| table.duplicate(job)).unwrap();
+    assert_eq!(table.job(copy).unwrap().state, JobState::Checkpointed);
+    assert_eq!(table.start(copy, 0).unwrap().1, Some(vec![1, 2, 3]));
+    let path = folder.0.join(format!("job-{job}.state"));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let damaged = table.change_and_save(|table| table.duplicate(job)).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    let gone = table.change_and_save(|table| table.duplicate(job)).unwrap_err();
+    for refused in [damaged, gone] {
+        assert_eq!(refused.kind, RefusalKind::BadCheckpoint);
+        assert!(refused.reason.contains(&format!("job-{job}.state")), "{}", refused.reason);
+    }
+    assert_eq!(table.jobs().count(), 2);
+    assert!(!table.store().has_state(copy + 1));
 }

@@ -1,11 +1,13 @@
 //! Jobs as people manage them: `isles serve` and `isles job`, as programs, on real processes and on a modelled chip.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread::JoinHandle;
 
 /// A job server, and the directory of its jobs.
 struct JobServer {
@@ -23,13 +25,21 @@ impl JobServer {
         server
     }
 
-    /// Starts it, and waits until it listens: until it says so.
-    fn start(&mut self, words: &[&str]) {
+    /// Starts it, and waits until it listens: until it says so. What it says later comes with its end.
+    fn start(&mut self, words: &[&str]) -> JoinHandle<String> {
         let mut command = program(&self.folder, "serve");
-        self.listen(command.args(words));
+        self.listen(command.args(words))
     }
 
-    fn listen(&mut self, command: &mut Command) {
+    /// Starts a program with jobs of its own.
+    fn start_example(&mut self, name: &str, machine: &str) {
+        let example = Path::new(env!("CARGO_BIN_EXE_isles-jobs")).with_file_name("examples").join(name);
+        let mut command = Command::new(example);
+        command.arg(&self.folder).env("ISLES_PLACES", "2").env("ISLES_MACHINE", machine);
+        self.listen(command.stdin(Stdio::null()));
+    }
+
+    fn listen(&mut self, command: &mut Command) -> JoinHandle<String> {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         let mut lines = BufReader::new(process.stderr.take().unwrap());
@@ -38,9 +48,12 @@ impl JobServer {
             assert!(lines.read_line(&mut line).unwrap() > 0, "the job server has ended: {said}");
             said += &line;
         }
-        // Who reads no more would end it by a closed pipe.
-        std::thread::spawn(move || lines.lines().for_each(drop));
         self.process = Some(process);
+        // Who reads no more would end it by a closed pipe.
+        std::thread::spawn(move || {
+            let _ = lines.read_to_string(&mut said); // what there is
+            said
+        })
     }
 
     fn process(&mut self) -> &mut Child {
@@ -117,7 +130,7 @@ fn process_of(server: &JobServer, job: &str) -> String {
 }
 
 /// Polls until `holds`; the test's own limit ends what never does.
-fn until(holds: impl Fn() -> bool) {
+fn until(mut holds: impl FnMut() -> bool) {
     while !holds() {
         std::thread::yield_now();
     }
@@ -191,10 +204,7 @@ fn a_job_that_was_moved_a_hundred_times_has_the_result_of_one_that_never_was() {
 fn a_program_has_jobs_of_its_own_and_only_those() {
     let folder = std::env::temp_dir().join(format!("isles-jobs-own-{}", std::process::id()));
     let mut server = JobServer { process: None, folder };
-    let example = Path::new(env!("CARGO_BIN_EXE_isles-jobs")).with_file_name("examples").join("primes");
-    let mut command = Command::new(example);
-    command.arg(&server.folder).env("ISLES_PLACES", "2").env("ISLES_MACHINE", "processes");
-    server.listen(command.stdin(Stdio::null()));
+    server.start_example("primes", "processes");
     let job = server.begin(&["--task", "primes", "--at", "1", "--", "100000"]);
     assert_eq!(server.wait(&job, "finished")["reason"], "9592");
     assert!(server.refused(&["start", "--task", "pi"]).contains("--task is \"pi\"; allowed: primes"));
@@ -230,6 +240,15 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
         list.contains(&format!("printf %s\\n \"$(touch {0}/done); `", server.folder.display())),
         "{list}"
     );
+
+    // Nor are characters that turn the direction of text, in words or as the name that a job has by default.
+    let turned = server.folder.join("\u{202e}turned");
+    std::os::unix::fs::symlink("/bin/true", &turned).unwrap();
+    let job = server.begin(&["--", turned.to_str().unwrap(), "\u{2066}x"]);
+    assert_eq!(server.wait(&job, "finished")["reason"], "exit code 0");
+    let list = String::from_utf8(server.ask(&["list"]).stdout).unwrap();
+    assert!(list.contains("\u{fffd}turned \u{fffd}x"), "{list}");
+    assert!(!list.contains(|sign| sign != '\n' && isles_jobs::steers_text(sign)), "{list}");
 
     // A file may go after somebody has looked for it.
     let passing = server.folder.join("passing");
@@ -405,6 +424,11 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
             "there is no command \"no-such-command\"; allowed: a program in a",
         ),
         (&["start", "--", "/etc/passwd"], "there is no command \"/etc/passwd\"; allowed: "),
+        (
+            &["create", "--name", "a\u{202e}b", "--task", "pi", "--", "9"],
+            "the name has U+202E, which steers how text is shown; allowed: letters and signs",
+        ),
+        (&["create", "--name", "a\u{1b}b", "--", "true"], "the name has U+001B"),
         (&["create", "--", "sleep 100"], "there is no command \"sleep 100\"; allowed: "),
         (&["create", "--", ""], "the command is empty; allowed: the name of a program"),
         (&["start", "--name", &"n".repeat(1025), "--", "true"], "the name has 1025 bytes; allowed: 1024"),
@@ -433,9 +457,285 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         (0..80).map(|_| UnixStream::connect(server.folder.join("socket")).unwrap()).collect();
     until(|| server.ask(&["list"]).status.success());
     drop(silent);
-    let out = program(&server.folder, "serve").args(["--machine", "threads"]).output().unwrap();
-    let errors = String::from_utf8_lossy(&out.stderr);
-    assert!(errors.contains("a job server listens there; allowed: another --state"), "{errors}");
     server.end();
     assert!(server.refused(&["list"]).contains("no job server listens there"));
+}
+
+#[test]
+fn of_job_servers_that_start_together_one_has_the_directory() {
+    let folder = std::env::temp_dir().join(format!("isles-jobs-together-{}", std::process::id()));
+    for _ in 0..5 {
+        let start = |_| {
+            let mut command = program(&folder, "serve");
+            command.args(["--machine", "threads", "--places", "1"]).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let mut servers: Vec<Child> = (0..4).map(start).collect();
+        let mut refused = Vec::new();
+        until(|| {
+            for at in (0..servers.len()).rev() {
+                if servers[at].try_wait().unwrap().is_some() {
+                    refused.push(servers.swap_remove(at).wait_with_output().unwrap());
+                }
+            }
+            refused.len() == 3
+        });
+        for out in refused {
+            let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+            assert_eq!((out.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
+            let said = format!(
+                "error: {}: another job server uses this directory; allowed: another --state\n",
+                folder.display()
+            );
+            assert_eq!(errors, said);
+        }
+        let mut server = JobServer { process: servers.pop(), folder: folder.clone() };
+        until(|| server.ask(&["list"]).status.success());
+        server.end();
+    }
+}
+
+/// Checks what a full disk does to a job that runs, and to one that is to be started; `full` fills and empties it.
+fn a_full_disk_is_survived(server: &mut JobServer, full: impl Fn(&Path, bool)) {
+    let job = server.begin(&["--at", "1", "--task", "pi", "--", "1000000000000"]);
+    server.wait(&job, "running");
+    let shown = |server: &JobServer| server.json(&["list"])["jobs"][0].clone();
+    full(&server.folder, true);
+    for verb in [&["checkpoint", &job][..], &["move", &job, "--to", "0"]] {
+        server.json(verb);
+        until(|| shown(server)["state"] == "running");
+        let reason = shown(server)["reason"].clone();
+        let said = "it goes on where it is, for its state cannot be written: ";
+        assert!(reason.as_str().unwrap().starts_with(said), "{reason}");
+        assert_eq!(shown(server)["place"], 1);
+    }
+    server.json(&["pause", &job]);
+    server.json(&["checkpoint", &job]);
+    until(|| shown(server)["state"] == "paused");
+    server.json(&["resume", &job]);
+    let mark = server.folder.join("mark");
+    let refused = server.refused(&["start", "--", "touch", mark.to_str().unwrap()]);
+    assert!(refused.contains("nothing was started or made, for it cannot be kept: "), "{refused}");
+    assert_eq!(server.json(&["list"])["jobs"].as_array().unwrap().len(), 1);
+    full(&server.folder, false);
+    let computed = |server: &JobServer| shown(server)["busy"].as_f64().unwrap();
+    let before = computed(server);
+    until(|| computed(server) > before);
+    server.json(&["checkpoint", &job]);
+    assert_eq!(server.wait(&job, "checkpointed")["reason"], "");
+    let other = server.begin(&["--", "true"]);
+    server.wait(&other, "finished");
+    assert!(!mark.exists());
+}
+
+#[test]
+fn a_job_that_cannot_be_written_goes_on_and_one_that_cannot_be_kept_is_not_started() {
+    let mut server = JobServer::new("refused", &["--machine", "processes", "--places", "2"]);
+    // Folders of the names of files that are written first.
+    a_full_disk_is_survived(&mut server, |folder, is_full| {
+        for name in ["jobs.new", "job-1.new"] {
+            let obstacle = folder.join(name);
+            let done = if is_full { std::fs::create_dir(&obstacle) } else { std::fs::remove_dir(&obstacle) };
+            done.unwrap();
+        }
+    });
+    server.end();
+}
+
+/// A file system of its own, which is gone with the test.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(name: &str) -> Option<Mounted> {
+        let folder = std::env::temp_dir().join(format!("isles-{name}-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs"]).arg(&folder);
+        let is_mounted = mount.output().is_ok_and(|out| out.status.success());
+        let mounted = Mounted(folder);
+        is_mounted.then_some(mounted)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output(); // it may not be mounted
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_file_system_that_is_full_loses_no_job() {
+    let Some(mounted) = Mounted::new("full") else {
+        println!("skipped: this user may mount no tmpfs");
+        return;
+    };
+    let mut server = JobServer { process: None, folder: mounted.0.join("jobs") };
+    server.start(&["--machine", "processes", "--places", "2"]);
+    a_full_disk_is_survived(&mut server, |folder, is_full| {
+        let filler = folder.join("filler");
+        if !is_full {
+            return std::fs::remove_file(&filler).unwrap();
+        }
+        let mut file = std::fs::File::create(&filler).unwrap();
+        while file.write_all(&[0; 512]).is_ok() {}
+    });
+    server.end();
+}
+
+/// `isles job end`, which waits and says for what.
+struct Ending {
+    process: Child,
+    lines: BufReader<ChildStderr>,
+}
+
+impl Ending {
+    fn begin(server: &JobServer) -> Ending {
+        let mut command = program(&server.folder, "job");
+        let mut process = command.arg("end").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(process.stderr.take().unwrap());
+        Ending { process, lines }
+    }
+
+    /// The next line.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Waits until it has ended the job server, well.
+    fn wait(mut self, server: &mut JobServer) {
+        assert!(self.process.wait().unwrap().success());
+        assert!(server.process.take().unwrap().wait().unwrap().success());
+    }
+}
+
+fn signal(name: &str, process: &str) {
+    assert!(Command::new("kill").args([name, process]).status().unwrap().success());
+}
+
+/// A job server with a task and a command at each of two places, and the process of place 1, which is stopped.
+fn with_a_stopped_place(name: &str) -> (JobServer, String, String) {
+    let server = JobServer::new(name, &["--machine", "processes", "--places", "3"]);
+    for at in ["1", "2"] {
+        let task = server.begin(&["--at", at, "--task", "pi", "--", "1000000000000"]);
+        server.wait(&task, "running");
+    }
+    // The parent of a command is its place.
+    let command = server.begin(&["--at", "1", "--", "sh", "-c", "echo $PPID; echo $$; exec sleep 1000"]);
+    server.wait(&command, "running");
+    let lines = || server.json(&["output", &command])["lines"].clone();
+    until(|| lines().as_array().unwrap().len() == 2);
+    let [place, command] = [0, 1].map(|line| lines()[line].as_str().unwrap().to_owned());
+    signal("-STOP", &place);
+    (server, place, command)
+}
+
+#[test]
+fn a_stopped_place_is_named_by_who_ends_the_job_server_which_ends_when_it_goes_on() {
+    let (mut server, place, command) = with_a_stopped_place("stopped");
+    let reason = || server.json(&["list"])["jobs"][0]["reason"].as_str().unwrap().to_owned();
+    until(|| reason().ends_with(&format!(" s: its process {place} is stopped")));
+    assert!(reason().starts_with("place 1 has not answered for "), "{}", reason());
+    // Others are not kept from anything.
+    server.json(&["pause", "2"]);
+    server.wait("2", "paused");
+    let mut ending = Ending::begin(&server);
+    let line = ending.line();
+    assert!(line.contains("the job server waits: place 1 has not answered for "), "{line}");
+    assert!(line.contains(&format!("its process {place} is stopped, with jobs 1, 3")), "{line}");
+    assert!(line.contains("; --force ends it without them"), "{line}");
+    signal("-CONT", &place);
+    ending.wait(&mut server);
+    assert_eq!(state_of(&command), None);
+    server.start(&["--machine", "threads", "--places", "1"]);
+    let states: Vec<Value> =
+        server.json(&["list"])["jobs"].as_array().unwrap().iter().map(|job| job["state"].clone()).collect();
+    assert_eq!(states, ["checkpointed", "checkpointed", "stopped"]);
+    server.end();
+}
+
+#[test]
+fn a_job_server_with_a_stopped_place_is_ended_by_force_and_leaves_nothing() {
+    let (mut server, place, command) = with_a_stopped_place("forced");
+    server.json(&["end", "--force"]);
+    assert!(server.process.take().unwrap().wait().unwrap().success());
+    for process in [&place, &command] {
+        until(|| state_of(process).is_none_or(|state| state == "Z"));
+    }
+    // A stopped place that has no job is no reason to wait for anybody.
+    let said = server.start(&["--machine", "processes", "--places", "2"]);
+    let command = server.begin(&["--at", "1", "--", "sh", "-c", "echo $PPID"]);
+    server.wait(&command, "finished");
+    signal("-STOP", &process_of(&server, &command));
+    let jobs = server.json(&["list"])["jobs"].clone();
+    let states: Vec<&Value> = jobs.as_array().unwrap().iter().map(|job| &job["state"]).collect();
+    // The job at the place that answers has been written, and the command was told to stop.
+    assert_eq!(states[..3], ["failed", "checkpointed", "stopped"]);
+    assert!(jobs[0]["reason"].as_str().unwrap().contains("place 1 is dead"), "{jobs}");
+    server.end();
+    let said = said.join().unwrap();
+    assert!(
+        said.contains("place 1 has not answered for ") && said.contains("; it has no job, and is killed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_place_whose_job_does_not_come_back_is_named_and_given_up_by_force() {
+    for machine in ["threads", "processes"] {
+        let folder = std::env::temp_dir().join(format!("isles-jobs-stuck-{machine}-{}", std::process::id()));
+        let mut server = JobServer { process: None, folder };
+        server.start_example("stuck", machine);
+        let job = server.begin(&["--task", "stuck", "--at", "1"]);
+        server.wait(&job, "running");
+        let mut ending = Ending::begin(&server);
+        let line = ending.line();
+        let said = "it is stopped, or a step of a job there does not return, with job 1";
+        assert!(line.contains("place 1 has not answered for ") && line.contains(said), "{line}");
+        server.json(&["end", "--force"]);
+        ending.wait(&mut server);
+        server.start_example("stuck", machine);
+        let job = server.json(&["list"])["jobs"][0].clone();
+        assert_eq!(job["state"], "failed");
+        let why = if machine == "threads" { "the job server was ended by force" } else { "place 1 is dead" };
+        assert!(job["reason"].as_str().unwrap().contains(why), "{job}");
+        server.end();
+    }
+}
+
+#[test]
+fn a_job_server_that_is_stopped_itself_is_named_and_killed_by_force() {
+    let mut server = JobServer::new("halted", &["--machine", "processes", "--places", "2"]);
+    let job = server.begin(&["--at", "1", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
+    let command = process_of(&server, &job);
+    let process = server.process().id().to_string();
+    signal("-STOP", &process);
+    let mut ending = Ending::begin(&server);
+    let line = ending.line();
+    assert!(
+        line.contains("the job server does not answer; its process ") && line.contains(&process),
+        "{line}"
+    );
+    server.json(&["end", "--force"]);
+    assert_eq!(server.process.take().unwrap().wait().unwrap().signal(), Some(9));
+    assert!(ending.process.wait().unwrap().success());
+    until(|| state_of(&command).is_none_or(|state| state == "Z"));
+}
+
+#[test]
+fn who_ends_a_job_server_hears_which_job_cannot_be_written() {
+    let mut server = JobServer::new("unwritten", &["--machine", "threads", "--places", "1"]);
+    let job = server.begin(&["--task", "pi", "--", "1000000000000"]);
+    server.wait(&job, "running");
+    let obstacle = server.folder.join("job-1.new");
+    std::fs::create_dir(&obstacle).unwrap();
+    let mut ending = Ending::begin(&server);
+    let line = ending.line();
+    assert!(line.contains("job 1: it goes on where it is, for its state cannot be written: "), "{line}");
+    std::fs::remove_dir(&obstacle).unwrap();
+    ending.wait(&mut server);
+    server.start(&["--machine", "threads", "--places", "1"]);
+    assert_eq!(server.json(&["list"])["jobs"][0]["state"], "checkpointed");
+    server.end();
 }

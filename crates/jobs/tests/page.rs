@@ -133,6 +133,12 @@ fn begin(words: &Value) -> Value {
     json!({ "ask": "begin", "spec": { "name": "n", "what": { "Command": words } }, "at": null })
 }
 
+fn tell(job: u64, order: Value) -> Value {
+    let mut request = json!({ "ask": "tell", "job": job });
+    request.as_object_mut().unwrap().extend(order.as_object().unwrap().clone());
+    request
+}
+
 #[test]
 fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written() {
     let page = Page::new("off", &["--machine", "threads"]);
@@ -162,11 +168,6 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
     assert_eq!(page.refused(control, &json!({ "ask": "end" })), (403, "not-from-page".to_owned()));
     let task = json!({ "ask": "create", "name": "t", "what": { "Task": ["pi", ["1000000000000"]] } });
     assert_eq!(page.post(control, &task).0, 200, "a task is no command");
-    let tell = |job: u64, order: Value| {
-        let mut request = json!({ "ask": "tell", "job": job });
-        request.as_object_mut().unwrap().extend(order.as_object().unwrap().clone());
-        request
-    };
     for (body, expected) in [
         (tell(9, json!({ "order": "kill" })), "no-such-job"),
         (tell(1, json!({ "order": "pause" })), "not-in-this-state"),
@@ -193,9 +194,37 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
         detail.contains("it is a state of pi of other-jobs in form 1; allowed: of pi of isles-jobs"),
         "{detail}"
     );
+    assert!(!page.has_touched());
     let list = page.list();
     assert_eq!((list["jobs"].as_array().unwrap().len(), &list["page_commands"]), (1, &false.into()));
-    assert!(!page.has_touched());
+}
+
+#[test]
+fn a_page_makes_no_copy_of_a_command_of_a_terminal_unless_commands_were_allowed() {
+    let page = Page::new("copy", &["--machine", "threads"]);
+    let control = page.control.as_str();
+    // It can be told things, but there is no second one.
+    let mut terminal = Command::new(env!("CARGO_BIN_EXE_isles-jobs"));
+    terminal.args(["job", "--state"]).arg(page.folder.join("jobs")).args(["create", "--", "sleep", "1000"]);
+    assert!(terminal.output().unwrap().status.success());
+    for body in [
+        tell(1, json!({ "order": "duplicate" })),
+        json!(["tell", 1, "duplicate"]),
+        json!({ "ask": "page", "request": tell(1, json!({ "order": "duplicate" })) }),
+    ] {
+        let (status, kind) = page.refused(control, &body);
+        let expected = [(403, "commands-not-allowed"), (403, "not-from-page"), (400, "bad-request")];
+        assert!(expected.contains(&(status, kind.as_str())), "{body}: {status} {kind}");
+    }
+    let copy = page.refused(control, &tell(1, json!({ "order": "duplicate" })));
+    assert_eq!(copy, (403, "commands-not-allowed".to_owned()));
+    for order in ["start", "kill"] {
+        assert_eq!(page.post(control, &tell(1, json!({ "order": order, "at": 0 }))).0, 200, "{order}");
+    }
+    page.is(1, "stopped");
+    let named = json!({ "ask": "create", "name": "\u{202e}n", "what": { "Task": ["pi", ["9"]] } });
+    assert_eq!(page.refused(control, &named), (409, "bad-name".to_owned()));
+    assert_eq!(page.list()["jobs"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -251,6 +280,8 @@ fn commands_that_were_allowed_are_words_and_for_who_manages_only() {
     // What was told no is told yes here: the same words, by who may.
     let (_, begun) = page.post(&control, &begin(&touch));
     assert_eq!(page.ended(&begun["job"]["id"])["state"], "finished");
+    let duplicate = json!({ "ask": "tell", "job": begun["job"]["id"], "order": "duplicate" });
+    assert_eq!(page.post(&control, &duplicate).0, 200);
     assert!(page.has_touched());
 }
 

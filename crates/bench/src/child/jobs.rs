@@ -187,7 +187,7 @@ fn with_server(parent: &Path, body: impl FnOnce(&Path)) {
         sleep(LOOK_EVERY);
     }
     body(&folder);
-    asked(&folder, &JobRequest::End);
+    asked(&folder, &JobRequest::End { force: false });
     server.join().expect("it ends well").unwrap_or_else(|error| panic!("{error}"));
     let _ = std::fs::remove_dir_all(&folder); // what stays is small
 }

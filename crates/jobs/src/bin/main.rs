@@ -9,7 +9,7 @@ use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
     CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal, Runnable,
-    Store, ask, offer, serve,
+    Store, ask, end, offer, serve, steers_text,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -204,8 +204,12 @@ enum JobCommand {
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
     },
-    /// Ends the job server: jobs are written, commands are killed
-    End,
+    /// Ends the job server: jobs are written, commands are killed. Waits until it has ended
+    End {
+        /// Kills what does not answer, and loses its jobs
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 fn policy(word: &str) -> Result<Policy, String> {
@@ -294,7 +298,7 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
     let JobArguments { state, json, verb } = arguments;
     let directory = state.directory()?;
     let ask = |request: JobRequest| match ask(&directory, &request) {
-        Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(reason)),
+        Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(plain(&reason))),
         Ok(reply) => Ok(reply),
     };
     let told = |job, order| JobRequest::Tell { job, order };
@@ -321,7 +325,11 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
         JobCommand::Governor { policy, at } => ask(JobRequest::Govern { policy, at }),
-        JobCommand::End => ask(JobRequest::End),
+        JobCommand::End { force } => {
+            let hint = if force { "" } else { "; --force ends it without them" };
+            let tell = |waits: &str| console::notice(format!("the job server waits: {waits}{hint}"));
+            end(&directory, force, tell).map_err(Failure::Usage)
+        }
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);
             wait(job, until, limit, || ask(JobRequest::List))
@@ -337,7 +345,8 @@ impl NewJob {
             let text = "there is nothing to run; say --task KIND, or a command behind --";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let default = task.clone().or_else(|| words.first().cloned()).unwrap_or_default();
+        // A command may have a name that no job can have.
+        let default = plain(task.as_ref().or_else(|| words.first()).map_or("", String::as_str));
         let what = match task {
             Some(kind) => Runnable::Task(kind, words),
             None => Runnable::Command(words),
@@ -363,7 +372,9 @@ fn wait(
             return Ok(JobReply::Job { job: Box::new(job), scores: Vec::new() });
         }
         if Instant::now() >= limit || (stays && !now.is_active()) {
-            return Err(Failure::Ended(format!("job {id} is {now}")));
+            let reason =
+                if job.reason.is_empty() { String::new() } else { format!(": {}", plain(&job.reason)) };
+            return Err(Failure::Ended(format!("job {id} is {now}{reason}")));
         }
         sleep(Duration::from_millis(20));
     }
@@ -401,6 +412,7 @@ fn in_words(reply: &JobReply) -> String {
             lines.iter().for_each(|line| text += &format!("{}\n", plain(line)));
             text
         }
+        JobReply::Ending { waits } => format!("the job server ends; it waits: {}\n", waits.join("; ")),
         JobReply::Done { text } => format!("{text}\n"),
         JobReply::Refused(Refusal { reason, .. }) => format!("{reason}\n"),
     }
@@ -477,6 +489,6 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
 /// Text of others, without what would steer a terminal.
 fn plain(text: &str) -> String {
     text.chars()
-        .map(|symbol| if symbol.is_control() { char::REPLACEMENT_CHARACTER } else { symbol })
+        .map(|symbol| if steers_text(symbol) { char::REPLACEMENT_CHARACTER } else { symbol })
         .collect()
 }

@@ -1,20 +1,24 @@
 //! Commands of the system as jobs, and what the system says of processors.
 //!
 //! A command is a process group of its own, with its words as they are: no shell reads them. Its output goes straight
-//! into its file. It is paused by SIGSTOP and killed by SIGKILL; where its place dies the job server kills it, by its
-//! number and the time when it began, so that no other process is meant.
+//! into its file. It is paused by SIGSTOP and killed by SIGKILL, as is all that it has started; it ends with its place.
 
+use crate::command_queue::NumberedCommand;
+use crate::seat::process::{begin, kill_marked};
 use crate::seat::{Control, JobEvent, Seat, StartOrder, Told, tell};
 use isles::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::fmt::Display;
 use std::fs::File;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 /// Time between two looks at a command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Time between two looks at one that has not begun.
+const BEGIN_LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Ticks of the system's accounts in a second, on every Linux.
 const TICKS: u64 = 100;
@@ -30,19 +34,21 @@ pub(crate) async fn run(
     seats: &PlaceLocal<Seat>,
     order: &StartOrder,
     words: &[String],
-    control: &Monitor<Control>,
+    wanted: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
 ) -> isles::Result<Told> {
-    let mut command = match start(words, &order.output) {
-        Ok(child) => RunningCommand(child),
+    if wanted.atomic(|command| command.control) == Control::Kill {
+        return Ok(Told::Killed);
+    }
+    let mut command = match start(words, order).await {
+        Ok(command) => command,
         Err(fault) => return Ok(Told::Faulted(fault)),
     };
-    let number = command.0.id();
-    let began = account(number).map_or(0, |account| account.began);
-    tell(events, order.id, Told::Started(Some((number, began)))).await?;
+    let number = command.child.id();
+    tell(events, order.id, Told::Started).await?;
     let mut is_paused = false;
     loop {
-        match command.0.try_wait() {
+        match command.child.try_wait() {
             Ok(Some(status)) => return Ok(ended(status)),
             Ok(None) => {}
             Err(fault) => return Ok(Told::Faulted(format!("it cannot be waited for: {fault}"))),
@@ -50,15 +56,14 @@ pub(crate) async fn run(
         if let Some(account) = account(number) {
             seats.lock().note(order.id, account.busy, account.memory);
         }
-        let wanted = control.atomic(|control| *control);
-        match wanted {
+        let control = wanted.atomic(|command| command.control);
+        match control {
             Control::Kill => {
-                command.signal(Signal::KILL);
-                let _ = command.0.wait(); // it has been killed
+                drop(command);
                 return Ok(Told::Killed);
             }
-            Control::Pause | Control::Run | Control::Save => {
-                let pauses = wanted == Control::Pause;
+            Control::Pause | Control::Run | Control::Save | Control::Leave => {
+                let pauses = control == Control::Pause;
                 if pauses != is_paused {
                     command.signal(if pauses { Signal::STOP } else { Signal::CONT });
                     is_paused = pauses;
@@ -69,12 +74,15 @@ pub(crate) async fn run(
     }
 }
 
-/// A command that is killed if its job is dropped.
-struct RunningCommand(Child);
+/// A command that is killed if its job is dropped, with all that it has started.
+struct RunningCommand {
+    child: Child,
+    mark: String,
+}
 
 impl RunningCommand {
     fn signal(&self, signal: Signal) {
-        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, signal); // it may have ended
         }
     }
@@ -82,21 +90,29 @@ impl RunningCommand {
 
 impl Drop for RunningCommand {
     fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
+        if matches!(self.child.try_wait(), Ok(None)) {
             self.signal(Signal::KILL);
-            let _ = self.0.wait(); // it has been killed
+            let _ = self.child.wait(); // it has been killed
+            kill_marked(&self.mark);
         }
     }
 }
 
-fn start(words: &[String], output: &Path) -> Result<Child, String> {
-    let [program, arguments @ ..] = words else { return Err("there is no command".to_owned()) };
-    let file = File::options().create(true).append(true).open(output);
-    let opened = file.and_then(|file| Ok((file.try_clone()?, file)));
-    let (out, errors) = opened.map_err(|fault| format!("{} cannot be written: {fault}", output.display()))?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(out).stderr(errors).process_group(0);
-    command.spawn().map_err(|fault| format!("{program:?} cannot be started: {fault}"))
+/// Starts a command, and waits until it has begun.
+async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, String> {
+    let [program, ..] = words else { return Err("there is no command".to_owned()) };
+    let output = File::options().create(true).append(true).open(&order.output);
+    let output = output.map_err(|fault| format!("{} cannot be written: {fault}", order.output.display()))?;
+    let unable = |fault: &dyn Display| format!("{program:?} cannot be started: {fault}");
+    let (child, mut beginning) = begin(words, &order.mark, output).map_err(|fault| unable(&fault))?;
+    let command = RunningCommand { child, mark: order.mark.clone() };
+    loop {
+        match beginning.outcome() {
+            Some(Ok(())) => return Ok(command),
+            Some(Err(fault)) => return Err(unable(&fault)),
+            None => isles::sleep(BEGIN_LOOK_EVERY).await,
+        }
+    }
 }
 
 fn ended(status: ExitStatus) -> Told {
@@ -107,21 +123,11 @@ fn ended(status: ExitStatus) -> Told {
     }
 }
 
-/// Kills a command whose place cannot do it any more, if the process is still the one that began at that time.
-pub(crate) fn kill_orphan((number, began): (u32, u64)) {
-    let is_same = began > 0 && account(number).is_some_and(|account| account.began == began);
-    if let Some(group) = i32::try_from(number).ok().and_then(Pid::from_raw).filter(|_| is_same) {
-        let _ = kill_process_group(group, Signal::KILL); // it may end meanwhile
-    }
-}
-
 /// What the system says of a process.
 struct Account {
     busy: Duration,
     /// Resident bytes.
     memory: u64,
-    /// When it began, in ticks since the system did.
-    began: u64,
 }
 
 fn account(number: u32) -> Option<Account> {
@@ -141,6 +147,5 @@ fn read_account(path: &str) -> Option<Account> {
     Some(Account {
         busy: Duration::from_millis((field(14)? + field(15)?) * 1000 / TICKS),
         memory: field(24)? * PAGE_BYTES,
-        began: field(22)?,
     })
 }

@@ -6,7 +6,9 @@
 
 pub(crate) mod clocks;
 pub(crate) mod command;
+pub(crate) mod process;
 
+use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, AnyJob, JobOutput, JobProgress};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,8 +40,10 @@ const TURN: Duration = Duration::from_millis(2);
 pub(crate) enum Control {
     Run,
     Pause,
-    /// Write the state, and be gone.
+    /// Send the state, and wait for what comes of it: the next command.
     Save,
+    /// Leave: the state is written.
+    Leave,
     Kill,
 }
 
@@ -68,13 +72,15 @@ pub(crate) struct StartOrder {
     pub(crate) state: Option<Vec<u8>>,
     /// Where the output of a command goes.
     pub(crate) output: PathBuf,
+    /// By what the processes of a command are known.
+    pub(crate) mark: String,
 }
 
 /// What the place of a job tells the job server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
-    /// It runs; a command as the process of that number, which began at that time of the system.
-    Started(Option<(u32, u64)>),
+    /// It runs.
+    Started,
     Output(Vec<String>),
     Saved(Vec<u8>),
     Killed,
@@ -94,16 +100,14 @@ pub(crate) struct JobEvent {
 #[derive(Default)]
 pub(crate) struct Seat {
     seated: BTreeMap<StartId, Seated>,
-    /// The last start of each job that was here, and what later ones shall do that are not here yet.
-    seen: BTreeMap<u64, u64>,
-    early: BTreeMap<StartId, Control>,
+    commands: CommandInbox,
     /// What the processor had done when it was last looked at.
     before: Option<(Duration, Duration)>,
 }
 
 /// A job as others at its place see it.
 pub(crate) struct Seated {
-    pub(crate) control: Rc<Monitor<Control>>,
+    pub(crate) command: Rc<Monitor<NumberedCommand>>,
     /// How long it has computed, and how many bytes it holds.
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
@@ -112,6 +116,8 @@ pub(crate) struct Seated {
 /// What a place and its jobs do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SeatSample {
+    /// The process of the place.
+    pub(crate) process: u32,
     /// Since when, and how long the processor was busy then, with jobs or anything else.
     pub(crate) passed: Duration,
     pub(crate) busy: Duration,
@@ -126,23 +132,28 @@ pub(crate) struct SeatSample {
 }
 
 impl Seat {
-    /// Says what a job shall do; one that was here has ended, and has said so.
-    pub(crate) fn control(&mut self, id: StartId, control: Control) {
-        if let Some(seated) = self.seated.get(&id) {
-            seated.control.atomic(|now| *now = control);
-        } else if self.seen.get(&id.job).is_none_or(|seen| *seen < id.start) {
-            self.early.insert(id, control);
+    /// Takes in commands for jobs that are here, or are on their way.
+    pub(crate) fn receive(&mut self, commands: Vec<(StartId, NumberedCommand)>) {
+        for (start, command) in commands {
+            self.commands.receive(start, command);
+            if let Some((seated, newest)) = self.seated.get(&start).zip(self.commands.newest(start)) {
+                seated.command.atomic(|now| *now = newest);
+            }
         }
     }
 
     /// A job is here.
-    fn seat(&mut self, id: StartId) -> Rc<Monitor<Control>> {
-        self.seen.insert(id.job, id.start);
-        let control = Rc::new(Monitor::new(self.early.remove(&id).unwrap_or(Control::Run)));
-        self.early.retain(|other, _| other.job != id.job || other.start > id.start);
-        let seated = Seated { control: Rc::clone(&control), busy: Duration::ZERO, memory: 0 };
+    fn seat(&mut self, id: StartId) -> Rc<Monitor<NumberedCommand>> {
+        let command = Rc::new(Monitor::new(self.commands.begin(id)));
+        let seated = Seated { command: Rc::clone(&command), busy: Duration::ZERO, memory: 0 };
         self.seated.insert(id, seated);
-        control
+        command
+    }
+
+    /// A job has ended here; returns how long it has computed.
+    fn leave(&mut self, id: StartId) -> Duration {
+        self.commands.end(id);
+        self.seated.remove(&id).map_or(Duration::ZERO, |seated| seated.busy)
     }
 
     /// Notes what a command has used so far.
@@ -162,6 +173,7 @@ impl Seat {
         let (time, busy) = (now(), of_host.unwrap_or(of_jobs));
         let (time_before, busy_before) = self.before.replace((time, busy)).unwrap_or((time, busy));
         SeatSample {
+            process: std::process::id(),
             passed: time.saturating_sub(time_before),
             busy: busy.saturating_sub(busy_before),
             jobs,
@@ -182,19 +194,20 @@ pub(crate) async fn run(
     events: Sender<JobEvent>,
 ) -> isles::Result<()> {
     let id = order.id;
-    let control = seats.lock().seat(id);
+    let command = seats.lock().seat(id);
     let told = match &order.what {
-        Runnable::Command(words) => command::run(&seats, &order, words, &control, &events).await?,
+        Runnable::Command(words) => Some(command::run(&seats, &order, words, &command, &events).await?),
         Runnable::Task(name, words) => {
             match job::kind(name).and_then(|kind| (kind.open)(words, order.state.as_deref())) {
-                Ok(job) => steps(&seats, id, job, &control, &events).await?,
-                Err(fault) => Told::Faulted(fault),
+                Ok(job) => steps(&seats, id, job, &command, &events).await?,
+                Err(fault) => Some(Told::Faulted(fault)),
             }
         }
     };
-    let seated = seats.lock().seated.remove(&id);
-    let busy = seated.map_or(Duration::ZERO, |seated| seated.busy);
-    events.send(JobEvent { start: id, busy, told }).await?;
+    let busy = seats.lock().leave(id);
+    if let Some(told) = told {
+        events.send(JobEvent { start: id, busy, told }).await?;
+    }
     Ok(())
 }
 
@@ -204,35 +217,45 @@ pub(crate) async fn tell(events: &Sender<JobEvent>, start: StartId, told: Told) 
     Ok(())
 }
 
-/// Does the steps of a job until it has ended or shall do something else.
+/// Does the steps of a job until it has ended; returns the last report, or `None` if the job server has its state.
 async fn steps(
     seats: &PlaceLocal<Seat>,
     id: StartId,
     mut job: Box<dyn AnyJob>,
-    control: &Monitor<Control>,
+    command: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
-) -> isles::Result<Told> {
-    tell(events, id, Told::Started(None)).await?;
+) -> isles::Result<Option<Told>> {
+    tell(events, id, Told::Started).await?;
     let mut output = JobOutput::default();
     let mut sent = now();
     loop {
-        let (told, is_over) =
-            match control.when(|control| *control != Control::Pause, |control| *control).await {
-                Control::Save => (Some(Told::Saved(job.save())), true),
-                Control::Kill => (Some(Told::Killed), true),
-                Control::Run | Control::Pause => match step(seats, id, &mut *job, &mut output) {
-                    Ok(JobProgress::More) => (None, false),
-                    Ok(JobProgress::Done(result)) => (Some(Told::Ended(result)), true),
-                    Err(fault) => (Some(Told::Faulted(fault)), true),
-                },
-            };
-        let is_late = now().saturating_sub(sent) >= LINES_FOR;
-        if output.len() > 0 && (is_over || is_late || output.len() >= LINES) {
+        let NumberedCommand { number, control } =
+            command.when(|command| command.control != Control::Pause, |command| *command).await;
+        let last = match control {
+            Control::Leave => return Ok(None),
+            Control::Kill => Some(Told::Killed),
+            Control::Save => None,
+            Control::Run | Control::Pause => match step(seats, id, &mut *job, &mut output) {
+                Ok(JobProgress::More) => None,
+                Ok(JobProgress::Done(result)) => Some(Told::Ended(result)),
+                Err(fault) => Some(Told::Faulted(fault)),
+            },
+        };
+        let is_due = last.is_some()
+            || control == Control::Save
+            || now().saturating_sub(sent) >= LINES_FOR
+            || output.len() >= LINES;
+        if output.len() > 0 && is_due {
             tell(events, id, Told::Output(output.take())).await?;
             sent = now();
         }
-        if let Some(told) = told {
-            return Ok(told);
+        if last.is_some() {
+            return Ok(last);
+        }
+        if control == Control::Save {
+            tell(events, id, Told::Saved(job.save())).await?;
+            // Only the job server knows whether that is written, and what the job is to do then.
+            command.when(|command| command.number > number, |_| ()).await;
         }
         yield_now().await;
     }

@@ -107,8 +107,10 @@ impl JobState {
             (Stopping, JobStep::Reported(JobReport::Started)) => Stopping,
             (Checkpointing, JobStep::Reported(JobReport::Saved)) => Checkpointed,
             (Moving, JobStep::Reported(JobReport::Saved)) => Moving,
-            // It was saved when it was told to stop; nobody starts it again.
-            (Stopping, JobStep::Reported(JobReport::Saved | JobReport::Killed)) => Stopped,
+            // It is still at its place.
+            (Checkpointing | Moving, JobStep::Reported(JobReport::Unsaved { was_paused: true })) => Paused,
+            (Checkpointing | Moving, JobStep::Reported(JobReport::Unsaved { was_paused: false })) => Running,
+            (Stopping, JobStep::Reported(JobReport::Killed)) => Stopped,
             (state, JobStep::Reported(JobReport::Ended)) if state.is_active() => Finished,
             (state, JobStep::Reported(JobReport::Faulted)) if state.is_active() => Failed,
             (Stopping, JobStep::Reported(JobReport::Lost { .. })) => Stopped,
@@ -183,8 +185,13 @@ impl JobVerb {
 pub enum JobReport {
     /// It runs there.
     Started,
-    /// Its state is written, and it is gone.
+    /// Its state is written, and it leaves its place.
     Saved,
+    /// Its state could not be written; it stays at its place and goes on as before.
+    Unsaved {
+        /// Whether it was paused before.
+        was_paused: bool,
+    },
     /// It was ended, as it was told.
     Killed,
     /// It has ended by itself, well.

@@ -7,6 +7,8 @@ fn any_step() -> impl Strategy<Value = JobStep> {
     let reports = [
         JobReport::Started,
         JobReport::Saved,
+        JobReport::Unsaved { was_paused: false },
+        JobReport::Unsaved { was_paused: true },
         JobReport::Killed,
         JobReport::Ended,
         JobReport::Faulted,

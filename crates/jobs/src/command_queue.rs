@@ -1,0 +1,91 @@
+//! The commands that the job server sends to the jobs at places, and which of them counts.
+//!
+//! Pure: no message is sent here. The job server has a [`CommandQueue`] for each place, and a place has one
+//! [`CommandInbox`]. Invariant: of two commands for one start of a job the one with the greater number counts, in
+//! whatever order they arrive; so a job does at last what the job server said last.
+
+use crate::seat::{Control, StartId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a job is to do; a greater number overrides a smaller one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NumberedCommand {
+    pub(crate) number: u64,
+    pub(crate) control: Control,
+}
+
+impl NumberedCommand {
+    /// What a job does that has received no command.
+    pub(crate) const FIRST: NumberedCommand = NumberedCommand { number: 0, control: Control::Run };
+}
+
+/// The commands for the jobs of one place that are not sent yet, at most one for each start: a newer one replaces it.
+///
+/// At most one batch is on its way, so a place that does not answer costs no memory however many commands come.
+#[derive(Debug, Default)]
+pub(crate) struct CommandQueue {
+    last_number: u64,
+    waiting: BTreeMap<StartId, NumberedCommand>,
+    is_sending: bool,
+}
+
+impl CommandQueue {
+    /// Adds a command.
+    pub(crate) fn push(&mut self, start: StartId, control: Control) {
+        self.last_number += 1;
+        self.waiting.insert(start, NumberedCommand { number: self.last_number, control });
+    }
+
+    /// Whether something is to be sent and nobody sends; if so, the caller sends until [`next_batch`] is `None`.
+    ///
+    /// [`next_batch`]: CommandQueue::next_batch
+    pub(crate) fn begin_sending(&mut self) -> bool {
+        let begins = !self.is_sending && !self.waiting.is_empty();
+        self.is_sending |= begins;
+        begins
+    }
+
+    /// The commands to send next, or `None` if there are none. The one before must have arrived, or its place be dead.
+    pub(crate) fn next_batch(&mut self) -> Option<Vec<(StartId, NumberedCommand)>> {
+        let batch: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
+        self.is_sending = !batch.is_empty();
+        self.is_sending.then_some(batch)
+    }
+}
+
+/// The newest command for each start of a job at a place, also for starts that have not arrived.
+#[derive(Debug, Default)]
+pub(crate) struct CommandInbox {
+    /// The last start of each job that has arrived.
+    arrived: BTreeMap<u64, u64>,
+    newest: BTreeMap<StartId, NumberedCommand>,
+}
+
+impl CommandInbox {
+    /// Takes in a command. One that was overtaken, or is for a start that has ended, is dropped.
+    pub(crate) fn receive(&mut self, start: StartId, command: NumberedCommand) {
+        let is_early = self.arrived.get(&start.job).is_none_or(|arrived| *arrived < start.start);
+        let newest = self.newest.get(&start);
+        if newest.map_or(is_early, |newest| newest.number < command.number) {
+            self.newest.insert(start, command);
+        }
+    }
+
+    /// Notes that a start has arrived; returns what it is to do first. An earlier start of the job may still be here,
+    /// and wait for the command to leave.
+    pub(crate) fn begin(&mut self, start: StartId) -> NumberedCommand {
+        self.arrived.insert(start.job, start.start);
+        *self.newest.entry(start).or_insert(NumberedCommand::FIRST)
+    }
+
+    /// What a start that is here is to do.
+    pub(crate) fn newest(&self, start: StartId) -> Option<NumberedCommand> {
+        self.newest.get(&start).copied()
+    }
+
+    /// Notes that a start has ended.
+    pub(crate) fn end(&mut self, start: StartId) {
+        self.newest.remove(&start);
+    }
+}

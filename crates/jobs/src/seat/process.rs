@@ -1,0 +1,119 @@
+//! The processes of commands: how one begins, ends with its place, and is found again.
+//!
+//! A place starts its own program, which asks the system for SIGKILL when the place ends and only then becomes the
+//! command: there is no moment in which a command runs and its place may die unseen. What a command starts in its turn
+//! inherits a variable that names the start of the job, by which whoever survives finds and kills it. Invariant: a
+//! process is killed only if its environment names that start.
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+};
+use std::env::args_os;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write, stdin};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio, exit, id};
+
+/// The first argument of a process that is to become a command; then come the process of its place and the words.
+const BECOME: &str = "isles-become-a-command-of-process";
+
+/// The variable that names the start of a job, in the environment of its command. It does not begin as settings do.
+const VARIABLE: &str = "JOB_OF_ISLES";
+
+/// Most times that processes are looked for: each may have started others since.
+const SWEEPS: usize = 16;
+
+/// Starts the process that becomes the command `words`, in a process group of its own.
+///
+/// # Errors
+/// The system refuses it.
+pub(crate) fn begin(words: &[String], mark: &str, output: File) -> io::Result<(Child, Beginning)> {
+    let (fault, theirs) = UnixStream::pair()?;
+    fault.set_nonblocking(true)?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(args_os().next().unwrap_or_default()).arg(BECOME).arg(id().to_string()).args(words);
+    command.env(VARIABLE, mark).process_group(0);
+    command.stdin(OwnedFd::from(theirs)).stdout(output.try_clone()?).stderr(output);
+    Ok((command.spawn()?, Beginning { fault, text: Vec::new() }))
+}
+
+/// A command on its way: it says why it cannot begin.
+pub(crate) struct Beginning {
+    fault: UnixStream,
+    text: Vec<u8>,
+}
+
+impl Beginning {
+    /// Whether the command has begun, or why it cannot; `None` if that is not known yet.
+    pub(crate) fn outcome(&mut self) -> Option<Result<(), String>> {
+        match self.fault.read_to_end(&mut self.text) {
+            Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => None,
+            Err(fault) => Some(Err(fault.to_string())),
+            // The system has closed the other end when the process became the command, or ended.
+            Ok(_) if self.text.is_empty() => Some(Ok(())),
+            Ok(_) => Some(Err(String::from_utf8_lossy(&self.text).into_owned())),
+        }
+    }
+}
+
+/// Becomes a command, if this process was started for that; else does nothing.
+pub(crate) fn become_if_told() {
+    let mut arguments = args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != BECOME) {
+        return;
+    }
+    // Becoming another program closes this one of the two descriptors, and replaces the other.
+    let told = stdin().as_fd().try_clone_to_owned();
+    let fault = become_command(arguments.collect());
+    let _ = told.and_then(|told| File::from(told).write_all(fault.to_string().as_bytes())); // nobody may listen
+    exit(127);
+}
+
+/// Returns only if that fails.
+fn become_command(words: Vec<OsString>) -> io::Error {
+    let [parent, program, arguments @ ..] = &words[..] else { return io::ErrorKind::InvalidInput.into() };
+    if let Err(fault) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return fault.into();
+    }
+    // The place may have died before that.
+    if getppid().map(|ours| OsString::from(ours.as_raw_nonzero().to_string())).as_ref() != Some(parent) {
+        exit(127);
+    }
+    Command::new(program).args(arguments).stdin(Stdio::null()).exec()
+}
+
+/// Kills a process of this host if this process has started it.
+pub(crate) fn kill_child(number: u32) {
+    let number = i32::try_from(number).ok().and_then(Pid::from_raw);
+    // The descriptor keeps naming the process whose parent is looked at.
+    let process = number.and_then(|number| pidfd_open(number, PidfdFlags::empty()).ok().zip(Some(number)));
+    let Some((process, number)) = process else { return };
+    let text = fs::read_to_string(format!("/proc/{}/stat", number.as_raw_nonzero())).unwrap_or_default();
+    let after = text.rsplit_once(')').map_or("", |(_, after)| after);
+    if after.split_whitespace().nth(1) == Some(&id().to_string()) {
+        let _ = pidfd_send_signal(&process, Signal::KILL); // it may have ended
+    }
+}
+
+/// Kills all processes whose environment has that mark.
+pub(crate) fn kill_marked(mark: &str) {
+    let line = format!("{VARIABLE}={mark}").into_bytes();
+    let _ = (0..SWEEPS).find(|_| sweep(&line) == 0);
+}
+
+/// Kills the processes that there are with that line in their environment; returns how many there were.
+fn sweep(line: &[u8]) -> usize {
+    let Ok(processes) = fs::read_dir("/proc") else { return 0 };
+    let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let kill = |number: i32| {
+        // The descriptor keeps naming the process whose environment is read.
+        let process = pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?;
+        let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
+        let is_marked = environment.split(|byte| *byte == 0).any(|found| found == line);
+        (is_marked && pidfd_send_signal(&process, Signal::KILL).is_ok()).then_some(())
+    };
+    numbers.filter_map(kill).count()
+}

@@ -1,0 +1,137 @@
+//! Which places answer, and for which of them jobs wait.
+//!
+//! Pure: the time comes in, the questions are asked by the job server. Invariant: a job that is on its way for longer
+//! than [`SILENT_AFTER`] has a text that says for what it waits.
+
+use isles_protocol::job::JobState;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// A place that has not answered for so long is silent: less than the five seconds in which it is to be named, and more
+/// than a busy host keeps a place from its processor.
+pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
+
+/// Since when each place owes an answer, and each job is on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Silence {
+    asked: BTreeMap<usize, Instant>,
+    processes: BTreeMap<usize, u32>,
+    on_the_way: BTreeMap<u64, (JobState, Instant)>,
+}
+
+impl Silence {
+    /// Notes that a place is asked; returns whether it owes no answer, so that it is to be asked.
+    pub(crate) fn ask(&mut self, place: usize, now: Instant) -> bool {
+        let is_free = !self.asked.contains_key(&place);
+        self.asked.entry(place).or_insert(now);
+        is_free
+    }
+
+    /// Notes that a place has answered, and from which process.
+    pub(crate) fn answered(&mut self, place: usize, process: u32) {
+        self.asked.remove(&place);
+        self.processes.insert(place, process);
+    }
+
+    /// Notes that a place is dead: it owes nothing.
+    pub(crate) fn died(&mut self, place: usize) {
+        self.asked.remove(&place);
+        self.processes.remove(&place);
+    }
+
+    /// The process of a place, if it has ever answered.
+    pub(crate) fn process(&self, place: usize) -> Option<u32> {
+        self.processes.get(&place).copied()
+    }
+
+    /// Notes the states of all jobs.
+    pub(crate) fn note_states(&mut self, jobs: impl Iterator<Item = (u64, JobState)>, now: Instant) {
+        let before = std::mem::take(&mut self.on_the_way);
+        for (id, state) in jobs.filter(|(_, state)| is_on_the_way(*state)) {
+            let since = before.get(&id).filter(|(earlier, _)| *earlier == state);
+            self.on_the_way.insert(id, (state, since.map_or(now, |(_, since)| *since)));
+        }
+    }
+
+    /// How many places owe an answer.
+    pub(crate) fn owing(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// The places that are silent.
+    pub(crate) fn silent(&self, now: Instant) -> Vec<usize> {
+        let is_silent = |(_, asked): &(&usize, &Instant)| now.duration_since(**asked) >= SILENT_AFTER;
+        self.asked.iter().filter(is_silent).map(|(place, _)| *place).collect()
+    }
+
+    /// What a silent place does, as far as is known.
+    pub(crate) fn silent_text(&self, place: usize, now: Instant) -> Option<String> {
+        let silence = now.duration_since(*self.asked.get(&place)?);
+        let is_stopped = self.process(place).filter(|process| is_stopped(*process));
+        let why = match is_stopped {
+            Some(process) => format!("its process {process} is stopped"),
+            None => "it is stopped, or a step of a job there does not return".to_owned(),
+        };
+        let text = || format!("place {place} has not answered for {} s: {why}", silence.as_secs());
+        (silence >= SILENT_AFTER).then(text)
+    }
+
+    /// For what a job waits, if it waits for something unusual.
+    pub(crate) fn wait_text(&self, id: u64, place: usize, now: Instant) -> Option<String> {
+        let of_place = self.silent_text(place, now);
+        of_place.or_else(|| {
+            let (state, since) = self.on_the_way.get(&id)?;
+            let time = now.duration_since(*since);
+            (time >= SILENT_AFTER).then(|| format!("it is {state} at place {place} for {} s", time.as_secs()))
+        })
+    }
+}
+
+fn is_on_the_way(state: JobState) -> bool {
+    use JobState::{Checkpointing, Creating, Moving, Stopping};
+    matches!(state, Creating | Checkpointing | Moving | Stopping)
+}
+
+/// Whether the system says that a process of this host is stopped.
+fn is_stopped(process: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    text.rsplit_once(')').is_some_and(|(_, after)| after.trim_start().starts_with('T'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_owes_an_answer_is_named_in_time_and_one_that_answers_or_is_dead_is_not() {
+        let (mut silence, begin) = (Silence::default(), Instant::now());
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        assert!(silence.ask(1, at(0)) && silence.ask(2, at(0)) && silence.ask(3, at(0)));
+        silence.answered(2, u32::MAX);
+        silence.died(3);
+        // It is asked once, however often it is looked at.
+        assert!(!silence.ask(1, at(1)) && silence.ask(2, at(2)));
+        assert!(silence.silent(at(2)).is_empty());
+        assert_eq!(silence.silent(at(4)), [1]);
+        let text = silence.wait_text(7, 1, at(4)).unwrap();
+        assert!(text.starts_with("place 1 has not answered for 4 s: it is stopped, or "), "{text}");
+        assert_eq!(silence.wait_text(7, 3, at(4)), None);
+        silence.answered(1, u32::MAX);
+        assert_eq!(silence.silent(at(9)), [2]);
+    }
+
+    #[test]
+    fn each_job_that_stays_on_its_way_says_so_also_if_its_place_answers() {
+        let (mut silence, begin) = (Silence::default(), Instant::now());
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        for state in JobState::ALL {
+            silence.note_states([(1, state)].into_iter(), at(0));
+            silence.note_states([(1, state)].into_iter(), at(4));
+            let stays = !state.is_active() || matches!(state, JobState::Running | JobState::Paused);
+            assert_eq!(silence.wait_text(1, 0, at(4)).is_none(), stays, "{state}");
+            // In another state it has just come to it.
+            silence.note_states([(1, JobState::Running)].into_iter(), at(4));
+            assert_eq!(silence.wait_text(1, 0, at(4)), None);
+        }
+    }
+}
