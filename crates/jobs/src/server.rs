@@ -318,16 +318,13 @@ impl JobServer {
     fn begin(&self, spec: JobSpec, at: Option<usize>) -> Result<JobReply, Refusal> {
         admission::check_spec(&spec, self.options.is_modelled)?;
         let (place, scores) = self.starting_place(at)?;
-        let start = self.change_and_save(|table| {
-            let id = table.create(spec);
-            table.start(id, place)
-        })?;
+        let start = self.state.borrow_mut().table.start_and_save(place, |table| table.create(spec))?;
         self.launch_new(start, place, scores)
     }
 
     fn start(&self, id: u64, at: Option<usize>) -> Result<JobReply, Refusal> {
         let (place, scores) = self.starting_place(at)?;
-        let start = self.change_and_save(|table| table.start(id, place))?;
+        let start = self.state.borrow_mut().table.start_and_save(place, |_| id)?;
         self.launch_new(start, place, scores)
     }
 
@@ -338,9 +335,6 @@ impl JobServer {
         place: usize,
         scores: Vec<f64>,
     ) -> Result<JobReply, Refusal> {
-        if state.is_none() {
-            self.state.borrow().table.store().remove_state(start.job);
-        }
         self.launch(start, place, state);
         self.job(start.job, scores)
     }

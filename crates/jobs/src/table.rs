@@ -230,6 +230,25 @@ impl JobTable {
         Ok((self.begin(id, place), state))
     }
 
+    /// Starts the job that `choose` finds or makes; when this returns the table on disk says so.
+    ///
+    /// # Errors
+    /// As of [`JobTable::start`], or it cannot be kept: nothing has changed.
+    pub(crate) fn start_and_save(
+        &mut self,
+        place: usize,
+        choose: impl FnOnce(&mut JobTable) -> u64,
+    ) -> Result<(StartId, Option<Vec<u8>>), Refusal> {
+        let (start, state) = self.change_and_save(|table| {
+            let id = choose(table);
+            table.start(id, place)
+        })?;
+        if state.is_none() {
+            self.store.remove_state(start.job);
+        }
+        Ok((start, state))
+    }
+
     /// Does `change`, which makes or starts a job, and writes the table; if either fails nothing has changed.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! job server ends each time, and no process of a command is left.
 //!
 //! `ISLES_TEST_RUNS` says how many runs of each kind there are; without it there are a few, and short ones.
+//! `ISLES_TEST_PROGRAM` names another build of the program, which may be an earlier one.
 
 use isles::Random;
 use isles_jobs::{JobOrder, JobReply, JobRequest, JobSpec, JobView, Runnable, ask};
