@@ -685,7 +685,14 @@ impl<V> ChannelHome<V> {
     }
 
     /// Tells those who wait to receive that there is nothing to wait for, if that is so; asks where it is not known.
+    #[inline]
     fn end_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        if self.is_closed {
+            self.end_closed_if_over(steps);
+        }
+    }
+
+    fn end_closed_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if !self.receiving.is_empty() {
             self.settle_if_closed(steps);
         }

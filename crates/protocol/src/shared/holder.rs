@@ -84,10 +84,16 @@ impl Holder {
         self.copy
     }
 
-    /// Whether the copy is the value, so that a guard may show it.
+    /// Whether the copy is the value.
     #[inline]
     pub fn is_current(&self) -> bool {
         self.copy == self.generation
+    }
+
+    /// Whether a guard may show the copy: it is the value, and not poisoned.
+    #[inline]
+    pub fn is_sound(&self) -> bool {
+        self.is_current() && !self.is_poisoned
     }
 
     /// Whether the object is poisoned, as far as this place knows.

@@ -1,6 +1,7 @@
 //! Guards: what a task holds while it reads or writes an object, and how it gets one.
 
 use super::acquire::ObjectRank;
+use super::memory::ObjectMemory;
 use super::message::ObjectId;
 use super::table::{Line, Precedence};
 use super::value::SharedValue;
@@ -97,8 +98,6 @@ pub struct WriteGuard<'a, T: SharedValue> {
 struct Hold<'a, T: SharedValue> {
     object: &'a Object<T>,
     number: u64,
-    /// Whether the copy here becomes the value, because nobody could read that here and the guard repairs.
-    adopts: bool,
 }
 
 impl<'a, T: SharedValue> Acquire<'a, T> {
@@ -149,7 +148,16 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
             }
         }
         let number = objects.hold(local, task, state.id, self.mode, self.line);
-        let mut hold = Hold { object, number, adopts: false };
+        let hold = Hold { object, number };
+        let is_sound = state.memory.is_none() && state.holder.borrow().is_sound();
+        Poll::Ready(if is_sound { Ok(hold) } else { self.examine(hold) })
+    }
+
+    /// Reads the value anew where memory is modelled, and lets the guard have only what it may show.
+    #[cold]
+    #[inline(never)]
+    fn examine(&self, hold: Hold<'a, T>) -> Result<Hold<'a, T>> {
+        let (object, state) = (self.object, &self.object.state);
         let unreadable = match state.memory {
             Some(_) => object.begin(self.mode).inspect_err(|_| hold.end(self.mode, false))?,
             None => state.unreadable(),
@@ -158,12 +166,11 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
         if is_poisoned || unreadable.is_some() {
             if !self.repairs {
                 hold.end(self.mode, false);
-                return Poll::Ready(Err(unreadable.filter(|_| !is_poisoned).unwrap_or_else(poisoned)));
+                return Err(unreadable.filter(|_| !is_poisoned).unwrap_or_else(poisoned));
             }
             state.holder.borrow_mut().set_poisoned(false);
-            hold.adopts = unreadable.is_some();
         }
-        Poll::Ready(Ok(hold))
+        Ok(hold)
     }
 }
 
@@ -219,7 +226,8 @@ impl<'a, T: SharedValue> Future for WriteFuture<'a, T> {
         match hold.object.value.try_borrow_mut() {
             Ok(value) => {
                 let flags = hold.object.flags_at_begin(&value);
-                Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed: hold.adopts, flags, hold }))
+                let has_changed = self.0.repairs && hold.object.state.is_unread();
+                Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed, flags, hold }))
             }
             Err(_) => Poll::Ready(Err(hold.overlap(GuardMode::Write))),
         }
@@ -306,10 +314,21 @@ impl<T: SharedValue> Object<T> {
         if !has_changed {
             return (false, None);
         }
-        let Some(memory) = &state.memory else {
-            let generation = state.holder.borrow().generation() + 1;
-            return (value.stamp(generation), None);
-        };
+        match &state.memory {
+            None => (value.stamp(state.holder.borrow().generation() + 1), None),
+            Some(memory) => self.store(memory, value, is_flagged),
+        }
+    }
+
+    /// Ends a write where memory is modelled: as [`Object::end_write`].
+    #[cold]
+    fn store(
+        &self,
+        memory: &ObjectMemory,
+        mut value: RefMut<'_, T>,
+        is_flagged: bool,
+    ) -> (bool, Option<u32>) {
+        let state = &self.state;
         let mut lines = self.lines.borrow_mut();
         let Some(lines) = &mut *lines else { return (false, None) };
         state.is_unwritten.set(true);

@@ -132,8 +132,7 @@ impl ObjectState {
         context: &mut Context<'_>,
     ) -> Poll<Result<()>> {
         if self.is_abandoned.get() {
-            self.leave_queue(ticket);
-            return Poll::Ready(Err(Error::new(ErrorKind::Closed, "no handle of the shared object is left")));
+            return Poll::Ready(Err(self.abandoned(ticket)));
         }
         let is_first = match (*ticket, self.waits.borrow().front()) {
             (_, None) => true,
@@ -218,15 +217,26 @@ impl ObjectState {
         self.send_back(local, object, back);
     }
 
+    /// Whether this place could not read the value, so that a guard which repairs makes the copy here the value.
+    pub(super) fn is_unread(&self) -> bool {
+        !self.holder.borrow().is_current() || self.memory.is_some() && self.is_old.get()
+    }
+
     /// The guard that the task which waits first wants.
     fn next_wanted(&self) -> Option<GuardMode> {
         self.waits.borrow().front().map(|wait| wait.mode)
     }
 
     /// Returns why the copy here is not the value, if it is not.
-    #[inline]
     pub(super) fn unreadable(&self) -> Option<Error> {
         if self.holder.borrow().is_current() { None } else { self.unreadable.borrow().clone() }
+    }
+
+    /// Ends a wait for a guard that nobody will grant.
+    #[cold]
+    fn abandoned(&self, ticket: &mut Option<u64>) -> Error {
+        self.leave_queue(ticket);
+        Error::new(ErrorKind::Closed, "no handle of the shared object is left")
     }
 
     /// The last handle is gone: whoever still waits for a guard waits for nothing.

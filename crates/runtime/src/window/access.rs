@@ -38,7 +38,6 @@ impl Elements {
     }
 
     /// Whether all of them are among the first `len`.
-    #[cold]
     fn are_within(self, len: u64) -> bool {
         let Elements { at, block, stride, count } = self;
         let last = count.saturating_sub(1).checked_mul(stride).and_then(|skipped| at.checked_add(skipped));
@@ -75,12 +74,10 @@ impl WindowState {
         if access.target as usize >= self.peers.len() {
             return Err(self.no_rank(access.target as usize));
         }
-        let is_within = layout.is_within(usize::try_from(self.bytes_at(access.target)).unwrap_or(usize::MAX));
+        let bytes = usize::try_from(self.bytes_at(access.target)).unwrap_or(usize::MAX);
         // Elements without bytes have bounds, too.
-        let is_beyond =
-            self.element_bytes == 0 && !access.elements.are_within(self.lens.of(access.target as usize));
-        if !is_within || is_beyond {
-            return Err(self.out_of_range(access));
+        if !layout.is_within(bytes) || self.element_bytes == 0 {
+            self.check_elements(access)?;
         }
         if let Err(fault) = self.epoch.borrow_mut().access(access.target) {
             let text = format!(
@@ -109,10 +106,15 @@ impl WindowState {
         Error::new(ErrorKind::Misused, format!("rank {rank} of a window of {} places", self.peers.len()))
     }
 
+    /// # Errors
+    /// The access goes beyond the elements of its target.
     #[cold]
-    fn out_of_range(&self, access: &AccessCall) -> Error {
+    fn check_elements(&self, access: &AccessCall) -> Result<()> {
         let Elements { at, block, stride, count } = access.elements;
         let (name, target, len) = (access.name, access.target, self.lens.of(access.target as usize));
+        if access.elements.are_within(len) {
+            return Ok(());
+        }
         let text = match count {
             1 => format!("{name} of {block} elements from {at} on at rank {target}, whose part has {len}"),
             _ => format!(
@@ -120,7 +122,7 @@ impl WindowState {
                  whose part has {len}"
             ),
         };
-        Error::new(ErrorKind::Misused, text)
+        Err(Error::new(ErrorKind::Misused, text))
     }
 
     /// Returns the words of the part of the access if it can be done at once.
