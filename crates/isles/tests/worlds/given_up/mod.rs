@@ -17,17 +17,21 @@ mod windows;
 
 use crate::seeds::seeds;
 use isles::prelude::*;
-use isles::{ErrorKind, Plan, Random, Result};
+use isles::{ErrorKind, Plan, Random, Result, timeout};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::Duration;
 
 /// Seeds in the ordinary tests.
 const SEEDS: u64 = 150;
 
 /// Seeds after which each operation must have been given up.
 const SEEDS_MIN: u64 = 100;
+
+/// Longer than any program takes.
+const FAR: Duration = Duration::from_secs(3_600);
 
 /// Most polls of an operation that is given up.
 const POLLS_MAX: u64 = 8;
@@ -93,7 +97,11 @@ where
         for plan in [Plan::calm, Plan::adversarial] {
             let places = 2 + (seed % 4) as u32;
             let main = move || async move {
-                program(seed).await?;
+                match seed % 2 {
+                    0 => program(seed).await?,
+                    // Time passes only while no place can go on, so a deadline that far away never comes.
+                    _ => timeout(FAR, program(seed)).await??,
+                }
                 // Whatever was given up, each place serves on.
                 everywhere!(here().index()).await.map(drop)
             };
