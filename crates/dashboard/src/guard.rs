@@ -187,7 +187,7 @@ impl Guard {
         refuse(StatusCode::UNAUTHORIZED, "no session", detail)
     }
 
-    /// What who asks may do, if it has shown a token, or the session that our page has changed it for.
+    /// Returns the role of a request that shows a token, or the session for which the page has exchanged one.
     pub(crate) fn role(&self, headers: &HeaderMap) -> Option<Role> {
         // A browser sends cookies also for pages of other ports; only with this word it is our own page.
         let is_own_page = site(headers) == Some("same-origin");

@@ -30,7 +30,7 @@ const MARK: &[u8; 8] = b"ISLESARR";
 const VERSION: u64 = 2;
 const HEAD_BYTES: u64 = 64;
 
-/// Where the check word is in the head; what is before it is that of the array.
+/// The offset of the check word in the head; the bytes before it describe the array.
 const CHECK_AT: usize = 56;
 
 /// A range of the file, in elements.
@@ -221,7 +221,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         })
     }
 
-    /// What the elements of a member add to the check word of the file.
+    /// Returns the contribution of a member's elements to the check word of the file.
     fn check_part(&self, rank: usize, part: &[T]) -> u64 {
         let mut rest = part;
         let lines = self.lines(rank).into_iter().map(|(start, len)| {
@@ -262,7 +262,7 @@ fn check_word(position: u64, element: &[u8]) -> u64 {
     words.fold(0, u64::wrapping_add)
 }
 
-/// What is wrong with a file, with its name.
+/// Returns the error text of a file, with its name.
 fn fault_of(path: &Path, fault: impl fmt::Display) -> String {
     format!("{}: {fault}", path.display())
 }

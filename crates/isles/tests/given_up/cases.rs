@@ -40,7 +40,7 @@ fn kind_of<V>(result: Result<V>) -> Option<ErrorKind> {
     result.err().map(|error| error.kind().clone())
 }
 
-/// What is written under a guard in memory of which writes gather in a buffer is read under the next guard.
+/// A guard reads what the guard before it wrote, also in memory whose writes gather in a buffer.
 pub async fn a_mapping_written_through_is_read_by_the_next_guard() -> Result<()> {
     for memory in [MemoryKind::Through, MemoryKind::Cached, MemoryKind::Uncached] {
         let mapping = Shared::with(Mapping::<u64>::new(8), SharedOptions::default().memory(memory)).await?;

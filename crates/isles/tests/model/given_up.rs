@@ -1,4 +1,4 @@
-//! What is given up, fails half way, or is used again after it was dropped, on each machine.
+//! Operations that are given up or fail half way, and objects that are used again after they were dropped, by machine.
 
 #[path = "../given_up/cases.rs"]
 mod cases;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 thread_local! {
-    /// What was added to the counter for certain, and at most.
+    /// The least and the greatest sum that may have been added to the counter.
     static ADDED: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
     /// Numbers that tasks took.
     static TAKEN: RefCell<BTreeSet<u64>> = RefCell::default();

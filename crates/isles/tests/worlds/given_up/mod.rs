@@ -37,7 +37,7 @@ const FAR: Duration = Duration::from_secs(3_600);
 const POLLS_MAX: u64 = 8;
 
 thread_local! {
-    /// How often each operation was given up while it waited. All invented places share this thread.
+    /// The number of times that each operation was given up while it waited. All places share this thread.
     static GIVEN_UP: RefCell<BTreeMap<&'static str, u64>> = RefCell::default();
 }
 

@@ -20,7 +20,7 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 struct Count(u64);
 
-/// What the code of the program says about a value at this place.
+/// The error of the program's code for a value at this place, if it refuses values now.
 fn refusal(number: u64) -> std::result::Result<(), &'static str> {
     if !REFUSING.with_borrow(|refusing| refusing.contains(&here().index())) {
         return Ok(());
