@@ -8,7 +8,7 @@ use crate::seat::{Control, StartId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a job is to do; a greater number overrides a smaller one.
+/// A command for a job; a greater number overrides a smaller one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NumberedCommand {
     pub(crate) number: u64,
@@ -16,7 +16,7 @@ pub(crate) struct NumberedCommand {
 }
 
 impl NumberedCommand {
-    /// What a job does that has received no command.
+    /// The command of a job that has received none.
     pub(crate) const FIRST: NumberedCommand = NumberedCommand { number: 0, control: Control::Run };
 }
 
@@ -79,7 +79,7 @@ impl CommandInbox {
         *self.newest.entry(start).or_insert(NumberedCommand::FIRST)
     }
 
-    /// What a start that is here is to do.
+    /// Returns the newest command for a start that is here.
     pub(crate) fn newest(&self, start: StartId) -> Option<NumberedCommand> {
         self.newest.get(&start).copied()
     }

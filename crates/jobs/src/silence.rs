@@ -1,4 +1,4 @@
-//! Which places answer, and for which of them jobs wait.
+//! The places that owe an answer, and the jobs that wait for them.
 //!
 //! Pure: the time comes in, the questions are asked by the job server. Invariant: a job that is on its way for longer
 //! than [`SILENT_AFTER`] has a text that says for what it waits.

@@ -1,4 +1,4 @@
-//! Which connections may be open: newcomers, readers and managers have slots of their own.
+//! Admission of connections: newcomers, readers and managers have slots of their own.
 //!
 //! A pure decision, apart from sockets, so that each order of events can be tried. A connection begins as a newcomer
 //! and moves to the slots of the role whose token it shows. Invariants: no kind exceeds its limit; a newcomer gives way

@@ -41,7 +41,7 @@ const OF_PROCESS_1: &[ForwardedSignal] = &[
 /// Exit code of a process that a signal has ended, without the number of the signal; shells do so.
 pub const EXIT_BY_SIGNAL: i32 = 128;
 
-/// How long process 1 waits for others after its child has ended: the server of a page shows the end for a second.
+/// The time that process 1 waits for other processes after its child has ended: a page shows the end for a second.
 const REST_LIMIT: Duration = Duration::from_secs(2);
 
 /// Time between two looks whether they have.

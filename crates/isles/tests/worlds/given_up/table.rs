@@ -1,4 +1,4 @@
-//! Which world gives up which operation.
+//! The table of public operations, each with the world that gives it up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

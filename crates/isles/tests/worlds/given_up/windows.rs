@@ -13,7 +13,7 @@ thread_local! {
     static ADDED: RefCell<BTreeMap<usize, [Amount; 2]>> = RefCell::default();
 }
 
-/// What was added to a number.
+/// The least and the greatest amount that may have been added to a number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     least: u64,
