@@ -76,7 +76,7 @@ pub use machine::Machine;
 pub use machine::ModelledChip;
 pub use machine::SMALL_TASK_BYTES;
 pub use machine::driver::mpi_library;
-pub use machine::loopback::{Plan, PlannedDeath, simulate};
+pub use machine::loopback::{Plan, PlannedDeath, PlannedStop, simulate};
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use machine::supervisor::{EXIT_BY_SIGNAL, SignalForwarder, supervise_as_process_1};
 pub use output::{Claim, Destination, EXIT_CLOSED_PIPE, Unwritten, write_to_standard};

@@ -114,12 +114,17 @@ fn seeds() -> u64 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
 }
 
+/// An adverse world in which no place stops, so that a run has begun everywhere when the first place dies.
+fn with_losses(losses: Vec<PlannedDeath>, seed: u64) -> Plan {
+    Plan { losses, stops: Vec::new(), ..Plan::adversarial(seed) }
+}
+
 /// How a resilient run ends in which places die.
 fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<Balanced<u64>> {
     let parameters = Parameters { resilient: true, ..parameters(seed) };
     let found = Rc::new(Cell::new(None));
     let told = Rc::clone(&found);
-    let (result, ..) = simulate(places, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
+    let (result, ..) = simulate(places, with_losses(losses, seed), move || async move {
         told.set(Some(run_with(parameters, Trees::of(600)).await));
     });
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
@@ -157,7 +162,7 @@ fn a_bag_that_gives_up_when_a_place_dies_breaks_no_promise() {
     let (place, mut died) = (id_of(2), 0);
     for seed in 0..400 {
         let losses = vec![PlannedDeath { place, step: 50 + 2 * seed % 700 }];
-        let (result, ..) = simulate(5, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
+        let (result, ..) = simulate(5, with_losses(losses, seed), move || async move {
             run_with(parameters(seed), GivingUp(Trees::of(1000))).await.map(|_| ())
         });
         let Err(error) = result else { continue };
@@ -218,7 +223,7 @@ fn a_death_ends_a_run_that_is_not_resilient_with_what_is_lost() {
     let (place, mut died) = (id_of(2), 0);
     for seed in 0..20 {
         let losses = vec![PlannedDeath { place, step: BEGUN + 31 * seed }];
-        let (result, ..) = simulate(4, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
+        let (result, ..) = simulate(4, with_losses(losses, seed), move || async move {
             run_with(parameters(seed), Trees::of(2000)).await.map(|_| ())
         });
         let Err(error) = result else { continue };

@@ -1,6 +1,6 @@
 //! Invented places in one thread: the order of everything is fixed by a seed.
 
-pub use isles_transport::loopback::{Plan, PlannedDeath};
+pub use isles_transport::loopback::{Plan, PlannedDeath, PlannedStop};
 
 use crate::launch::{Launch, Main, future_of, processors};
 use crate::machine::driver::{Ended, MachineDriver, test_outcome};
@@ -155,7 +155,7 @@ impl WorldDriver {
             let now = self.world.step();
             let is_due = |place| self.due_step(place).is_some_and(|due| due <= now);
             let places = (0..self.locals.len() as u32).map(PlaceId);
-            let places = places.filter(|place| !suspended.contains(place));
+            let places = places.filter(|place| !suspended.contains(place) && !self.world.is_stopped(*place));
             places.filter(|place| busy[place.index()] || self.world.wakes(*place) || is_due(*place)).collect()
         };
         let Some(place) = self.world.choose(&runnable) else { return self.pass_time() };
@@ -187,6 +187,7 @@ impl WorldDriver {
     /// Within a turn that has stopped, time passes for messages only: no deadline may come while that turn can go on.
     fn pass_time(&self) -> bool {
         let places = (0..self.locals.len() as u32).map(PlaceId);
+        let places = places.filter(|place| !self.world.is_stopped(*place));
         let due = places.filter_map(|place| self.due_step(place)).min();
         match due.filter(|due| self.world.next_change().is_none_or(|change| *due < change)) {
             Some(_) if !self.suspended.borrow().is_empty() => false,

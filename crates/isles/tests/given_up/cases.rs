@@ -363,6 +363,7 @@ pub async fn a_lock_that_is_waited_for_is_not_unlocked() -> Result<()> {
         window.put(0, 0, &[3]).await?;
         at!(second(), [window] {
             let (told, asked) = channel::<()>(1);
+            let (refused, over) = channel::<()>(1);
             finish(async {
                 let other = window.clone();
                 spawn(async move {
@@ -372,12 +373,15 @@ pub async fn a_lock_that_is_waited_for_is_not_unlocked() -> Result<()> {
                         told.send(()).await?;
                         other.flush(0).await
                     };
-                    timeout(milliseconds(30), locked).await.map_err(drop).err();
-                    Ok::<_, isles::Error>(())
+                    select! {
+                        locked = locked => locked,
+                        given_up = over.recv() => Ok(given_up?),
+                    }
                 });
                 drop(timeout(milliseconds(10), asked.recv()).await);
                 yield_now().await;
                 is_misused(window.unlock(0).await);
+                refused.send(()).await?;
                 Ok::<_, isles::Error>(())
             })
             .await?;

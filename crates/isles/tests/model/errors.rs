@@ -1,8 +1,9 @@
 //! Errors of other libraries, into Isles and out of it.
 
 use isles::prelude::*;
-use isles::{Error, ErrorKind, Flag, Launch, LaunchError, Machine};
+use isles::{Error, ErrorKind, Flag, Launch, LaunchError, Machine, Plan, simulate};
 use std::error::Error as Std;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn of_anyhow(text: &str) -> anyhow::Result<u8> {
     use anyhow::Context;
@@ -174,4 +175,27 @@ async fn anyhow_takes_errors_of_isles_and_they_are_found_inside() -> anyhow::Res
     let error = inside().await.unwrap_err();
     assert!(error.downcast_ref::<isles::StdError>().is_some());
     Ok(())
+}
+
+/// Each run looks at the panic hook, of which the whole process has one.
+#[test]
+fn the_line_of_a_panic_is_known_while_other_runs_begin_and_end() {
+    let is_over = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        // Relaxed is enough: nothing else is read after it.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                simulate(1, Plan::calm(0), || async {}).0.unwrap();
+            }
+        });
+        let told: Vec<String> = (0..1_000)
+            .map(|seed| {
+                simulate(1, Plan::calm(seed), || async { panic!("broken") }).0.unwrap_err().to_string()
+            })
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        told
+    });
+    let unknown = told.iter().filter(|text| !text.contains(file!())).count();
+    assert_eq!(unknown, 0, "of {}: {}", told.len(), told[0]);
 }

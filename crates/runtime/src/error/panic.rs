@@ -3,8 +3,9 @@
 //! The line is known to the panic hook only, and wanted where the payload is caught. The hook notes it and calls
 //! the one that was there before, so what is printed stays as it was; only of a `println!` whose reader has gone
 //! away nothing is said. A program may set a hook of its own: ours is put before it again when the main task has
-//! run for the first time, and when a panic came without a note. Invariant: a note is of this thread, and is taken
-//! by whoever catches the panic.
+//! run for the first time, and when a panic came without a note. Hooks are of the whole process, and none is set while
+//! this looks at the one that was: it looks only while no other run goes on in the process, so that no panic of that
+//! run falls into the gap. Invariant: a note is of this thread, and is taken by whoever catches the panic.
 
 use crate::error::{Error, ErrorKind};
 use crate::local::Local;
@@ -13,7 +14,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{mem, ptr};
 
 /// What `println!` says when it panics, up to the cause.
@@ -28,43 +29,84 @@ thread_local! {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// The address of our hook while it is set, 0 before: one that another hook calls is not set.
-static OURS: Mutex<usize> = Mutex::new(0);
+/// What the process knows of its hook.
+struct Watch {
+    /// The address of our hook while it is set, 0 before: one that another hook calls is not set.
+    hook: usize,
+    /// The runs that go on, see [`WatchedRun`].
+    runs: usize,
+}
 
-/// Notes the lines of panics of places from now on, until the program sets a hook of its own; does nothing if they are
-/// noted already.
-///
-/// Hooks are of the whole process, and there is none while this looks at the one that is set: a panic of another thread
-/// at that moment is printed by the standard library's.
+static WATCH: Mutex<Watch> = Mutex::new(Watch { hook: 0, runs: 0 });
+
+fn lock() -> MutexGuard<'static, Watch> {
+    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watch {
+    /// Sets our hook if the program may have set its own, and no other run can panic meanwhile.
+    fn look(&mut self) {
+        if self.hook == 0 || self.runs <= 1 {
+            self.set_hook();
+        }
+    }
+
+    /// Puts our hook before the one that is set, unless that is ours.
+    ///
+    /// A panic of another thread meanwhile is printed by the standard library's hook, and its line is not noted.
+    fn set_hook(&mut self) {
+        if std::thread::panicking() {
+            return; // hooks cannot be changed in a destructor that runs because of a panic
+        }
+        let before = std::panic::take_hook();
+        if address(&before) == self.hook {
+            std::panic::set_hook(before);
+            return;
+        }
+        let hook: Hook = Box::new(move |panic| {
+            let in_place = Local::try_with(|_| ()).is_some();
+            if let (Some(site), true) = (panic.location(), in_place) {
+                LAST.set(Some(site.to_string()));
+            }
+            if !(in_place && is_closed_output(panic.payload())) {
+                before(panic);
+            }
+        });
+        self.hook = address(&hook);
+        std::panic::set_hook(hook);
+    }
+}
+
+/// A run of this process, from before its main task starts: lines of its panics are noted.
+#[derive(Debug)]
+pub(crate) struct WatchedRun(());
+
+impl WatchedRun {
+    pub(crate) fn begin() -> WatchedRun {
+        let mut watch = lock();
+        watch.runs += 1;
+        watch.look();
+        WatchedRun(())
+    }
+}
+
+impl Drop for WatchedRun {
+    fn drop(&mut self) {
+        lock().runs -= 1;
+    }
+}
+
+/// Notes the lines of panics again after the program may have set a hook of its own.
 pub(crate) fn watch() {
-    if std::thread::panicking() {
-        return; // hooks cannot be changed in a destructor that runs because of a panic
-    }
-    let mut ours = OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let before = std::panic::take_hook();
-    if address(&before) == *ours {
-        std::panic::set_hook(before);
-        return;
-    }
-    let hook: Hook = Box::new(move |panic| {
-        let in_place = Local::try_with(|_| ()).is_some();
-        if let (Some(site), true) = (panic.location(), in_place) {
-            LAST.set(Some(site.to_string()));
-        }
-        if !(in_place && is_closed_output(panic.payload())) {
-            before(panic);
-        }
-    });
-    *ours = address(&hook);
-    std::panic::set_hook(hook);
+    lock().look();
 }
 
 /// As [`watch`], once a process: for a place that serves, beside which others may run already. In the process of the
 /// first place that one looks before a task of the program can come to any other.
 pub(crate) fn watch_once() {
-    let has_begun = *OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) != 0;
-    if !has_begun {
-        watch();
+    let mut watch = lock();
+    if watch.hook == 0 {
+        watch.set_hook();
     }
 }
 
@@ -109,7 +151,7 @@ fn tell_failed_drop(payload: Box<dyn Any + Send>) {
 /// The line is not known if a hook of the program kept it from us, as it does until the first panic is caught here.
 pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
     let site = LAST.take().unwrap_or_else(|| {
-        watch();
+        lock().set_hook();
         "an unknown line".to_owned()
     });
     let described = format!("at {site}: {}", text(&*payload).unwrap_or("the payload is no text"));

@@ -5,7 +5,8 @@ pub(crate) mod report;
 
 use crate::call::site::INTERNAL;
 use crate::capture::TaskOutcome;
-use crate::error::{Result, panic};
+use crate::error::Result;
+use crate::error::panic::{self, WatchedRun};
 use crate::finish::{Scope, finish_at};
 use crate::limits::{COMPARE_WAIT, EXPLAIN_WAIT, FAREWELL_WAIT, LAST_LOOKS};
 use crate::local::{Local, Step};
@@ -22,7 +23,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// The program's main task, under way at the first place.
-pub struct MainTask(Rc<MainResult>);
+pub struct MainTask {
+    ending: Rc<MainResult>,
+    _watched: WatchedRun,
+}
 
 /// How the main task ended.
 #[derive(Default)]
@@ -56,9 +60,8 @@ impl MainTask {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        panic::watch();
         let ending = Rc::new(MainResult::default());
-        let root = MainTask(Rc::clone(&ending));
+        let root = MainTask { ending: Rc::clone(&ending), _watched: WatchedRun::begin() };
         let task = async move {
             let mut guard = BodyGuard { ending: Rc::clone(&ending), is_good: false };
             let body = async move {
@@ -79,17 +82,17 @@ impl MainTask {
 
     /// Whether the main task has ended.
     pub fn is_over(&self) -> bool {
-        self.0.over.get()
+        self.ending.over.get()
     }
 
     /// Whether its body has failed, while what it has started may go on.
     fn has_failed(&self) -> bool {
-        self.0.failed.get()
+        self.ending.failed.get()
     }
 
     /// The result, once there is one.
     pub fn take(&self) -> Option<Result<()>> {
-        self.0.result.take()
+        self.ending.result.take()
     }
 }
 
@@ -128,7 +131,7 @@ where
         };
         let driven = drive(local, Local::step, stall, || root.is_over() || is_given_up());
         let driven = driven.and_then(|()| match stall.limit {
-            Some(limit) if !root.is_over() => Err(report::outlived(local, limit, root.0.fault.take())),
+            Some(limit) if !root.is_over() => Err(report::outlived(local, limit, root.ending.fault.take())),
             _ => Ok(()),
         });
         let report = shut_down(local);

@@ -15,5 +15,5 @@ mod tests;
 mod world;
 
 pub use endpoint::LoopbackEndpoint;
-pub use plan::{ClassDelivery, Plan, PlannedDeath};
+pub use plan::{ClassDelivery, Plan, PlannedDeath, PlannedStop};
 pub use world::World;

@@ -4,7 +4,7 @@
 
 use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// How one class of messages is carried between each ordered pair of places.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,15 @@ pub struct PlannedDeath {
     pub place: PlaceId,
     /// At which step of the world.
     pub step: u64,
+}
+
+/// Steps during which one place gets no turn, as a process between `SIGSTOP` and `SIGCONT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedStop {
+    /// Who stands.
+    pub place: PlaceId,
+    /// From which step of the world until which.
+    pub steps: Range<u64>,
 }
 
 /// Everything that a world does of its own accord.
@@ -50,6 +59,8 @@ pub struct Plan {
     pub words: u32,
     /// Who dies, and when.
     pub losses: Vec<PlannedDeath>,
+    /// Who is stopped, and when it continues.
+    pub stops: Vec<PlannedStop>,
     /// Steps from a death until another place knows of it, drawn for each other place.
     pub notice_steps: RangeInclusive<u64>,
 }
@@ -70,12 +81,13 @@ impl Plan {
             places_per_host: u32::MAX,
             words: 16,
             losses: Vec::new(),
+            stops: Vec::new(),
             notice_steps: 0..=0,
         }
     }
 
     /// Tiny queues, for which sends wait, and uneven delays, themselves drawn from the seed; every second seed has no
-    /// words, and of four one has hosts of 2 places and one of 3; nobody dies.
+    /// words, and of four one has hosts of 2 places and one of 3; in every third one some places stop for a while; nobody dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
         let mut lane = |delay_max| ClassDelivery {
@@ -96,6 +108,10 @@ impl Plan {
             },
             words: if seed.is_multiple_of(2) { 16 } else { 0 },
             notice_steps: 0..=random.below(300),
+            stops: match seed % 3 {
+                0 => (0..STOPS).map(|_| drawn_stop(&mut random)).collect(),
+                _ => Vec::new(),
+            },
             ..Plan::calm(seed)
         }
     }
@@ -107,4 +123,14 @@ impl Plan {
             Class::Data => &self.data,
         }
     }
+}
+
+/// Stops of places in an adversarial world that has any.
+const STOPS: usize = 3;
+
+/// A stop of one of the first few places, early enough that short programs meet it.
+fn drawn_stop(random: &mut Random) -> PlannedStop {
+    let place = PlaceId(random.below(5) as u32);
+    let start = random.below(3_000);
+    PlannedStop { place, steps: start..start + 1 + random.below(3_000) }
 }

@@ -367,7 +367,16 @@ impl State {
         let mail = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| ready_step));
         let deaths = living().flat_map(|site| site.notices.values().map(|notice| notice.known_step));
         let losses = self.plan.losses.iter().map(|loss| loss.step);
-        mail.chain(deaths).chain(losses).filter(|step| *step > self.step).min()
+        let stops = self.plan.stops.iter().filter(|stop| stop.steps.contains(&self.step));
+        let stops = stops
+            .filter(|stop| self.sites.get(stop.place.index()).is_some_and(|site| site.alive))
+            .map(|stop| stop.steps.end);
+        mail.chain(deaths).chain(losses).chain(stops).filter(|step| *step > self.step).min()
+    }
+
+    /// Whether `place` gets no turn now.
+    pub(super) fn is_stopped(&self, place: PlaceId) -> bool {
+        self.plan.stops.iter().any(|stop| stop.place == place && stop.steps.contains(&self.step))
     }
 
     fn has_room(&self, here: PlaceId, to: PlaceId, class: u8) -> bool {

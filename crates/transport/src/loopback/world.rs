@@ -29,7 +29,8 @@ impl WorldShared {
         let state = self.state.borrow();
         // Relaxed is enough: `choose` observes the flag before the place acts on it.
         let unparked = self.unparked[place.index()].0.load(Ordering::Relaxed);
-        state.is_alive(place) && (unparked || state.has_arrival(place) || state.has_news_for_sender(place))
+        let goes_on = state.is_alive(place) && !state.is_stopped(place);
+        goes_on && (unparked || state.has_arrival(place) || state.has_news_for_sender(place))
     }
 }
 
@@ -117,13 +118,15 @@ impl World {
     }
 
     /// Whether a wait of `place` would return now: an arrival, another answer than
-    /// [`Full`](crate::SendError::Full) to a send of its last turn, or an unpark. Never for a dead place.
+    /// [`Full`](crate::SendError::Full) to a send of its last turn, or an unpark. Never for a place that is dead or
+    /// stopped.
     pub fn wakes(&self, place: PlaceId) -> bool {
         self.shared.wakes(place)
     }
 
-    /// Moves modelled time to the next step at which a message becomes deliverable, a death becomes known or
-    /// a planned death happens; time stays if some place wakes already. False if nothing will ever happen by
+    /// Moves modelled time to the next step at which a message becomes deliverable, a death becomes known, a
+    /// planned death happens or a stopped place continues; time stays if some place wakes already. False if nothing
+    /// will ever happen by
     /// itself.
     pub fn advance(&self) -> bool {
         if (0..self.shared.words.len() as u32).any(|place| self.wakes(PlaceId(place))) {
@@ -159,6 +162,11 @@ impl World {
     /// Whether `place` has not been killed.
     pub fn is_alive(&self, place: PlaceId) -> bool {
         self.shared.state.borrow().is_alive(place)
+    }
+
+    /// Whether `place` gets no turn now, as the plan says.
+    pub fn is_stopped(&self, place: PlaceId) -> bool {
+        self.shared.state.borrow().is_stopped(place)
     }
 
     /// Messages, and news of deaths, that living places have still to take.

@@ -1,5 +1,7 @@
-//! Channels whose sends and receives are given up, and whose ends are dropped at a place and come back.
+//! Channels whose sends and receives are given up, whose ends are dropped at a place and come back, and whose values
+//! panic when they are dropped.
 
+use super::fragile::Fragile;
 use super::{interrupt, run_worlds};
 use isles::prelude::*;
 use isles::{Random, RecvError, Result, SendErrorKind, channel_at};
@@ -23,24 +25,26 @@ fn limit(random: &mut Random) -> Duration {
 }
 
 /// Sends values from `first` on, each by some operation that may be given up.
-async fn produce(seed: u64, first: u64, sender: &Sender<u64>) -> Result<()> {
+async fn produce(seed: u64, first: u64, sender: &Sender<Fragile>) -> Result<()> {
     let mut random = Random::stream(seed, first);
     for value in first..first + 1 + random.below(30) {
         let limit = limit(&mut random);
         let sent = match random.below(4) {
-            0 => interrupt("runtime/channel/mod try_send", &mut random, sender.try_send(value)).await,
+            0 => {
+                interrupt("runtime/channel/mod try_send", &mut random, sender.try_send(Fragile(value))).await
+            }
             1 => {
-                let sent = sender.send_timeout(value, limit);
+                let sent = sender.send_timeout(Fragile(value), limit);
                 interrupt("runtime/channel/mod send_timeout", &mut random, sent).await
             }
-            _ => interrupt("runtime/channel/mod send", &mut random, sender.send(value)).await,
+            _ => interrupt("runtime/channel/mod send", &mut random, sender.send(Fragile(value))).await,
         };
         match sent {
             Some(Ok(())) => drop(SENT.with_borrow_mut(|sent| sent.insert(value))),
             Some(Err(error)) => {
-                assert_eq!(error.value, value, "another value came back");
                 let is_explained = matches!(error.kind, SendErrorKind::Full | SendErrorKind::DeadlinePassed);
                 assert!(is_explained, "{:?}", error.kind);
+                assert_eq!(error.value.into_number(), value, "another value came back");
             }
             None => drop(UNSURE.with_borrow_mut(|unsure| unsure.insert(value))),
         }
@@ -49,7 +53,7 @@ async fn produce(seed: u64, first: u64, sender: &Sender<u64>) -> Result<()> {
 }
 
 /// Receives until the channel is closed, by operations that may be given up.
-async fn consume(seed: u64, number: u64, receiver: &Receiver<u64>) -> Result<()> {
+async fn consume(seed: u64, number: u64, receiver: &Receiver<Fragile>) -> Result<()> {
     let mut random = Random::stream(seed, 1 << 40 | number);
     loop {
         let limit = limit(&mut random);
@@ -79,7 +83,7 @@ async fn consume(seed: u64, number: u64, receiver: &Receiver<u64>) -> Result<()>
             _ => interrupt("runtime/channel/mod recv", &mut random, receiver.recv()).await,
         };
         match received {
-            Some(Ok(value)) => note_received(value),
+            Some(Ok(value)) => note_received(value.into_number()),
             Some(Err(RecvError::Closed)) => return Ok(()),
             None | Some(Err(RecvError::Empty | RecvError::DeadlinePassed)) => yield_now().await,
             Some(Err(error)) => return Err(isles::Error::from(error)),
@@ -96,7 +100,7 @@ async fn program(seed: u64) -> Result<()> {
         |random: &mut Random| Place::new(random.below(place_count() as u64) as usize).expect("it is there");
     let (home, capacity) = (any(&mut random), [0, 1, 2, 16, 64][random.below(5) as usize]);
     let made =
-        interrupt("runtime/channel/mod channel_at", &mut random, channel_at::<u64>(home, capacity)).await;
+        interrupt("runtime/channel/mod channel_at", &mut random, channel_at::<Fragile>(home, capacity)).await;
     let (sender, receiver) = match made {
         Some(made) => made?,
         None => channel_at(home, capacity).await?,

@@ -1,5 +1,6 @@
 //! Calls, finishes, counters and values of places that are given up.
 
+use super::fragile::Fragile;
 use super::{attempt, explained, interrupt, run_worlds};
 use isles::glb::{self, Bag, Parameters};
 use isles::prelude::*;
@@ -161,19 +162,19 @@ async fn values(seed: u64, values: &PlaceLocal<u64>) -> Result<()> {
     for _ in 0..3 {
         match random.below(5) {
             0 => {
-                let made = PlaceLocal::new(|| 5_u64);
+                let made = PlaceLocal::new(|| Fragile(9));
                 attempt("runtime/handle/place_local new", &mut random, made).await?;
             }
             1 => {
                 let made = PlaceLocal::new_on(&team, || 5_u64);
                 attempt("runtime/handle/place_local new_on", &mut random, made).await?;
-                let made = Replicated::new(5_u64);
+                let made = Replicated::new(Fragile(9));
                 attempt("runtime/handle/place_local new", &mut random, made).await?;
                 let made = Replicated::new_on(&team, 5_u64);
                 attempt("runtime/handle/place_local new_on", &mut random, made).await?;
             }
             2 => {
-                let made = PlaceLocal::with(6_u64, |seed| seed);
+                let made = PlaceLocal::with(9_u64, Fragile);
                 attempt("runtime/handle/place_local with", &mut random, made).await?;
             }
             3 => {

@@ -20,6 +20,16 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 struct Count(u64);
 
+impl Drop for Count {
+    /// Panics where values are refused, if the runtime drops it: the program's own guards keep it.
+    fn drop(&mut self) {
+        if !std::thread::panicking() && self.0 % 3 == 1 {
+            let is_refused = REFUSING.with_borrow(|refusing| refusing.contains(&here().index()));
+            assert!(!is_refused, "it is dropped with a panic");
+        }
+    }
+}
+
 /// The error of the program's code for a value at this place, if it refuses values now.
 fn refusal(number: u64) -> std::result::Result<(), &'static str> {
     if !REFUSING.with_borrow(|refusing| refusing.contains(&here().index())) {
