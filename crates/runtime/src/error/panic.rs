@@ -30,36 +30,36 @@ thread_local! {
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
 /// What the process knows of its hook.
-struct Watch {
+struct PanicHook {
     /// The address of our hook while it is set, 0 before: one that another hook calls is not set.
-    hook: usize,
+    address: usize,
     /// The runs that go on, see [`WatchedRun`].
     runs: usize,
 }
 
-static WATCH: Mutex<Watch> = Mutex::new(Watch { hook: 0, runs: 0 });
+static PANIC_HOOK: Mutex<PanicHook> = Mutex::new(PanicHook { address: 0, runs: 0 });
 
-fn lock() -> MutexGuard<'static, Watch> {
-    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, PanicHook> {
+    PANIC_HOOK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Watch {
+impl PanicHook {
     /// Sets our hook if the program may have set its own, and no other run can panic meanwhile.
     fn look(&mut self) {
-        if self.hook == 0 || self.runs <= 1 {
-            self.set_hook();
+        if self.address == 0 || self.runs <= 1 {
+            self.set();
         }
     }
 
     /// Puts our hook before the one that is set, unless that is ours.
     ///
     /// A panic of another thread meanwhile is printed by the standard library's hook, and its line is not noted.
-    fn set_hook(&mut self) {
+    fn set(&mut self) {
         if std::thread::panicking() {
             return; // hooks cannot be changed in a destructor that runs because of a panic
         }
         let before = std::panic::take_hook();
-        if address(&before) == self.hook {
+        if address(&before) == self.address {
             std::panic::set_hook(before);
             return;
         }
@@ -72,7 +72,7 @@ impl Watch {
                 before(panic);
             }
         });
-        self.hook = address(&hook);
+        self.address = address(&hook);
         std::panic::set_hook(hook);
     }
 }
@@ -83,9 +83,9 @@ pub(crate) struct WatchedRun(());
 
 impl WatchedRun {
     pub(crate) fn begin() -> WatchedRun {
-        let mut watch = lock();
-        watch.runs += 1;
-        watch.look();
+        let mut hook = lock();
+        hook.runs += 1;
+        hook.look();
         WatchedRun(())
     }
 }
@@ -104,9 +104,9 @@ pub(crate) fn watch() {
 /// As [`watch`], once a process: for a place that serves, beside which others may run already. In the process of the
 /// first place that one looks before a task of the program can come to any other.
 pub(crate) fn watch_once() {
-    let mut watch = lock();
-    if watch.hook == 0 {
-        watch.set_hook();
+    let mut hook = lock();
+    if hook.address == 0 {
+        hook.set();
     }
 }
 
@@ -151,7 +151,7 @@ fn tell_failed_drop(payload: Box<dyn Any + Send>) {
 /// The line is not known if a hook of the program kept it from us, as it does until the first panic is caught here.
 pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
     let site = LAST.take().unwrap_or_else(|| {
-        lock().set_hook();
+        lock().set();
         "an unknown line".to_owned()
     });
     let described = format!("at {site}: {}", text(&*payload).unwrap_or("the payload is no text"));

@@ -87,7 +87,8 @@ impl Plan {
     }
 
     /// Tiny queues, for which sends wait, and uneven delays, themselves drawn from the seed; every second seed has no
-    /// words, and of four one has hosts of 2 places and one of 3; in every third one some places stop for a while; nobody dies.
+    /// words, of four one has hosts of 2 places and one of 3, and in every third some places stop for a while; nobody
+    /// dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
         let mut lane = |delay_max| ClassDelivery {

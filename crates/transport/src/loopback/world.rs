@@ -126,8 +126,7 @@ impl World {
 
     /// Moves modelled time to the next step at which a message becomes deliverable, a death becomes known, a
     /// planned death happens or a stopped place continues; time stays if some place wakes already. False if nothing
-    /// will ever happen by
-    /// itself.
+    /// will ever happen by itself.
     pub fn advance(&self) -> bool {
         if (0..self.shared.words.len() as u32).any(|place| self.wakes(PlaceId(place))) {
             return true;
