@@ -36,6 +36,14 @@ pub(crate) const TURN_PART: u32 = 16;
 /// And for no longer than this: several times what a message takes, and what the system takes to wake who waits for it.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
+/// So many receives at the home of a channel look at the clock after a task of another place has asked for a value, or
+/// has got a receiver: the next one comes within a few pieces of work.
+pub(crate) const WATCHFUL_RECEIVES: u32 = 32;
+
+/// After so many long turns without a message for their end fewer are waited for: others may be late now and then, and
+/// waiting in vain costs a [`TURN_PART`]th of each.
+pub(crate) const TURNS_IN_VAIN_MAX: u32 = 4;
+
 /// After so much effort an operation looks whether messages wait, where turns are not measured: a look takes as long as
 /// half of the shortest operation, of 13 ns.
 pub(crate) const LOOK_EFFORT: u32 = 8;

@@ -1,8 +1,10 @@
 //! Channels: values between tasks that run, on every machine.
 
 use isles::prelude::*;
-use isles::{ErrorKind, RecvError, SendErrorKind};
+use isles::{ErrorKind, Launch, Machine, RecvError, SendErrorKind};
+use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -31,6 +33,42 @@ async fn values_arrive_in_order_whatever_the_capacity() -> isles::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Who computes at the home serves those who have asked meanwhile before it takes the next value itself.
+#[test]
+fn a_value_goes_to_whom_asked_first_also_while_the_home_computed() {
+    static HAS_ASKED: AtomicBool = AtomicBool::new(false);
+    let main = || async {
+        let (sender, receiver) = channel::<u32>(4);
+        for value in 0..3 {
+            sender.send(value).await?;
+        }
+        let there = place(1);
+        finish(async {
+            let own = receiver.clone();
+            assert_eq!(own.recv().await?, 0);
+            spawn_at!(there, [receiver] {
+                let mut received = pin!(receiver.recv());
+                let value = poll_fn(|context| {
+                    let polled = received.as_mut().poll(context);
+                    HAS_ASKED.store(true, Ordering::Release);
+                    polled
+                })
+                .await?;
+                assert_eq!(value, 1);
+            });
+            // The spawn is on its way, so this may be one piece of work.
+            while !HAS_ASKED.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            assert_eq!(own.recv().await?, 2);
+            Ok::<_, isles::Error>(())
+        })
+        .await
+    };
+    let launch = Launch::from_environment().unwrap().machine(Machine::Threads).places(2);
+    launch.run(main).unwrap().0.unwrap();
 }
 
 #[isles::test]

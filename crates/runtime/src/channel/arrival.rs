@@ -63,8 +63,12 @@ impl<T: CanSend> End<T> {
             Head::Chosen(number) => {
                 self.receive_chosen(id(number), reader.take_value::<T>(), home, &mut steps)?
             }
-            Head::Want(number, waits) => self.want(local, home, id(number), (None, waits), &mut steps),
+            Head::Want(number, waits) => {
+                self.control.note_far_receiver();
+                self.want(local, home, id(number), (None, waits), &mut steps)
+            }
             Head::WantAs(number, waits, choice) => {
+                self.control.note_far_receiver();
                 self.want(local, home, id(number), (Some(choice), waits), &mut steps)
             }
             Head::PutBack | Head::Taken(_) | Head::NotTaken(_) => {

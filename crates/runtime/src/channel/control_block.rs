@@ -9,7 +9,7 @@ use super::ring::{InwardRings, OutwardRing, RingShape};
 use super::waits::{Answer, Waits};
 use crate::attachment::Attachment;
 use crate::error::Error;
-use crate::limits::ROOM_GUESS;
+use crate::limits::{ROOM_GUESS, WATCHFUL_RECEIVES};
 use crate::local::{Encode, Inquiry, Local, Service, Unsent};
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -257,6 +257,8 @@ pub(super) struct ControlBlock {
     held_until: Cell<Option<u64>>,
     /// What an item begins with.
     pub(super) item_head: ItemHead,
+    /// At the home: how many receives of its tasks look at the clock first, because tasks of other places receive, too.
+    watchful: Cell<u32>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
     handles: Cell<u32>,
 }
@@ -288,6 +290,7 @@ impl ControlBlock {
             outward: OnceCell::new(),
             held_until: Cell::new(None),
             item_head: ItemHead::new(id),
+            watchful: Cell::new(0),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
     }
@@ -302,6 +305,22 @@ impl ControlBlock {
     pub(super) fn charge(&self, local: &Local) {
         if let Some(access) = &self.access {
             charge(local, access);
+        }
+    }
+
+    /// Tasks of other places receive from this home, or are about to: its own tasks do not keep the values from them by
+    /// receiving again and again within one long turn.
+    pub(super) fn note_far_receiver(&self) {
+        self.watchful.set(WATCHFUL_RECEIVES);
+    }
+
+    /// A task receives at the home: whether it looks at the clock first.
+    #[inline]
+    pub(super) fn is_watchful(&self) -> bool {
+        let left = self.watchful.get();
+        left > 0 && {
+            self.watchful.set(left - 1);
+            true
         }
     }
 

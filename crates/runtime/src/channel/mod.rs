@@ -153,7 +153,7 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
 pub struct Sender<T>(Handles<T>);
 
 /// The end of a [`channel`] that receives.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(bound = "T: CanSend")]
 pub struct Receiver<T>(Handles<T>);
 
@@ -167,6 +167,13 @@ impl<T> Clone for Sender<T> {
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
         Receiver(self.0.clone())
+    }
+}
+
+impl<T: CanSend> Serialize for Receiver<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.end.control.note_far_receiver();
+        self.0.serialize(serializer)
     }
 }
 

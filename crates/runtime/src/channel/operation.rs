@@ -403,6 +403,9 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
         let (this, mut now) = (&mut *self, None);
         loop {
             if let Progress::New = this.operation.progress {
+                if this.operation.end.control.is_watchful() {
+                    Local::with(Local::measure_shared_turn);
+                }
                 let how = (this.waits, &this.choice);
                 let begun = this.operation.poll_begin(context, |local, end, caller| {
                     let begun = end.receive_value(local, &mut now, how, caller);

@@ -7,7 +7,8 @@
 //! Places that ask one place for work and compute as long as that place itself come each time a message late, and
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn; not after one of many short operations, because
-//! who computes for as short a time waits for few of its own.
+//! who computes for as short a time waits for few of its own. A few long turns in vain are forgiven, and a much shorter
+//! one says nothing of them.
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
@@ -16,6 +17,7 @@
 use super::{Clock, Local};
 use crate::limits::{
     AWAITED_OPERATION_MIN, LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX,
+    TURNS_IN_VAIN_MAX,
 };
 use crate::task::TaskRef;
 use crate::task::coop::{LOOK, spend_of};
@@ -53,6 +55,11 @@ pub(crate) struct Turn {
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
     heard: Cell<usize>,
     expected: Cell<usize>,
+    /// How long the turn was for whose end the task is held, and the longest for whose end messages waited.
+    held_turn: Cell<Duration>,
+    longest: Cell<Duration>,
+    /// Successive long turns for whose end none waited.
+    in_vain: Cell<u32>,
 }
 
 /// Returns after how many operations a turn looks at the clock again, of which `operations` have taken `elapsed`: when
@@ -64,6 +71,28 @@ fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
 }
 
 impl Turn {
+    /// Whether the turn that was ended is much shorter than those for whose end messages waited.
+    fn is_brief(&self) -> bool {
+        self.held_turn.get() < self.longest.get() / 2
+    }
+
+    /// Learns from the messages that have come for the end of a long turn.
+    fn note_heard(&self, heard: usize) {
+        if heard > 0 {
+            self.expected.set(heard);
+            self.longest.set(self.longest.get().max(self.held_turn.get()));
+            self.in_vain.set(0);
+            self.looks.set(LONG_TURN_LOOKS);
+        } else if self.expected.get() > 0 && !self.is_brief() {
+            self.in_vain.set(self.in_vain.get() + 1);
+            if self.in_vain.get() == TURNS_IN_VAIN_MAX {
+                self.in_vain.set(0);
+                self.expected.set(self.expected.get() / 2);
+                self.longest.set(Duration::ZERO);
+            }
+        }
+    }
+
     /// Counts operations anew.
     fn count_anew(&self) {
         self.operations.set(0);
@@ -139,6 +168,21 @@ impl Local {
         elapsed >= TURN_TIME_MAX
     }
 
+    /// Lets the next operation look at the clock: it takes what tasks of other places may have asked for meanwhile.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn measure_shared_turn(&self) {
+        let turn = &self.turn;
+        if let Clock::Host(_) = self.clock {
+            if turn.looks.replace(LONG_TURN_LOOKS) == 0 && !self.has_far {
+                // This turn was not measured, and may have been long.
+                turn.start.set(self.clock.now().saturating_sub(TURN_TIME_MAX));
+                turn.operations.set(0);
+            }
+            turn.next_look.set(0);
+        }
+    }
+
     /// Begins a turn, after `arrived` messages were taken in; lets a task that was held go on if it is time.
     #[inline]
     pub(super) fn begin_turn(&self, arrived: usize) {
@@ -189,11 +233,7 @@ impl Local {
             if turn.due.get().is_some_and(|due| now < due) {
                 return;
             }
-            // Others may have been late once.
-            turn.expected.set(if heard > 0 { heard } else { turn.expected.get() / 2 });
-            if heard > 0 {
-                turn.looks.set(LONG_TURN_LOOKS);
-            }
+            turn.note_heard(heard);
         }
         self.release_held();
     }
@@ -211,6 +251,9 @@ impl Local {
         let turn = &self.turn;
         let gave_way = self.gave_way.get();
         let after_long = gave_way && turn.is_long.get();
+        if after_long {
+            turn.held_turn.set(self.clock.now().saturating_sub(turn.start.get()));
+        }
         // Where there are other hosts, only this place serves them: so whatever gives way goes on after them.
         if turn.held.get().is_some() || !(after_long || gave_way && self.has_far) {
             return self.ready(task, task.header().priority());
@@ -219,9 +262,9 @@ impl Local {
         turn.after_long.set(after_long);
         turn.heard.set(0);
         if after_long && turn.expected.get() > 0 {
-            let now = self.clock.now();
-            let elapsed = now.saturating_sub(turn.start.get());
-            if elapsed < turn.operations.get() * AWAITED_OPERATION_MIN {
+            let elapsed = turn.held_turn.get();
+            let now = turn.start.get() + elapsed;
+            if turn.is_brief() || elapsed < turn.operations.get() * AWAITED_OPERATION_MIN {
                 return;
             }
             let wait = (elapsed / TURN_PART).min(TURN_WAIT_MAX);
