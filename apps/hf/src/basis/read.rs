@@ -100,6 +100,8 @@ pub(super) struct ShellLines<'l, 'a> {
     pub(super) factor: f64,
     /// The lines of the primitives.
     pub(super) rows: &'l [TextLine<'a>],
+    /// Whether a row may have several coefficients of one angular momentum.
+    pub(super) has_columns: bool,
     /// What the text says of d functions.
     pub(super) is_cartesian: Option<bool>,
 }
@@ -147,9 +149,7 @@ impl Findings<'_> {
             let allowed = format!("at most {PRIMITIVES_MAX} primitives");
             return Err(self.malformed(&rows[PRIMITIVES_MAX], &allowed));
         }
-        // Of one angular momentum there may be several columns; else there is one for each.
-        let wanted =
-            if momenta.len() == 1 { rows[0].words.len().saturating_sub(1).max(1) } else { momenta.len() };
+        let wanted = self.columns(momenta, shell)?;
         let momentum = |column: usize| momenta[column.min(momenta.len() - 1)];
         let mut contractions: Vec<Contraction> = (0..wanted)
             .map(|column| Contraction {
@@ -163,7 +163,8 @@ impl Findings<'_> {
                 numbers.len() == wanted + 1 && EXPONENTS.contains(&(numbers[0] * shell.factor))
             };
             let Some(numbers) = numbers.filter(is_row) else {
-                let allowed = format!("an exponent from 1e-6 to 1e12 and {wanted} coefficients");
+                let plural = if wanted == 1 { "" } else { "s" };
+                let allowed = format!("an exponent from 1e-6 to 1e12 and {wanted} coefficient{plural}");
                 return Err(self.malformed(row, &allowed));
             };
             for (contraction, coefficient) in contractions.iter_mut().zip(&numbers[1..]) {
@@ -176,6 +177,26 @@ impl Findings<'_> {
             return Err(self.malformed(&rows[0], "coefficients that are not all zero"));
         }
         Ok(contractions)
+    }
+
+    /// Returns the number of coefficients in a row: one for each angular momentum, or, in a form with columns, as many
+    /// of one angular momentum as its first row has.
+    fn columns(&self, momenta: &[usize], shell: &ShellLines<'_, '_>) -> Result<usize, InputError> {
+        let rows = shell.rows;
+        let columns = rows[0].words.len().saturating_sub(1).max(1);
+        if momenta.len() > 1 || columns == 1 || !shell.has_columns {
+            return Ok(momenta.len());
+        }
+        let is_number = |(row, count): (&TextLine<'_>, usize)| row.words[0].parse() == Ok(count);
+        if rows.len() > 1 && rows.iter().zip(1..).all(is_number) {
+            let allowed = "an exponent in the first column; the primitives are numbered there";
+            return Err(self.malformed(&rows[0], allowed));
+        }
+        if columns > rows.len() {
+            let allowed = format!("at most {} coefficients, as many as there are primitives", rows.len());
+            return Err(self.malformed(&rows[0], &allowed));
+        }
+        Ok(columns)
     }
 
     /// That something else stands in a line.
@@ -240,6 +261,41 @@ mod tests {
         let found = contractions("C P\n9.0 0.1 0.0\n1.0 0.7 1.0\n", "C");
         let expected = [vec![(9.0, 0.1), (1.0, 0.7)], vec![(1.0, 1.0)]];
         assert_eq!(found.iter().map(|one| one.primitives.clone()).collect::<Vec<_>>(), expected);
+    }
+
+    /// Psi4 refuses a numbered row of Gaussian's form (psi4/psi4#2253). Several columns are of NWChem's form only.
+    #[test]
+    fn a_row_with_more_words_than_its_form_is_refused() {
+        for (head, row, expected) in [
+            ("S", "1 2.0 1.0", "1 coefficient"),
+            ("P", "2.0 0.5 0.5", "1 coefficient"),
+            ("SP", "1 2.0 0.5 0.25", "2 coefficients"),
+            ("L", "2.0 0.5 0.25 x", "2 coefficients"),
+        ] {
+            let found = message(&format!("****\nC 0\n{head} 1 1.0\n{row}\n****\n"));
+            let expected =
+                format!("f: line 4: found `{row}`, expected an exponent from 1e-6 to 1e12 and {expected}");
+            assert_eq!(found, expected);
+        }
+        for (text, expected) in [
+            (
+                "C S\n1 9.0 0.5\n2 3.0 0.5\n",
+                "line 2: found `1 9.0 0.5`, expected an exponent in the first column",
+            ),
+            (
+                "C S\n1 9.0 0.5\n",
+                "line 2: found `1 9.0 0.5`, expected at most 1 coefficients, as many as there are",
+            ),
+            (
+                "C SP\n1 9.0 0.5 0.5\n",
+                "line 2: found `1 9.0 0.5 0.5`, expected an exponent from 1e-6 to 1e12 and 2",
+            ),
+            ("C S\n9.0 0.5\nEND all\n", "line 3: found `END all`, expected `END` alone"),
+            ("****\nC 0\nS 1 1.0\n9.0 0.5\n**** H 0\n", "line 5: found `**** H 0`, expected `****` alone"),
+            ("**** H 0\nS 1 1.0\n9.0 0.5\n****\n", "line 1: found `**** H 0`, expected `****` alone"),
+        ] {
+            assert!(message(text).contains(expected), "{}", message(text));
+        }
     }
 
     #[test]
