@@ -1,8 +1,9 @@
-//! What the field holds at first: patterns in RLE, the form in which people of Life pass them on.
+//! What the field holds at first: patterns in RLE, the form in which people of Life pass them on, as Golly reads it.
 //!
-//! A file has lines of comment that begin with `#`, a line `x = 36, y = 9, rule = B3/S23`, and then runs: a number, if
-//! it is not 1, and `b` for dead cells, `o` for living ones, `$` for the end of a row, `!` for the end. Invariant: any
-//! text gives a pattern or an error that names line and column.
+//! A file has a line `x = 36, y = 9, rule = B3/S23`, and then runs: a number, if it is not 1, and `b` or `.` for dead
+//! cells, `o`, `A`, or a letter from `p` to `y`, for living ones, `$` for the end of a row, `!` for the end. Lines that
+//! begin with `#` may stand anywhere; `#r` names the rule. The sizes of the first line place the pattern, which may be
+//! larger, and the line may be missing. Invariant: any text gives a pattern or an error that names line and column.
 
 use crate::rule::{self, Rule};
 use serde::{Deserialize, Serialize};
@@ -61,93 +62,158 @@ fn fault((line, column): At, found: impl Into<String>, allowed: impl Into<String
 /// # Errors
 /// [`PatternFault`]: the first one.
 pub fn read(text: &str) -> Result<(Pattern, Option<Rule>), PatternFault> {
-    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let head = lines.by_ref().find(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let end = (text.lines().count().max(1), 1);
-    let (number, line) = head.ok_or_else(|| fault(end, "the end of the file", HEAD))?;
-    let (columns, rows, rule) = read_head(number, line)?;
-    let mut pattern = Pattern { columns, rows, runs: Vec::new() };
-    read_runs(&mut pattern, lines, (number, 1))?;
-    Ok((pattern, rule))
+    let mut reader = PatternReader::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        if reader.read_line(number, line)? {
+            return Ok((reader.pattern, reader.rule));
+        }
+    }
+    let end = if reader.has_begun { reader.at } else { (text.lines().count().max(1), 1) };
+    Err(fault(end, "the end of the file", if reader.has_begun { END } else { HEAD }))
 }
 
 /// What the first line is.
 const HEAD: &str = "a line such as `x = 36, y = 9, rule = B3/S23`";
 
-fn read_head(number: usize, line: &str) -> Result<(u32, u32, Option<Rule>), PatternFault> {
-    let (mut columns, mut rows, mut rule) = (None, None, None);
-    let mut column = 1;
-    for field in line.split(',') {
-        let at = (number, column + field.len() - field.trim_start().len());
-        column += field.len() + 1;
-        let (name, value) = field.split_once('=').unwrap_or((field, ""));
-        match (name.trim(), value.trim()) {
-            ("x", value) => columns = Some(side(at, "x", value)?),
-            ("y", value) => rows = Some(side(at, "y", value)?),
-            ("rule", value) => {
-                let refused = |_| fault(at, format!("the rule {value:?}"), rule::ALLOWED);
-                rule = Some(value.parse().map_err(refused)?);
+/// What the last line has.
+const END: &str = "a `!` at the end of the runs";
+
+/// What a run is.
+const RUN: &str = "a number, b, o, $ or !";
+
+/// Where a text is read, and what was read before.
+#[derive(Default)]
+struct PatternReader {
+    pattern: Pattern,
+    rule: Option<Rule>,
+    /// Whether the first line, or a run, was there.
+    has_begun: bool,
+    /// Of the next cell.
+    row: u32,
+    column: u32,
+    /// The number before a run.
+    count: Option<u32>,
+    at: At,
+}
+
+impl PatternReader {
+    /// Reads a line; returns whether it ends the pattern.
+    fn read_line(&mut self, number: usize, line: &str) -> Result<bool, PatternFault> {
+        let plain = line.trim();
+        if let Some(comment) = plain.strip_prefix('#') {
+            if let Some(rule) = comment.strip_prefix('r') {
+                self.rule = Some(rule_at((number, 1), rule)?);
             }
-            _ => return Err(fault(at, format!("{:?}", excerpt(field.trim())), HEAD)),
+            return Ok(false);
         }
+        if plain.is_empty() {
+            return Ok(false);
+        }
+        if !self.has_begun {
+            (self.has_begun, self.at) = (true, (number, 1));
+            let after = plain.strip_prefix('x').map(str::trim_start);
+            if after.is_some_and(|after| after.starts_with('=')) {
+                self.read_head(number, line)?;
+                return Ok(false);
+            }
+            // Another form must not be taken for a pattern: a `!` begins a comment in plain text.
+            let is_run =
+                |letter: char| letter.is_ascii_digit() || letter.is_whitespace() || "bo$!".contains(letter);
+            if plain.starts_with('!') || !plain.chars().all(is_run) {
+                return Err(fault((number, 1), format!("{:?}", excerpt(line)), HEAD));
+            }
+        }
+        self.read_runs(number, line)
     }
-    match (columns, rows) {
-        (Some(columns), Some(rows)) => Ok((columns, rows, rule)),
-        _ => Err(fault((number, 1), format!("{:?}", excerpt(line)), HEAD)),
+
+    fn read_head(&mut self, number: usize, line: &str) -> Result<(), PatternFault> {
+        let (mut columns, mut rows) = (None, None);
+        let mut column = 1;
+        // Some writers end the line with a comma.
+        for field in line.trim_end().trim_end_matches(',').split(',') {
+            let at = (number, column + field.len() - field.trim_start().len());
+            column += field.len() + 1;
+            let (name, value) = field.split_once('=').unwrap_or((field, ""));
+            match (name.trim(), value.trim()) {
+                ("x", value) => columns = Some(side(at, "x", value)?),
+                ("y", value) => rows = Some(side(at, "y", value)?),
+                ("rule", value) => self.rule = Some(rule_at(at, value)?),
+                _ => return Err(fault(at, format!("{:?}", excerpt(field.trim())), HEAD)),
+            }
+        }
+        let (Some(columns), Some(rows)) = (columns, rows) else {
+            return Err(fault((number, 1), format!("{:?}", excerpt(line)), HEAD));
+        };
+        (self.pattern.columns, self.pattern.rows) = (columns, rows);
+        Ok(())
+    }
+
+    fn read_runs(&mut self, number: usize, line: &str) -> Result<bool, PatternFault> {
+        let mut letters = line.chars().enumerate().peekable();
+        while let Some((index, letter)) = letters.next() {
+            self.at = (number, index + 1);
+            match letter {
+                letter if letter.is_whitespace() => continue,
+                '0'..='9' => {
+                    self.read_digit(letter)?;
+                    continue;
+                }
+                'b' | '.' => self.column = self.column.saturating_add(self.count.unwrap_or(1)),
+                'o' | 'A' => self.add_run()?,
+                'p'..='y' => match letters.peek() {
+                    Some((_, 'A'..='X')) => return Err(self.state_fault(letter)),
+                    _ => self.add_run()?,
+                },
+                'B'..='X' => return Err(self.state_fault(letter)),
+                '$' => (self.row, self.column) = (self.row.saturating_add(self.count.unwrap_or(1)), 0),
+                '!' => return Ok(true),
+                other => return Err(fault(self.at, format!("{other:?}"), RUN)),
+            }
+            self.count = None;
+        }
+        Ok(false)
+    }
+
+    fn read_digit(&mut self, digit: char) -> Result<(), PatternFault> {
+        let digit = digit.to_digit(10).unwrap_or_default();
+        let next = self.count.unwrap_or(0).saturating_mul(10).saturating_add(digit);
+        if next == 0 || next > SIDE_MAX {
+            return Err(fault(self.at, format!("a run of {next}"), format!("1 to {SIDE_MAX}")));
+        }
+        self.count = Some(next);
+        Ok(())
+    }
+
+    /// Adds a run of living cells; the pattern is at least as large as they need.
+    fn add_run(&mut self) -> Result<(), PatternFault> {
+        let run = self.count.unwrap_or(1);
+        let end = self.column.saturating_add(run);
+        if self.row >= SIDE_MAX || end > SIDE_MAX {
+            let found = format!("a cell in column {end} of row {}", u64::from(self.row) + 1);
+            return Err(fault(self.at, found, format!("{SIDE_MAX} columns and rows")));
+        }
+        self.pattern.runs.push((self.row, self.column, run));
+        self.pattern.rows = self.pattern.rows.max(self.row + 1);
+        self.pattern.columns = self.pattern.columns.max(end);
+        self.column = end;
+        Ok(())
+    }
+
+    fn state_fault(&self, letter: char) -> PatternFault {
+        fault(self.at, format!("{letter:?}, a cell of a state above 1"), "living and dead cells: b and o")
     }
 }
 
+fn rule_at(at: At, text: &str) -> Result<Rule, PatternFault> {
+    let text = text.trim();
+    text.parse().map_err(|_| fault(at, format!("the rule {text:?}"), rule::ALLOWED))
+}
+
 fn side(at: At, name: &str, value: &str) -> Result<u32, PatternFault> {
-    let number = value.parse::<u32>().ok().filter(|number| (1..=SIDE_MAX).contains(number));
-    number.ok_or_else(|| fault(at, format!("{name} is {:?}", excerpt(value)), format!("1 to {SIDE_MAX}")))
+    let number = value.parse::<u32>().ok().filter(|number| *number <= SIDE_MAX);
+    number.ok_or_else(|| fault(at, format!("{name} is {:?}", excerpt(value)), format!("0 to {SIDE_MAX}")))
 }
 
 fn excerpt(text: &str) -> String {
     text.chars().take(30).collect()
-}
-
-fn read_runs<'t>(
-    pattern: &mut Pattern,
-    lines: impl Iterator<Item = (usize, &'t str)>,
-    start: At,
-) -> Result<(), PatternFault> {
-    let (mut row, mut column, mut count, mut at) = (0_u32, 0_u32, None::<u32>, start);
-    for (number, line) in lines {
-        for (index, letter) in line.chars().enumerate() {
-            at = (number, index + 1);
-            let run = count.unwrap_or(1);
-            match letter {
-                letter if letter.is_whitespace() => continue,
-                '0'..='9' => {
-                    let digit = letter.to_digit(10).unwrap_or_default();
-                    let next = count.unwrap_or(0).saturating_mul(10).saturating_add(digit);
-                    if next == 0 || next > SIDE_MAX {
-                        return Err(fault(at, format!("a run of {next}"), format!("1 to {SIDE_MAX}")));
-                    }
-                    count = Some(next);
-                    continue;
-                }
-                'b' | '.' | 'o' | 'A' => {
-                    let end = column + run;
-                    if row >= pattern.rows || end > pattern.columns {
-                        let found = format!("a cell in column {end} of row {}", row + 1);
-                        let allowed = format!(
-                            "{} columns and {} rows, as the head says",
-                            pattern.columns, pattern.rows
-                        );
-                        return Err(fault(at, found, allowed));
-                    }
-                    if matches!(letter, 'o' | 'A') {
-                        pattern.runs.push((row, column, run));
-                    }
-                    column = end;
-                }
-                '$' => (row, column) = (row.saturating_add(run), 0),
-                '!' => return Ok(()),
-                other => return Err(fault(at, format!("{other:?}"), "a number, b, o, $ or !")),
-            }
-            count = None;
-        }
-    }
-    Err(fault(at, "the end of the file", "a `!` at the end of the runs"))
 }

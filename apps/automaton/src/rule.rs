@@ -1,11 +1,13 @@
 //! Rules like that of Life: a cell is born, or goes on, by how many of its eight neighbours live.
+//!
+//! They are read as Golly reads them: `B3/S23`, `b3s23`, `S23/B3`, `23/3` (survivals first), and `Life`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// What a rule looks like, for messages.
-pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23";
+pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23, or 23/3";
 
 /// By the number of living neighbours: whether a cell is born, and whether one goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,21 +62,41 @@ impl fmt::Display for NoRule {
 
 impl std::error::Error for NoRule {}
 
+/// The numbers of neighbours that digits name.
+fn counts(digits: &str) -> Result<[bool; 9], NoRule> {
+    let mut counts = [false; 9];
+    for digit in digits.chars() {
+        let count = digit.to_digit(9).ok_or(NoRule)?;
+        counts[count as usize] = true;
+    }
+    Ok(counts)
+}
+
 impl FromStr for Rule {
     type Err = NoRule;
 
     fn from_str(text: &str) -> Result<Rule, NoRule> {
-        let (births, survivals) = text.trim().split_once('/').ok_or(NoRule)?;
-        let digits = |text: &str, letter: char| {
-            let rest = text.strip_prefix([letter, letter.to_ascii_lowercase()]).ok_or(NoRule)?;
-            let mut counts = [false; 9];
-            for digit in rest.chars() {
-                let count = digit.to_digit(9).ok_or(NoRule)?;
-                counts[count as usize] = true;
+        let text = text.trim().to_ascii_lowercase();
+        if text == "life" {
+            return Ok(Rule::LIFE);
+        }
+        let (one, other) = match text.split_once('/') {
+            Some(both) => both,
+            // Without a slash the second letter parts them.
+            None => {
+                text.split_at(text.char_indices().skip(1).find(|(_, c)| "bs".contains(*c)).ok_or(NoRule)?.0)
             }
-            Ok(counts)
         };
-        Ok(Rule { births: digits(births, 'B')?, survivals: digits(survivals, 'S')? })
+        let (births, survivals) = match (one.strip_prefix('b'), other.strip_prefix('s')) {
+            (Some(births), Some(survivals)) => (births, survivals),
+            (None, None) => match (one.strip_prefix('s'), other.strip_prefix('b')) {
+                (Some(survivals), Some(births)) => (births, survivals),
+                (None, None) if text.len() > 1 => (other, one),
+                _ => return Err(NoRule),
+            },
+            _ => return Err(NoRule),
+        };
+        Ok(Rule { births: counts(births)?, survivals: counts(survivals)? })
     }
 }
 

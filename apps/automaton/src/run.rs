@@ -168,7 +168,9 @@ impl Automaton {
         }
         let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == self.pattern) else {
             let names = BUILT_IN.map(|(name, _)| name).join(", ");
-            return Err(Failure::Usage(format!("--pattern is {:?}; allowed: {names}, random", self.pattern)));
+            let text =
+                format!("--pattern is {:?}; allowed: {names}, random; --file takes a file", self.pattern);
+            return Err(Failure::Usage(text));
         };
         let (pattern, rule) = pattern::read(text).expect("what is built in has no fault");
         Ok((Start::Pattern(pattern), rule))

@@ -127,20 +127,85 @@ proptest! {
 fn a_fault_of_a_pattern_names_line_and_column() {
     for (text, expected) in [
         ("", "line 1, column 1: the end of the file; allowed: a line such as"),
-        ("#C no head\nbo$2bo$3o!", "line 2, column 1: \"bo$2bo$3o!\"; allowed: a line such as"),
-        ("x = 3, y = 0", "line 1, column 8: y is \"0\"; allowed: 1 to 65536"),
-        ("x = 3, y = 3, rule = B9/S", "line 1, column 15: the rule \"B9/S\"; allowed: B and S with digits"),
-        ("x = 3, y = 3\nbo$2bq$3o!", "line 2, column 6: 'q'; allowed: a number, b, o, $ or !"),
+        ("#C no pattern\n", "line 1, column 1: the end of the file; allowed: a line such as"),
+        ("!Name: Glider\n.O.\n", "line 1, column 1: \"!Name: Glider\"; allowed: a line such as"),
+        ("#Life 1.06\n0 -1\n1 0\n", "line 2, column 1: \"0 -1\"; allowed: a line such as"),
+        ("x = 3", "line 1, column 1: \"x = 3\"; allowed: a line such as"),
+        ("x = 3, y = -1", "line 1, column 8: y is \"-1\"; allowed: 0 to 65536"),
+        ("x = 3, y = 65537", "line 1, column 8: y is \"65537\"; allowed: 0 to 65536"),
         (
-            "x = 3, y = 3\nbo$\n2b2o$",
-            "line 3, column 4: a cell in column 4 of row 2; allowed: 3 columns and 3 rows",
+            "x = 3, y = 3, rule = B3/S23:T100,50\n!",
+            "line 1, column 15: the rule \"B3/S23:T100\"; allowed: B and",
         ),
-        ("x = 3, y = 1\n$o!", "line 2, column 2: a cell in column 1 of row 2; allowed: 3 columns and 1 rows"),
+        ("x = 1, y = 1, rule = 345/2/4\no!", "line 1, column 15: the rule \"345/2/4\"; allowed: B and S"),
+        ("#r WireWorld\nx = 1, y = 1\no!", "line 1, column 1: the rule \"WireWorld\"; allowed: B and S"),
+        ("x = 3, y = 3\nAB!", "line 2, column 2: 'B', a cell of a state above 1; allowed: living and dead"),
+        ("x = 3, y = 3\nopA!", "line 2, column 2: 'p', a cell of a state above 1; allowed: living and dead"),
+        ("x = 3, y = 3\noz!", "line 2, column 2: 'z'; allowed: a number, b, o, $ or !"),
+        ("x = 3, y = 3, rule = B9/S", "line 1, column 15: the rule \"B9/S\"; allowed: B and S with digits"),
+        ("x = 3, y = 3\nbo$2bz$3o!", "line 2, column 6: 'z'; allowed: a number, b, o, $ or !"),
+        (
+            "x = 3, y = 3\nbo$\n2b65535o$",
+            "line 3, column 8: a cell in column 65537 of row 2; allowed: 65536 columns and rows",
+        ),
+        (
+            "x = 3, y = 1\n65536$o!",
+            "line 2, column 7: a cell in column 1 of row 65537; allowed: 65536 columns",
+        ),
         ("x = 3, y = 3\n99999o", "line 2, column 5: a run of 99999; allowed: 1 to 65536"),
         ("x = 3, y = 3\nbo", "line 2, column 2: the end of the file; allowed: a `!`"),
     ] {
         let fault = pattern::read(text).unwrap_err().to_string();
         assert!(fault.starts_with(expected), "{fault}");
+    }
+}
+
+/// As `readrle` of Golly's `readpattern.cpp`: lines with `#` are skipped anywhere, `#r` is a rule, sizes may be too
+/// small, letters from `p` to `y` without a capital behind them are living cells, and the first line may be missing.
+#[test]
+fn patterns_are_read_as_golly_reads_them() {
+    let glider = [(0, 1), (1, 2), (2, 0), (2, 1), (2, 2)];
+    for (text, rule) in [
+        ("x = 3, y = 3, rule = B3/S23\n#C behind\nbob$2bo$\n#C between\n3o!\n#C after\n", Some("B3/S23")),
+        ("x = 2, y = 2, rule = b3s23,\nbob$2bo$3o!", Some("B3/S23")),
+        ("x=3,y=3,rule=23/3\nb1o1b$2bo$\n\n3o!", Some("B3/S23")),
+        ("#CXRLE Pos=-1,-1 Gen=4\n#r 36/125\nx = 3, y = 3\nbob$2bo$3o!", Some("B125/S36")),
+        ("x = 0, y = 0, rule = Life\n.A.$2.A$3A!", Some("B3/S23")),
+        ("#N a name\nbob$2bo$3o!", None),
+        ("bob$2bo$3o!", None),
+        ("x = 3, y = 3\nbpb$2bx\n$2yo!", None),
+    ] {
+        let (pattern, found) = pattern::read(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        assert_eq!(found.map(|rule| rule.to_string()).as_deref(), rule, "{text}");
+        assert_eq!((pattern.columns, pattern.rows), (3, 3), "{text}");
+        let cells =
+            pattern.runs.iter().flat_map(|(row, first, run)| (0..*run).map(move |cell| (*row, first + cell)));
+        assert_eq!(cells.collect::<Vec<_>>(), glider, "{text}");
+    }
+    let (empty, _) = pattern::read("x = 0, y = 0, rule = B3/S23\n!").unwrap();
+    assert_eq!(empty, Pattern::default());
+}
+
+#[test]
+fn rules_are_read_as_golly_reads_them() {
+    for (text, expected) in [
+        ("B36/S23", "B36/S23"),
+        ("b36s23", "B36/S23"),
+        ("S23/B36", "B36/S23"),
+        ("s23b36", "B36/S23"),
+        ("23/36", "B36/S23"),
+        ("/2", "B2/S"),
+        ("b2/s", "B2/S"),
+        ("B2S", "B2/S"),
+        ("life", "B3/S23"),
+    ] {
+        assert_eq!(text.parse::<Rule>().map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
+    }
+    for text in [
+        "", "/", "B3", "3", "B3/S9", "B3/23", "3/S23", "B3/S23V", "B3/S23H", "B2n3/S23", "345/2/4", "B3/B23",
+        "é",
+    ] {
+        assert!(text.parse::<Rule>().is_err(), "{text}");
     }
 }
 

@@ -89,18 +89,43 @@ fn a_pattern_of_a_file_is_run() {
     assert_ne!(lines[1].split_once(',').unwrap().1, lines[2].split_once(',').unwrap().1);
 }
 
+/// Files of Life as they lie on LifeWiki and as Golly writes them, with the populations that Golly finds.
+#[test]
+fn files_as_golly_reads_them_have_its_populations() {
+    let scene = Scene::new("automaton-golly");
+    for (name, text, populations) in [
+        ("marked", "#C x and y are alive\nx = 7, y = 1, rule = B3/S23\nx2b2yo!\n", [4, 3, 3]),
+        ("comments", "x = 3, y = 3, rule = B3/S23\n#C a\nbob$2bo$\n#C b\n3o!\n", [5, 5, 5]),
+        ("lower-case", "x = 3, y = 3, rule = b3s23\nbob$2bo$3o!\n", [5, 5, 5]),
+        ("small-head", "x = 2, y = 2, rule = B3/S23\nbob$2bo$3o!\n", [5, 5, 5]),
+        ("empty", "x = 0, y = 0, rule = B3/S23\n!\n", [0, 0, 0]),
+    ] {
+        let file = scene.file(&format!("{name}.rle"), text).display().to_string();
+        let found = document(&format!("--file {file} --rows 64 --columns 64 --generations 6 --places 2"));
+        let found: Vec<u64> = (0..3).map(|step| found["populations"][step].as_u64().unwrap()).collect();
+        assert_eq!(found, populations, "{name}");
+    }
+}
+
 #[test]
 fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
     let scene = Scene::new("automaton-refused");
-    let bad = scene.file("bad.rle", "x = 3, y = 3\nbo$2bq$3o!\n");
+    let bad = scene.file("bad.rle", "x = 3, y = 3\nbo$2bz$3o!\n");
     for (line, expected) in [
-        ("--pattern gosper", "--pattern is \"gosper\"; allowed: glider, gosper-gun, breeder, random"),
+        (
+            "--pattern gosper",
+            "--pattern is \"gosper\"; allowed: glider, gosper-gun, breeder, random; --file takes a file",
+        ),
+        (
+            "--pattern ./gun.rle",
+            "--pattern is \"./gun.rle\"; allowed: glider, gosper-gun, breeder, random; --file takes",
+        ),
         (
             &*format!("--file {}", bad.display()),
-            "bad.rle: line 2, column 6: 'q'; allowed: a number, b, o, $ or !",
+            "bad.rle: line 2, column 6: 'z'; allowed: a number, b, o, $ or !",
         ),
         ("--file none.rle", "none.rle: "),
-        ("--rule B3", "--rule is \"B3\"; allowed: B and S with digits from 0 to 8, such as B3/S23"),
+        ("--rule B3", "--rule is \"B3\"; allowed: B and S with digits from 0 to 8, such as B3/S23, or 23/3"),
         ("--columns 100", "--columns is 100; allowed: a multiple of 8"),
         ("--rows 3 --places 4 --pattern random", "--rows is 3; allowed: at least 4, one for each place"),
         ("--pattern glider --columns 65536 --rows 65536", "allowed: together 1073741824 cells"),

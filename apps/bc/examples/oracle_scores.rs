@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let &[file, direction, weighting] = words.as_slice() else {
             return Err(format!("bad request: {line}").into());
         };
-        let weights = if weighting == "weighted" { Weights::Read } else { Weights::Ignored };
+        let weights = if weighting == "weighted" { Weights::Lengths } else { Weights::Ignored };
         let graph = Graph::read_with(file, &ReadOptions { weights, directed: direction == "directed" })?;
         let mut scores = Scores::zero();
         (0..graph.vertices()).for_each(|source| scores.add_source(&graph, source));

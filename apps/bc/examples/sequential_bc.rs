@@ -24,7 +24,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let name = arguments.first().map_or("power", String::as_str);
     let runs = arguments.get(1).map_or(Ok(3), |runs| runs.parse::<usize>())?.max(1);
     let weighted = arguments.get(2).is_some_and(|word| word == "weighted");
-    let weights = if weighted { Weights::Read } else { Weights::Ignored };
+    let weights = if weighted { Weights::Lengths } else { Weights::Ignored };
     let graph = open(name, &ReadOptions { weights, directed: false })?;
     println!(
         "{name}: {} vertices, {} edges, weighted: {}",

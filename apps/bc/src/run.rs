@@ -85,7 +85,7 @@ impl Betweenness {
 
     /// Reads the graph of this name, with the lengths that the file has or with none.
     fn read(&self, name: &str) -> Result<Graph, Failure> {
-        let weights = if self.weights == Lengths::File { Weights::Read } else { Weights::Ignored };
+        let weights = if self.weights == Lengths::File { Weights::Lengths } else { Weights::Ignored };
         let options = ReadOptions { weights, directed: self.directed };
         let graph = graph::open(name, &options).map_err(|error| Failure::Usage(error.to_string()))?;
         if self.weights == Lengths::File && !graph.is_weighted() {
@@ -190,6 +190,12 @@ impl Application for Betweenness {
         let (vertices, edges, directed) = (graph.vertices(), graph.edges(), graph.is_directed());
         let Betweenness { weights, balance, .. } = *self;
         Ok(BcInput { graph, known, name, vertices, edges, directed, weights, balance })
+    }
+
+    fn remarks(&self, input: &BcInput) -> Vec<String> {
+        let has_unused = input.graph.left_out().weights && self.weights == Lengths::Ignore;
+        let is_told = has_unused && graph::is_file(&input.name);
+        is_told.then(|| graph::weights_remark(&input.name)).into_iter().collect()
     }
 
     fn heading(&self, input: &BcInput) -> String {

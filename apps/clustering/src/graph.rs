@@ -117,7 +117,7 @@ pub fn read_named_list(text: &str) -> Result<WeightedGraph, BadLine> {
         let bad = || BadLine { line: index + 1, found: line.chars().take(60).collect() };
         let [from, to, weight] = line.split_whitespace().collect::<Vec<_>>()[..] else { return Err(bad()) };
         let weight: f64 = weight.parse().map_err(|_| bad())?;
-        if !weight.is_finite() || weight < 0.0 {
+        if !weight.is_finite() || weight <= 0.0 {
             return Err(bad());
         }
         lines.push((from, to, weight));

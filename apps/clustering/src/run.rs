@@ -17,7 +17,7 @@ use isles::prelude::*;
 use isles_app::Failure;
 use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, bar, count};
 use isles_app::input;
-use isles_graph::{self as graphs, ReadOptions, Weights};
+use isles_graph::{self as graphs, LeftOut, ReadOptions, Weights};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -51,10 +51,10 @@ const VERTEX_NEIGHBOURS: usize = 6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum WeightChoice {
-    /// Every edge weighs one.
+    /// Every edge weighs one; one that stands there twice counts once.
     #[default]
     Ignore,
-    /// Edges weigh what the file says.
+    /// Edges weigh what the file says; weights of one pair add up.
     File,
 }
 
@@ -129,6 +129,9 @@ pub struct ModularityInput {
     steps_max: u64,
     #[serde(skip)]
     weighted: WeightedGraph,
+    /// What the file holds beside the graph.
+    #[serde(skip)]
+    left_out: LeftOut,
 }
 
 /// What a run comes to.
@@ -184,27 +187,28 @@ fn cuts(graph: &WeightedGraph, places: usize, is_by_neighbours: bool) -> Vec<u32
 }
 
 impl Modularity {
-    fn read(&self) -> Result<WeightedGraph, Failure> {
+    fn read(&self) -> Result<(WeightedGraph, LeftOut), Failure> {
         if let Some(graph) = graph::stand_in(&self.graph) {
-            return Ok(graph);
+            return Ok((graph, LeftOut::default()));
         }
         if graphs::is_file(&self.graph) {
             let file = &self.graph;
             let bytes = input::bytes(file, FILE_BYTES_MAX);
             let text = bytes.map(|bytes| input::text(&bytes)).unwrap_or_default();
             if graph::is_named_list(&text) {
-                return graph::read_named_list(&text).map_err(|bad| {
+                let read = graph::read_named_list(&text).map_err(|bad| {
                     let (line, found) = (bad.line, bad.found);
                     let text = format!(
-                        "{file}, line {line}: {found:?}; allowed: `from to weight`, two names and a weight from zero up"
+                        "{file}, line {line}: {found:?}; allowed: `from to weight`, two names and a weight above zero"
                     );
                     Failure::Usage(text)
                 });
+                return read.map(|graph| (graph, LeftOut::default()));
             }
         }
         let weights = match self.weights {
             WeightChoice::Ignore => Weights::Ignored,
-            WeightChoice::File => Weights::Read,
+            WeightChoice::File => Weights::Strengths,
         };
         let options = ReadOptions { weights, directed: false };
         let read = graphs::open(&self.graph, &options);
@@ -213,7 +217,13 @@ impl Modularity {
             graphs::OpenError::NoSuchGraph { .. } => Failure::Usage(format!("{error}, {stand_ins}")),
             error => Failure::Usage(error.to_string()),
         })?;
-        Ok(WeightedGraph::of(&read))
+        if self.weights == WeightChoice::File && !read.is_weighted() {
+            return Err(Failure::Usage(format!(
+                "--weights is \"file\", but {} has no weights; allowed: ignore",
+                self.graph
+            )));
+        }
+        Ok((WeightedGraph::of(&read), read.left_out()))
     }
 }
 
@@ -452,7 +462,7 @@ impl Application for Modularity {
                 return Err(Failure::Usage(format!("{flag} is of `--method greedy`; leave it out")));
             }
         }
-        let weighted = self.read()?;
+        let (weighted, left_out) = self.read()?;
         if weighted.total <= 0.0 {
             return Err(Failure::Usage(format!(
                 "{}: no edges; allowed: a graph with one at least",
@@ -470,7 +480,21 @@ impl Application for Modularity {
             memory: self.memory,
             steps_max: self.steps.unwrap_or(u64::MAX),
             weighted,
+            left_out,
         })
+    }
+
+    fn remarks(&self, input: &ModularityInput) -> Vec<String> {
+        let (LeftOut { weights, parallel_edges }, file) = (input.left_out, &self.graph);
+        if self.weights == WeightChoice::File || !graphs::is_file(file) {
+            return Vec::new();
+        }
+        let weights = weights.then(|| graphs::weights_remark(file));
+        let parallel = (parallel_edges > 0).then(|| {
+            let edges = count(parallel_edges, "line repeats an edge", "lines repeat an edge");
+            format!("of {file} {edges}, which counts once")
+        });
+        weights.into_iter().chain(parallel).collect()
     }
 
     fn heading(&self, input: &ModularityInput) -> String {

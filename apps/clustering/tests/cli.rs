@@ -129,6 +129,60 @@ fn a_list_of_named_vertices_keeps_their_names() {
     }
 }
 
+/// igraph 1.0 (`Graph.modularity`, `community_multilevel`) and networkx 3.6 (`MultiGraph`, and `Graph` with the sum)
+/// say 0.40909090909 of a ring, one edge of which stands there twice.
+#[test]
+fn weights_of_one_pair_add_up_whether_vertices_have_names_or_numbers() {
+    let scene = Scene::new("modularity-parallel");
+    scene.leave("numbers.txt", "0 1 1\n0 1 9\n1 2 1\n2 3 10\n0 3 1\n");
+    scene.leave("names.txt", "a b 1\na b 9\nb c 1\nc d 10\na d 1\n");
+    let symmetric =
+        "%%MatrixMarket matrix coordinate real symmetric\n4 4 5\n2 1 1\n1 2 9\n3 2 1\n4 3 10\n4 1 1\n";
+    scene.leave("pairs.mtx", symmetric);
+    scene.leave("pairs.csv", "source,target,weight\n0,1,1\n1,0,9\n1,2,1\n2,3,10\n0,3,1\n");
+    let run = |line: &str| {
+        scene.run(&words(&format!("--places 2 --machine threads --csv - --json run.json {line}")))
+    };
+    for file in ["numbers.txt", "names.txt", "pairs.mtx", "pairs.csv"] {
+        let ended = run(&format!("--graph ./{file} --weights file"));
+        assert_eq!(ended.code, Some(0), "{file}: {ended:?}");
+        let found: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
+        let modularity = found["modularity"].as_f64().unwrap();
+        assert!((modularity - 0.409_090_909_09).abs() < 1e-10, "{file}: {modularity}");
+        let clusters: Vec<&str> =
+            ended.stdout.lines().filter_map(|line| line.split_once(',')).map(|(_, own)| own).collect();
+        assert!(
+            clusters[1] == clusters[2] && clusters[3] == clusters[4] && clusters[2] != clusters[3],
+            "{ended:?}"
+        );
+    }
+    let ended = run("--graph ./numbers.txt");
+    assert!(
+        ended.stderr.contains("the weights of ./numbers.txt are not used; --weights file uses them\n"),
+        "{ended:?}"
+    );
+    assert!(
+        ended.stderr.contains("of ./numbers.txt 1 line repeats an edge, which counts once\n"),
+        "{ended:?}"
+    );
+    assert!(!run("--graph ./numbers.txt --weights file").stderr.contains("of ./numbers.txt"));
+    assert!(!run("--graph karate").stderr.contains("karate are not used"));
+    for (file, text) in [("zero.txt", "0 1 1\n1 2 0\n"), ("zero-names.txt", "a b 1\nb c 0\n")] {
+        scene.leave(file, text);
+        let ended = run(&format!("--graph ./{file} --weights file"));
+        assert!(
+            ended.code == Some(2) && ended.stderr.contains("line 2") && ended.stderr.contains("above zero"),
+            "{ended:?}"
+        );
+    }
+    scene.leave("plain.txt", "0 1\n");
+    let refused = run("--graph ./plain.txt --weights file");
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("has no weights; allowed: ignore"),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn bad_input_is_one_line_and_code_2() {
     let scene = Scene::new("modularity-refused");

@@ -157,7 +157,11 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
     let neon = file("neon.xyz", "1\n\nNe 0 0 0\n");
     let bad = file("bad.nw", "H S\n1.0 oops\n");
     let hydrogen = file("hydrogen.nw", "H S\n1.0 1.0\n");
-    let cases: [(&[&str], &str); 14] = [
+    // The number of the primitive stands before it, as GAMESS-US writes it; Psi4 refuses such files (psi4/psi4#2253).
+    let numbered = "****\nH 0\nS 3 1.00\n1 3.42525091 0.15432897\n2 0.62391373 0.53532814\n\
+                    3 0.16885540 0.44463454\n****\n";
+    let numbered = file("numbered.gbs", numbered);
+    let cases: [(&[&str], &str); 15] = [
         (&["--molecule", "water"], "--molecule is \"water\"; allowed: h2, h2o"),
         (&["--molecule", &unknown], "line 3: found `Xx 0 0 0`, expected an element from H to Ar"),
         (&["--molecule", &heavy], "line 3: found `Zn 0 0 0`, expected an element from H to Ar"),
@@ -169,6 +173,10 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
         (&["--charge", "-10"], "--basis sto-3g has 7 functions for 10 pairs of electrons"),
         (&["--basis", "sto-4g"], "--basis is \"sto-4g\"; allowed: sto-3g, 3-21g, 6-31g*, or a file"),
         (&["--basis", &bad], "line 2: found `1.0 oops`, expected an exponent"),
+        (
+            &["--molecule", "h2", "--basis", &numbered],
+            "line 4: found `1 3.42525091 0.15432897`, expected an exponent from 1e-6 to 1e12 and 1 coefficient",
+        ),
         (
             &["--molecule", &neon, "--basis", &hydrogen],
             "has no functions for Ne; allowed: a basis set that has",

@@ -68,6 +68,12 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
                 team.recv_slice(last, &mut corner).await?;
             }
             grid.lock()[[0, 0]] = corner[0];
+            if lines.width == 0 {
+                team.send_slice(1, &corner).await?;
+            }
+        } else if lines.is_second {
+            team.recv_slice(0, &mut corner).await?;
+            grid.lock()[[0, -1]] = corner[0];
         }
     }
     let seconds = (now() - started).as_secs_f64();
@@ -84,6 +90,8 @@ struct PartRows {
     width: usize,
     /// Whether the cell before them comes from the place to the left.
     comes: bool,
+    /// Whether the first column of all is the one before them, at another place: its corner comes from there.
+    is_second: bool,
 }
 
 impl PartRows {
@@ -91,16 +99,17 @@ impl PartRows {
         let [_, width] = part.extents();
         let [stride, _] = part.strides();
         // The first column of all is given.
-        let given = usize::from(part.global([0, 0])[1] == 0);
+        let first = part.global([0, 0])[1];
+        let given = usize::from(first == 0);
         let start = part.offset([0, -1]) + given;
-        PartRows { start, stride, width: width - given, comes: given == 0 }
+        PartRows { start, stride, width: width - given, comes: given == 0, is_second: first == 1 }
     }
 
     /// Computes a row: each cell is the one above plus the one to the left minus the one between. Returns its last
     /// cell.
     #[inline]
     fn compute(&self, grid: &DistArray<f64, 2>, row: usize, left: f64) -> f64 {
-        let PartRows { start, stride, width, comes } = *self;
+        let PartRows { start, stride, width, comes, .. } = *self;
         // The row above was written last, so only this one is walked through, of all rows.
         let [bytes, all] = [1, grid.extents()[0]].map(|rows| 8 * (rows * width) as u64);
         work(Work::new().floats(2 * width as u64).streamed(bytes).of(all));

@@ -48,6 +48,47 @@ fn each_kernel_is_right_on_each_machine() {
     }
 }
 
+/// Parts of one row, column or point, and places without any. The check of p2p is (iterations + 1) × (columns + rows
+/// - 2) in its last cell, as the Parallel Research Kernels have it.
+#[test]
+fn each_kernel_is_right_at_the_smallest_sizes_that_are_allowed() {
+    let right = |line: &str| {
+        for machine in ["threads", "chip:scc"] {
+            document(&format!("--machine {machine} {line}"));
+        }
+    };
+    for places in [1, 2, 3, 4, 5, 7, 8, 12] {
+        for columns in
+            [2, places + 1, places + 2, 2 * places - 1, 2 * places].into_iter().filter(|own| *own > places)
+        {
+            right(&format!("--kernel p2p --columns {columns} --rows 2 --iterations 3 --places {places}"));
+        }
+        for radius in (1..=4).filter(|radius| (2 * radius + 1) * (2 * radius + 1) >= places) {
+            let order = 2 * radius + 1;
+            right(&format!(
+                "--kernel stencil --radius {radius} --order {order} --iterations 2 --places {places}"
+            ));
+        }
+        for size in [1, 2, places - 1, places + 1].into_iter().filter(|size| *size > 0) {
+            right(&format!("--kernel transpose --order {size} --iterations 2 --places {places}"));
+            right(&format!("--kernel nstream --length {size} --iterations 2 --places {places}"));
+        }
+    }
+    for (places, bits, ratio) in
+        [(1, 1, 1024), (2, 1, 2048), (2, 11, 2), (4, 2, 2048), (8, 3, 2048), (8, 14, 1)]
+    {
+        right(&format!("--kernel random --bits {bits} --ratio {ratio} --places {places}"));
+    }
+    for line in [
+        "p2p --columns 49 --rows 2",
+        "p2p --columns 64 --rows 64",
+        "stencil --order 7 --radius 3",
+        "transpose --order 1",
+    ] {
+        document(&format!("--machine chip:scc --places 48 --iterations 2 --kernel {line}"));
+    }
+}
+
 #[test]
 fn the_lines_are_those_of_the_kernels() {
     let said = run("--kernel nstream --length 100 --places 1 --json /dev/null --csv /dev/null").stdout;

@@ -3,8 +3,8 @@
 //! The only place where a graph is made, so that merging, order and limits hold for every source. Reads no
 //! files. Invariant: the result depends on the set of edges, never on their order.
 
-use super::error::{check_paths, check_weight};
-use super::{ARCS_MAX, Graph, GraphError, Position, VERTICES_MAX};
+use super::error::{check_paths, check_sum, check_weight};
+use super::{ARCS_MAX, Graph, GraphError, LeftOut, Position, VERTICES_MAX, Weights};
 
 impl Graph {
     /// A graph of `vertices` vertices with an edge for each pair of `ends`, of the length beside it in
@@ -24,24 +24,41 @@ impl Graph {
         ends: &[(u32, u32)],
         lengths: Option<&[f64]>,
     ) -> Result<Graph, GraphError> {
-        if let Some(lengths) = lengths {
-            assert_eq!(lengths.len(), ends.len(), "one length for each edge");
+        Graph::merged((vertices, directed), ends, lengths, Weights::Lengths)
+    }
+
+    /// Does what [`Graph::from_edges`] does, and merges parallel edges as `kind` says: strengths add up.
+    pub(super) fn merged(
+        (vertices, directed): (u64, bool),
+        ends: &[(u32, u32)],
+        weights: Option<&[f64]>,
+        kind: Weights,
+    ) -> Result<Graph, GraphError> {
+        if let Some(weights) = weights {
+            assert_eq!(weights.len(), ends.len(), "one length for each edge");
         }
-        check(vertices, directed, ends, lengths)?;
-        let mut graph = scatter(vertices as usize, directed, ends, lengths);
-        merge_rows(&mut graph);
+        check((vertices, directed), ends, weights, kind)?;
+        let mut graph = scatter(vertices as usize, directed, ends, weights);
+        merge_rows(&mut graph, kind);
         let loops =
             (0..vertices as u32).filter(|&v| graph.neighbours(v).binary_search(&v).is_ok()).count() as u64;
         graph.edges = if directed { graph.arcs() } else { (graph.arcs() + loops) / 2 };
+        graph.left_out.parallel_edges = ends.len() as u64 - graph.edges;
         Ok(graph)
+    }
+
+    /// The same graph, which says whether the weights of its source are not used.
+    pub(super) fn leaving_out_weights(mut self, is_so: bool) -> Graph {
+        self.left_out.weights = is_so;
+        self
     }
 }
 
 fn check(
-    vertices: u64,
-    directed: bool,
+    (vertices, directed): (u64, bool),
     ends: &[(u32, u32)],
-    lengths: Option<&[f64]>,
+    weights: Option<&[f64]>,
+    kind: Weights,
 ) -> Result<(), GraphError> {
     if vertices == 0 {
         return Err(GraphError::NoVertices);
@@ -60,10 +77,14 @@ fn check(
             return Err(GraphError::VertexOutOfRange { position, vertex, first: 0, last: vertices - 1 });
         }
     }
-    for (edge, &weight) in lengths.unwrap_or_default().iter().enumerate() {
-        check_weight(weight, Position::Edge(edge as u64))?;
+    let weights = weights.unwrap_or_default();
+    for (edge, &weight) in weights.iter().enumerate() {
+        check_weight(weight, Position::Edge(edge as u64), kind)?;
     }
-    check_paths(vertices, lengths.unwrap_or_default())
+    match kind {
+        Weights::Strengths => check_sum(weights),
+        Weights::Lengths | Weights::Ignored => check_paths(vertices, weights),
+    }
 }
 
 /// Counting sort of the edges by source; rows are neither sorted nor merged yet.
@@ -95,11 +116,11 @@ fn scatter(vertices: usize, directed: bool, ends: &[(u32, u32)], lengths: Option
             put(to, from);
         }
     }
-    Graph { directed, edges: 0, offsets, targets, weights }
+    Graph { directed, edges: 0, offsets, targets, weights, left_out: LeftOut::default() }
 }
 
-/// Sorts each row by target and length, keeps the first entry of each target, and closes the gaps.
-fn merge_rows(graph: &mut Graph) {
+/// Sorts each row by target and weight, merges the entries of each target, and closes the gaps.
+fn merge_rows(graph: &mut Graph, kind: Weights) {
     let mut row: Vec<(u32, f64)> = Vec::new();
     let mut kept = 0;
     let mut start = 0;
@@ -111,7 +132,13 @@ fn merge_rows(graph: &mut Graph) {
             None => row.extend((start..end).map(|slot| (graph.targets[slot], 1.0))),
         }
         row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        row.dedup_by_key(|entry| entry.0);
+        row.dedup_by(|next, kept| {
+            let is_parallel = next.0 == kept.0;
+            if is_parallel && kind == Weights::Strengths {
+                kept.1 += next.1;
+            }
+            is_parallel
+        });
         for &(target, weight) in &row {
             graph.targets[kept] = target;
             if let Some(weights) = &mut graph.weights {

@@ -8,7 +8,7 @@
 
 use super::error::{check_weight, excerpt};
 use super::head::{self, EdgeColumns};
-use super::{Graph, GraphError, Position, ReadOptions, Weights};
+use super::{Graph, GraphError, Position, ReadOptions};
 
 /// What a line of an edge list may be.
 const LINE: &str =
@@ -57,7 +57,9 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
         return Err(GraphError::SparseVertices { position, vertex, edges: count, last: limit - 1 });
     }
     let lengths = (!edges.lengths.is_empty()).then_some(edges.lengths.as_slice());
-    Graph::from_edges(edges.vertex_max + 1, options.directed, &edges.ends, lengths)
+    let kind = (edges.vertex_max + 1, options.directed);
+    let graph = Graph::merged(kind, &edges.ends, lengths, options.weights)?;
+    Ok(graph.leaving_out_weights(edges.has_unused_weights))
 }
 
 /// The edges read so far.
@@ -65,13 +67,17 @@ struct Edges {
     ends: Vec<(u32, u32)>,
     /// Empty, or as long as `ends`.
     lengths: Vec<f64>,
+    /// Whether there are weights that nobody has asked for.
+    has_unused_weights: bool,
     vertex_max: u64,
     vertex_max_position: Position,
 }
 
 impl Default for Edges {
     fn default() -> Self {
-        Edges { ends: Vec::new(), lengths: Vec::new(), vertex_max: 0, vertex_max_position: Position::Line(1) }
+        let (ends, lengths) = (Vec::new(), Vec::new());
+        let vertex_max_position = Position::Line(1);
+        Edges { ends, lengths, has_unused_weights: false, vertex_max: 0, vertex_max_position }
     }
 }
 
@@ -104,8 +110,9 @@ impl Edges {
             (None, attributes) => weight_of(attributes).ok_or_else(|| malformed(ATTRIBUTES))?,
             (Some(_), _) => return Err(malformed(LINE)),
         };
-        let weight = weight.filter(|_| options.weights == Weights::Read);
-        let weight = weight.map(|weight| check_weight(weight, position)).transpose()?;
+        self.has_unused_weights |= weight.is_some() && !options.weights.are_read();
+        let weight = weight.filter(|_| options.weights.are_read());
+        let weight = weight.map(|weight| check_weight(weight, position, options.weights)).transpose()?;
         if !self.ends.is_empty() && weight.is_some() == self.lengths.is_empty() {
             return Err(malformed("a weight on each line or on none"));
         }

@@ -4,6 +4,7 @@
 //! stop. It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was
 //! found, where, and what is allowed.
 
+use super::Weights;
 use std::fmt;
 
 /// Where in its source something was found.
@@ -34,6 +35,11 @@ pub enum GraphError {
     Unreadable(std::io::Error),
     /// The bytes are none of the known formats.
     UnknownFormat,
+    /// The text is in a form that is known and not read.
+    ForeignFormat {
+        /// What it is called.
+        name: &'static str,
+    },
     /// The compressed file ends early or fails its check sum.
     BadCompression(std::io::Error),
     /// Something else stands where one of the allowed forms must stand.
@@ -67,13 +73,17 @@ pub enum GraphError {
         /// The last vertex that so many edges can have.
         last: u64,
     },
-    /// A length that no shortest path can use.
+    /// A length that no shortest path can use, or a strength that is none.
     BadWeight {
         /// Where it stands.
         position: Position,
-        /// The length as read.
+        /// The weight as read.
         weight: f64,
+        /// What it was to be.
+        kind: Weights,
     },
+    /// Strengths whose sum is not finite.
+    StrengthsTooLarge,
     /// A length with which the length of a path could overflow.
     PathTooLong {
         /// The longest length.
@@ -110,16 +120,17 @@ pub enum GraphError {
     },
 }
 
+/// The formats that are read.
+const FORMATS: &str = "edge list, CSV, Matrix Market, METIS .graph and graph-tool .gt, each also gzipped";
+
 impl fmt::Display for GraphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GraphError::Unreadable(error) => write!(f, "cannot be read: {error}"),
             GraphError::UnknownFormat => {
-                write!(
-                    f,
-                    "unknown format; known are edge list, CSV, Matrix Market, METIS .graph and graph-tool .gt, each also gzipped"
-                )
+                write!(f, "unknown format; known are {FORMATS}")
             }
+            GraphError::ForeignFormat { name } => write!(f, "this is {name}; allowed: {FORMATS}"),
             GraphError::BadCompression(error) => write!(f, "damaged gzip stream: {error}"),
             GraphError::Malformed { position, found, allowed } => {
                 write!(f, "{position}: found `{found}`, expected {allowed}")
@@ -138,10 +149,17 @@ impl fmt::Display for GraphError {
                      vertices are numbered from 0 without large gaps"
                 )
             }
-            GraphError::BadWeight { position, weight } => {
+            GraphError::BadWeight { position, weight, kind } => {
+                let kind = if *kind == Weights::Strengths { "strength" } else { "length" };
                 write!(
                     f,
-                    "{position}: weight {weight} is not a length, weights must be above zero and finite"
+                    "{position}: weight {weight} is not a {kind}, weights must be above zero and finite"
+                )
+            }
+            GraphError::StrengthsTooLarge => {
+                write!(
+                    f,
+                    "the sum of all weights is not finite; allowed: weights whose sum, twice, is below 1.7e308"
                 )
             }
             GraphError::PathTooLong { weight, vertices, limit } => {
@@ -174,12 +192,12 @@ impl std::error::Error for GraphError {
     }
 }
 
-/// Returns `weight` when it is a usable length: above zero and finite.
-pub(super) fn check_weight(weight: f64, position: Position) -> Result<f64, GraphError> {
+/// Returns `weight` when it is a usable length or strength: above zero and finite.
+pub(super) fn check_weight(weight: f64, position: Position, kind: Weights) -> Result<f64, GraphError> {
     if weight > 0.0 && weight.is_finite() {
         Ok(weight)
     } else {
-        Err(GraphError::BadWeight { position, weight })
+        Err(GraphError::BadWeight { position, weight, kind })
     }
 }
 
@@ -190,6 +208,12 @@ pub(super) fn check_paths(vertices: u64, weights: &[f64]) -> Result<(), GraphErr
     let weight = weights.iter().copied().fold(0.0, f64::max);
     let limit = f64::MAX / (2 * vertices) as f64;
     if weight > limit { Err(GraphError::PathTooLong { weight, vertices, limit }) } else { Ok(()) }
+}
+
+/// Checks that strengths have a finite sum, also where each counts at both ends of its edge.
+pub(super) fn check_sum(weights: &[f64]) -> Result<(), GraphError> {
+    let sum = 2.0 * weights.iter().sum::<f64>();
+    if sum.is_finite() { Ok(()) } else { Err(GraphError::StrengthsTooLarge) }
 }
 
 /// The first characters of `bytes`, printable, for a message of one line.

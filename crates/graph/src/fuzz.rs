@@ -9,7 +9,7 @@ use super::{
 
 const OPTIONS: [ReadOptions; 2] = [
     ReadOptions { weights: Weights::Ignored, directed: false },
-    ReadOptions { weights: Weights::Read, directed: true },
+    ReadOptions { weights: Weights::Lengths, directed: true },
 ];
 
 type Decoder = fn(&[u8], &ReadOptions) -> Result<Graph, GraphError>;

@@ -31,13 +31,14 @@ pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> 
         return Err(cursor.truncated("the adjacency"));
     }
     let ends = adjacency(&mut cursor, vertices)?;
-    let lengths = property_maps(&mut cursor, vertices, ends.len() as u64, options.weights)?;
+    let (lengths, has_unused) = property_maps(&mut cursor, vertices, ends.len() as u64, options.weights)?;
     let surplus = cursor.left().min(8);
     if surplus > 0 {
         cursor.take(surplus, "")?;
         return Err(cursor.malformed(surplus, "the end of the file"));
     }
-    Graph::from_edges(vertices, directed, &ends, lengths.as_deref())
+    let graph = Graph::merged((vertices, directed), &ends, lengths.as_deref(), options.weights)?;
+    Ok(graph.leaving_out_weights(has_unused))
 }
 
 fn adjacency(cursor: &mut Cursor<'_>, vertices: u64) -> Result<Vec<(u32, u32)>, GraphError> {
@@ -66,13 +67,15 @@ fn adjacency(cursor: &mut Cursor<'_>, vertices: u64) -> Result<Vec<(u32, u32)>, 
     Ok(ends)
 }
 
-/// Steps over all property maps and returns the lengths, when they are wanted and there.
+/// Steps over all property maps; returns the weights, if they are wanted and there, and whether there are some that
+/// nobody wants.
 fn property_maps(
     cursor: &mut Cursor<'_>,
     vertices: u64,
     edges: u64,
     weights: Weights,
-) -> Result<Option<Vec<f64>>, GraphError> {
+) -> Result<(Option<Vec<f64>>, bool), GraphError> {
+    let mut has_unused = false;
     let mut best: Option<(usize, Vec<f64>)> = None;
     for _ in 0..cursor.count("the number of property maps")? {
         let owner = cursor.byte("the owner of a property map")?;
@@ -87,27 +90,32 @@ fn property_maps(
         let kind = ValueType::new(cursor.byte("the type of a property map")?)
             .ok_or_else(|| cursor.malformed(1, KINDS))?;
         let choice = WEIGHT_NAMES.iter().position(|&wanted| wanted == name);
-        let (ValueType::Number(number), 2, Some(choice), Weights::Read) = (kind, owner, choice, weights)
-        else {
+        let (ValueType::Number(number), 2, Some(choice)) = (kind, owner, choice) else {
             kind.skip(cursor, values)?;
             continue;
         };
-        if best.as_ref().is_some_and(|(known, _)| *known <= choice) {
+        has_unused |= !weights.are_read();
+        if !weights.are_read() || best.as_ref().is_some_and(|(known, _)| *known <= choice) {
             kind.skip(cursor, values)?;
         } else {
-            best = Some((choice, lengths(cursor, values, number)?));
+            best = Some((choice, column(cursor, values, number, weights)?));
         }
     }
-    Ok(best.map(|(_, lengths)| lengths))
+    Ok((best.map(|(_, lengths)| lengths), has_unused))
 }
 
-fn lengths(cursor: &mut Cursor<'_>, values: u64, number: Number) -> Result<Vec<f64>, GraphError> {
+fn column(
+    cursor: &mut Cursor<'_>,
+    values: u64,
+    number: Number,
+    kind: Weights,
+) -> Result<Vec<f64>, GraphError> {
     let width = number.width();
     let start = cursor.offset as u64;
     let column = cursor.take(values.saturating_mul(width), "the weights")?;
     let positions = (start..).step_by(width as usize).map(Position::Byte);
     let values = column.chunks_exact(width as usize).map(|bytes| number.value(cursor.order, bytes));
-    values.zip(positions).map(|(value, position)| check_weight(value, position)).collect()
+    values.zip(positions).map(|(value, position)| check_weight(value, position, kind)).collect()
 }
 
 const KINDS: &str = "a value type from 0 to 14";

@@ -22,7 +22,7 @@ pub mod rmat;
 mod tests;
 
 pub use error::{GraphError, Position};
-pub use read::{OpenError, ReadOptions, Weights, is_file, open};
+pub use read::{OpenError, ReadOptions, Weights, is_file, open, weights_remark};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,9 @@ pub const ARCS_MAX: u64 = u32::MAX as u64;
 /// A graph in compressed sparse rows: the out-neighbours of each vertex, one row after the other.
 ///
 /// Vertices are `0..vertices()`. An undirected edge is stored in both rows. Parallel edges are merged when
-/// the graph is built, the lightest stays (as networkx does for shortest paths); self-loops are kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// the graph is built: the lightest stays (as networkx does for shortest paths), or, if weights are read as
+/// [`Weights::Strengths`], they add up. Self-loops are kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Graph {
     /// Whether an edge leads one way only.
     directed: bool,
@@ -52,6 +53,28 @@ pub struct Graph {
     /// length one.
     #[serde(with = "isles::plain::optional")]
     weights: Option<Vec<f64>>,
+    /// What its source holds beside it.
+    #[serde(skip)]
+    left_out: LeftOut,
+}
+
+/// What the source of a graph holds and the graph does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Whether there are weights, which nobody has asked for.
+    pub weights: bool,
+    /// Edges that were merged with others of the same two vertices.
+    pub parallel_edges: u64,
+}
+
+/// Two graphs are equal if they have the same edges and weights, whatever they were read from.
+impl PartialEq for Graph {
+    fn eq(&self, other: &Graph) -> bool {
+        self.directed == other.directed
+            && self.offsets == other.offsets
+            && self.targets == other.targets
+            && self.weights == other.weights
+    }
 }
 
 impl Graph {
@@ -75,6 +98,11 @@ impl Graph {
     /// Whether edges lead one way only.
     pub fn is_directed(&self) -> bool {
         self.directed
+    }
+
+    /// Returns what the source of the graph holds beside it; of a graph that was sent to another place, nothing.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     /// Whether edges have lengths of their own.
@@ -114,7 +142,8 @@ impl Graph {
         for from in 0..self.vertices() as u32 {
             for &to in self.neighbours(from) {
                 let (first, last) = if self.directed { (from, to) } else { (from.min(to), from.max(to)) };
-                weights.push(error::check_weight(length(first, last), Position::Edge(weights.len() as u64))?);
+                let position = Position::Edge(weights.len() as u64);
+                weights.push(error::check_weight(length(first, last), position, Weights::Lengths)?);
             }
         }
         error::check_paths(self.vertices(), &weights)?;

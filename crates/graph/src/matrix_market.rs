@@ -7,12 +7,12 @@
 
 use super::edge_list::{Words, number, vertices_max};
 use super::error::{check_weight, excerpt};
-use super::{Graph, GraphError, Position, ReadOptions, Weights};
+use super::{Graph, GraphError, Position, ReadOptions};
 
 /// How a Matrix Market file begins.
 pub const MAGIC: &[u8] = b"%%MatrixMarket";
 
-const HEADER: &str =
+pub(super) const HEADER: &str =
     "`%%MatrixMarket matrix coordinate`, then `pattern`, `integer` or `real`, then `general` or `symmetric`";
 const SIZE: &str = "`rows columns entries` of a square matrix";
 const ENTRY: &str = "`row column` in a pattern matrix, `row column value` in others, from 1";
@@ -56,7 +56,8 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
         return Err(GraphError::TooLarge { what: "vertices for so few entries", found: vertices, limit });
     }
     let lengths = (!lengths.is_empty()).then_some(lengths.as_slice());
-    Graph::from_edges(vertices, !header.symmetric, &ends, lengths)
+    let graph = Graph::merged((vertices, !header.symmetric), &ends, lengths, options.weights)?;
+    Ok(graph.leaving_out_weights(!header.pattern && !options.weights.are_read()))
 }
 
 fn header(line: &[u8]) -> Result<Header, GraphError> {
@@ -111,7 +112,7 @@ fn entry(
         return Err(malformed());
     }
     let weight = value.map(|word| number::<f64>(word).ok_or_else(malformed)).transpose()?;
-    let weight = weight.filter(|_| options.weights == Weights::Read);
-    let weight = weight.map(|weight| check_weight(weight, position)).transpose()?;
+    let weight = weight.filter(|_| options.weights.are_read());
+    let weight = weight.map(|weight| check_weight(weight, position, options.weights)).transpose()?;
     Ok((from, to, weight))
 }

@@ -8,7 +8,7 @@
 
 use super::edge_list::{Words, number};
 use super::error::{check_weight, excerpt};
-use super::{Graph, GraphError, Position, ReadOptions, Weights};
+use super::{Graph, GraphError, Position, ReadOptions};
 use std::path::Path;
 
 /// The endings of names of files in this form.
@@ -101,8 +101,8 @@ impl Arcs<'_> {
             let mut weight = 1.0;
             if self.has_weights {
                 let word = words.next().and_then(number::<f64>).ok_or_else(|| malformed(NEIGHBOURS))?;
-                if self.options.weights == Weights::Read {
-                    weight = check_weight(word, position)?;
+                if self.options.weights.are_read() {
+                    weight = check_weight(word, position, self.options.weights)?;
                 }
             }
             let [low, high] = [own.min(vertex), own.max(vertex)].map(|vertex| (vertex - 1) as u32);
@@ -134,8 +134,9 @@ impl Arcs<'_> {
         }
         let pairs = self.list.iter().step_by(2);
         let ends: Vec<(u32, u32)> = pairs.clone().map(|edge| (edge.0, edge.1)).collect();
-        let are_lengths = self.has_weights && self.options.weights == Weights::Read;
+        let are_lengths = self.has_weights && self.options.weights.are_read();
         let lengths: Option<Vec<f64>> = are_lengths.then(|| pairs.map(|edge| edge.3).collect());
-        Graph::from_edges(self.vertices, false, &ends, lengths.as_deref())
+        let graph = Graph::merged((self.vertices, false), &ends, lengths.as_deref(), self.options.weights)?;
+        Ok(graph.leaving_out_weights(self.has_weights && !are_lengths))
     }
 }

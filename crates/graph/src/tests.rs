@@ -2,7 +2,7 @@
 
 use super::fuzz;
 use super::rmat::{Rmat, WORKLOADS};
-use super::{Graph, ReadOptions, Weights, open};
+use super::{Graph, LeftOut, ReadOptions, Weights, open};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::io::Write;
 
 const PLAIN: ReadOptions = ReadOptions { weights: Weights::Ignored, directed: false };
-const WEIGHTED: ReadOptions = ReadOptions { weights: Weights::Read, directed: false };
+const WEIGHTED: ReadOptions = ReadOptions { weights: Weights::Lengths, directed: false };
 const KARATE: &[u8] = include_bytes!("../data/karate.gt.gz");
 
 fn decode(bytes: &[u8], options: &ReadOptions) -> Graph {
@@ -94,6 +94,29 @@ mod edge_list {
     #[test]
     fn of_parallel_edges_the_lightest_stays() {
         assert_eq!(text(&decode(b"0 1 3\n1 0 2\n0 1 4\n", &WEIGHTED)), "2: 0-1=2");
+    }
+
+    #[test]
+    fn strengths_of_parallel_edges_add_up_in_any_order() {
+        let strengths = ReadOptions { weights: Weights::Strengths, directed: false };
+        for bytes in
+            ["0 1 0.1\n1 0 0.2\n0 1 0.7\n1 1 3\n1 1 3\n", "1 1 3\n0 1 0.7\n0 1 0.2\n1 1 3\n0 1 0.1\n"]
+        {
+            let graph = decode(bytes.as_bytes(), &strengths);
+            assert_eq!(text(&graph), format!("2: 0-1={} 1-1=6", 0.1 + 0.2 + 0.7));
+            assert_eq!(graph.left_out(), LeftOut { weights: false, parallel_edges: 3 });
+        }
+        let matrix = b"%%MatrixMarket matrix coordinate real general\n2 2 3\n1 2 1\n1 2 2\n2 1 4\n";
+        assert_eq!(text(&decode(matrix, &strengths)), "2: 0>1=3 1>0=4");
+        for (bytes, expected) in [
+            ("0 1 0\n", "line 1: weight 0 is not a strength, weights must be above zero and finite"),
+            (
+                "0 1 1e308\n1 2 1e308\n",
+                "the sum of all weights is not finite; allowed: weights whose sum, twice,",
+            ),
+        ] {
+            assert!(refusal(bytes, &strengths).starts_with(expected));
+        }
     }
 
     #[test]
@@ -484,7 +507,7 @@ proptest! {
         let third = |index: usize| if weighted { format!(" {}", lengths[index]) } else { String::new() };
         let line = |(index, (from, to)): (usize, &(u32, u32))| format!("{from} {to}{}\n", third(index));
         let list: String = ends.iter().enumerate().map(line).collect();
-        let options = ReadOptions { directed, weights: Weights::Read };
+        let options = ReadOptions { directed, weights: Weights::Lengths };
         prop_assert_eq!(&decode(list.as_bytes(), &options), &expected);
         let symmetry = if directed { "general" } else { "symmetric" };
         let field = if weighted { "real" } else { "pattern" };
@@ -528,6 +551,89 @@ proptest! {
         fuzz::edge_list(format!("source,target\n0 1 {{'weight': {text}}}").as_bytes());
         fuzz::rmat(format!("rmat:{text}").as_bytes());
     }
+}
+
+#[test]
+fn what_of_a_file_is_not_used_is_known() {
+    let texts: [&[u8]; 4] = [
+        b"0 1 2.5\n1 2 1\n",
+        b"0 1 {'weight': 2}\n1 2 {'weight': 2}\n",
+        b"source,target,weight\n0,1,2\n1,2,2\n",
+        b"%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1\n3 2 1\n",
+    ];
+    for bytes in texts {
+        assert!(decode(bytes, &PLAIN).left_out().weights);
+        assert!(!decode(bytes, &WEIGHTED).left_out().weights);
+    }
+    let metis = |options| super::metis::decode(b"2 1 1\n2 5\n1 5\n", options).unwrap();
+    assert!(metis(&PLAIN).left_out().weights && !metis(&WEIGHTED).left_out().weights);
+    assert!(!decode(b"0 1\n", &PLAIN).left_out().weights && !decode(KARATE, &PLAIN).left_out().weights);
+}
+
+#[test]
+fn a_form_that_is_not_read_is_refused_by_name() {
+    let xml = "<?xml version=\"1.0\"?>\n<!-- from networkx -->\n";
+    for (text, name) in [
+        (format!("{xml}<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"), "GraphML"),
+        (format!("\u{feff}{xml}<GEXF version=\"1.2\">"), "GEXF"),
+        ("<svg>".into(), "XML"),
+        ("graph [\n  node [\n    id 0\n".into(), "GML"),
+        ("graph\n[\n  directed 0\n".into(), "GML"),
+        ("Creator \"igraph\"\nVersion 1\ngraph\n[\n".into(), "GML"),
+        ("*Vertices 3\n1 \"a\"\n".into(), "a Pajek file"),
+        ("% a comment\n*vertices 3\n*Edges\n1 2\n".into(), "a Pajek file"),
+        ("graph G {\n 0 -- 1\n}\n".into(), "DOT"),
+        ("strict digraph {\n 0 -> 1\n}\n".into(), "DOT"),
+        ("{\"nodes\": []}".into(), "JSON"),
+        ("LEDA.GRAPH\nvoid\n".into(), "a LEDA file"),
+        ("DL n=3 format=edgelist1\n".into(), "a UCINET DL file"),
+        ("c remark\nc\np edge 3 2\ne 1 2\n".into(), "a DIMACS file"),
+        ("p sp 3 2\na 1 2 5\n".into(), "a DIMACS file"),
+    ] {
+        let expected = format!(
+            "this is {name}; allowed: edge list, CSV, Matrix Market, METIS .graph and graph-tool .gt, each also gzipped"
+        );
+        assert_eq!(refusal(&text, &PLAIN), expected, "{text}");
+        assert_eq!(refusal(gzip(text.as_bytes()), &WEIGHTED), expected, "{text}");
+    }
+}
+
+/// The form is that of NISTIR 5935, whose first line has five words in this order.
+#[test]
+fn a_matrix_market_header_that_is_nearly_right_is_no_edge_list() {
+    for header in [
+        "%MatrixMarket matrix coordinate real general",
+        "%% MatrixMarket matrix coordinate real general",
+        "%%%MatrixMarket matrix coordinate pattern symmetric",
+        "%%Matrix-Market matrix coordinate pattern symmetric",
+        "MatrixMarket matrix coordinate pattern symmetric",
+        "# %%MatrixMarket matrix coordinate pattern symmetric",
+        "  %%MatrixMarket matrix coordinate real general",
+        "\n%%MatrixMarket matrix coordinate real general",
+        "%%matrix coordinate real general",
+        "%%MatrixMarkt matrix coordinate real general",
+        "%%Coordinate integer symmetric",
+        "%%MatrixMarket",
+        "%%MatrixMarket coordinate real general",
+        "%%MatrixMarket matrix real general",
+        "%%MatrixMarket matrix coordinate real",
+        "%%MatrixMarket matrix coordinate general",
+        "%%MatrixMarket matrix coordinate real general 3",
+        "%%MatrixMarket matrix array real general",
+        "%%MatrixMarket vector coordinate real general",
+        "%%MatrixMarket matrix coordinate double general",
+        "%%MatrixMarket matrix coordinate complex general",
+        "%%MatrixMarket matrix coordinate real skew-symmetric",
+        "%%MatrixMarketmatrix coordinate real general",
+        "%%Matrix Market matrix coordinate real general",
+    ] {
+        let message = refusal(format!("{header}\n3 3 2\n2 1 1\n3 2 1\n"), &WEIGHTED);
+        let allowed = "expected `%%MatrixMarket matrix coordinate`, then `pattern`, `integer` or `real`";
+        assert!(message.contains(allowed), "{header}: {message}");
+    }
+    let right = b"%%MATRIXMARKET Matrix Coordinate REAL Symmetric\r\n3 3 2\r\n2 1 1\r\n3 2 1\r\n";
+    assert_eq!(text(&decode(right, &WEIGHTED)), "3: 0-1=1 1-2=1");
+    assert_eq!(text(&decode(b"% a matrix of mine\n0 1\n", &WEIGHTED)), "2: 0-1");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use damage::{Dice, damaged, of_another_system, rounds};
 use isles_graph::{Graph, ReadOptions, Weights};
 use std::path::PathBuf;
 
-const WEIGHTED: ReadOptions = ReadOptions { weights: Weights::Read, directed: false };
+const WEIGHTED: ReadOptions = ReadOptions { weights: Weights::Lengths, directed: false };
 
 /// One graph in each form of text: a path of four vertices with a chord.
 const FORMS: [(&str, &str); 6] = [

@@ -7,7 +7,7 @@
 
 use crate::job::{self, JobKind};
 use crate::request::{JobOrder, JobRequest, Refusal, RefusalKind};
-use crate::seat::Runnable;
+use crate::seat::{Caller, Runnable};
 use crate::store::JobSpec;
 use rustix::fs::{Access, access};
 use std::env::{split_paths, var_os};
@@ -19,6 +19,9 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 /// Most words of a job, and most bytes of all of them: the table is shown whole, again and again.
 const WORDS_MAX: usize = 4096;
 const WORDS_BYTES_MAX: usize = 64 << 10;
+
+/// Most bytes of the environment of a command.
+const ENVIRONMENT_BYTES_MAX: usize = 512 << 10;
 
 /// Characters of a word that a refusal repeats.
 const SHOWN_CHARS: usize = 80;
@@ -89,12 +92,40 @@ pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusa
             let text = format!("a modelled core runs no command; allowed: --task with one of {names}");
             Err(Refusal::of(RefusalKind::CommandsNotAllowed, text))
         }
-        Runnable::Command(words) => check_command(words),
+        Runnable::Command(words) => {
+            spec.caller.as_ref().map_or(Ok(()), check_caller)?;
+            check_command(words, spec.caller.as_ref())
+        }
     }
 }
 
+/// Checks that a command can be started where it was typed.
+fn check_caller(caller: &Caller) -> Result<(), Refusal> {
+    let Caller { folder, environment } = caller;
+    let refused = |kind, text: String| Err(Refusal::of(kind, text));
+    if !folder.is_absolute() || !folder.is_dir() {
+        let text =
+            format!("the folder of the command is {folder:?}; allowed: one that is there, from the root");
+        return refused(RefusalKind::NoSuchCommand, text);
+    }
+    let bytes: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    if bytes > ENVIRONMENT_BYTES_MAX {
+        let text = format!("the environment has {bytes} bytes; allowed: {ENVIRONMENT_BYTES_MAX}");
+        return refused(RefusalKind::TooLong, text);
+    }
+    let is_foreign = |(name, value): &&(String, String)| {
+        name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
+    };
+    if let Some((name, _)) = environment.iter().find(is_foreign) {
+        let shown: String = name.chars().take(SHOWN_CHARS).collect();
+        let text = format!("the variable {shown:?} is none; allowed: a name without `=`, and no zero bytes");
+        return refused(RefusalKind::NoSuchCommand, text);
+    }
+    Ok(())
+}
+
 /// Checks that the first word names a program of this host, and that the system can take all of them.
-fn check_command(words: &[String]) -> Result<(), Refusal> {
+fn check_command(words: &[String], caller: Option<&Caller>) -> Result<(), Refusal> {
     let no_command = |text: &str| Err(Refusal::of(RefusalKind::NoCommand, text));
     let Some(program) = words.first() else {
         return no_command("there is no command; allowed: a program, and words for it");
@@ -106,7 +137,7 @@ fn check_command(words: &[String]) -> Result<(), Refusal> {
     if program.is_empty() {
         return no_command("the command is empty; allowed: the name of a program, and words for it");
     }
-    if is_program(program) {
+    if is_program(program, caller) {
         return Ok(());
     }
     let shown: String = program.chars().take(SHOWN_CHARS).collect();
@@ -125,13 +156,18 @@ pub fn steers_text(sign: char) -> bool {
         || sign.is_control()
 }
 
-/// Whether the system would find a program by that name, as `execvp` looks for it.
-fn is_program(name: &str) -> bool {
+/// Whether the system would find a program by that name where the command was typed, as `execvp` looks for it.
+fn is_program(name: &str, caller: Option<&Caller>) -> bool {
+    let here = caller.map_or(Path::new("."), |caller| &caller.folder);
     let is_runnable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if name.contains('/') {
-        return is_runnable(Path::new(name));
+        return is_runnable(&here.join(name));
     }
-    let folders = var_os("PATH").unwrap_or_else(|| PATH_DEFAULT.into());
+    let own = match caller {
+        Some(caller) => caller.variable("PATH").map(Into::into),
+        None => var_os("PATH"),
+    };
+    let folders = own.unwrap_or_else(|| PATH_DEFAULT.into());
     // An empty folder of PATH is the one that the process is in.
-    split_paths(&folders).any(|folder: PathBuf| is_runnable(&Path::new(".").join(folder).join(name)))
+    split_paths(&folders).any(|folder: PathBuf| is_runnable(&here.join(folder).join(name)))
 }

@@ -84,6 +84,6 @@ impl Demonstration {
             _ => ("count", self.random.within(&(1_000..=100_000))),
         };
         let what = Runnable::Task(kind.to_owned(), vec![size.to_string()]);
-        JobSpec { name: format!("{kind} {number}"), what }
+        JobSpec::new(format!("{kind} {number}"), what)
     }
 }

@@ -247,6 +247,9 @@ pub struct JobView {
     pub name: String,
     /// What it runs.
     pub what: Runnable,
+    /// The folder in which a command runs, if it is not that of the job server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Its state.
     pub state: String,
     /// Where it is, or was last.

@@ -459,6 +459,7 @@ impl JobServer {
         let order = StartOrder {
             id: start,
             what: job.spec.what.clone(),
+            caller: job.spec.caller.clone(),
             state: from,
             output: state.table.store().output(start.job),
             mark: state.table.store().mark(start),
@@ -502,7 +503,10 @@ impl JobServer {
         state.table.job(id)?;
         let store = state.table.store();
         let (lines, before) = store.tail(id, lines).map_err(|error| error.to_string())?;
-        Ok(JobReply::Output { lines, before, file: store.output(id).display().to_string() })
+        // Who reads this may be in another folder.
+        let file = store.output(id);
+        let file = std::path::absolute(&file).unwrap_or(file);
+        Ok(JobReply::Output { lines, before, file: file.display().to_string() })
     }
 
     async fn set_clock(&self, divider: u32, at: Option<usize>, tile: bool) -> Result<JobReply, Refusal> {
@@ -615,6 +619,7 @@ impl SharedTable {
             id,
             name: job.spec.name.clone(),
             what: job.spec.what.clone(),
+            folder: job.spec.caller.as_ref().map(|caller| caller.folder.display().to_string()),
             state: job.state.name().to_owned(),
             place: job.place.filter(|_| job.state != JobState::New),
             processor: job.share,

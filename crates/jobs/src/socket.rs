@@ -154,7 +154,9 @@ fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io
         let reply = if is_cut {
             // Who is answered in the middle of a line does not hear it.
             lines.skip_until(b'\n')?;
-            let text = format!("the request is longer than {LINE_BYTES_MAX} bytes; allowed: fewer words");
+            let text = format!(
+                "the request is longer than {LINE_BYTES_MAX} bytes; allowed: fewer words, or a smaller environment"
+            );
             JobReply::Refused(Refusal::of(RefusalKind::TooLong, text))
         } else {
             answer(&line, asked)

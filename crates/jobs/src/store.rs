@@ -4,11 +4,12 @@
 //! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
 //! so a reader finds the old or the new one whole. `lock` is empty, and locked while a job server uses the directory.
 
-use crate::seat::{Runnable, StartId};
+use crate::seat::{Caller, Environment, Runnable, StartId};
 use isles_protocol::job::JobState;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -28,6 +29,16 @@ pub struct JobSpec {
     pub name: String,
     /// What it runs.
     pub what: Runnable,
+    /// Where a command was typed; without, it runs in the folder and the environment of the job server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Caller>,
+}
+
+impl JobSpec {
+    /// A job of that name, which runs where the job server does.
+    pub fn new(name: impl Into<String>, what: Runnable) -> JobSpec {
+        JobSpec { name: name.into(), what, caller: None }
+    }
 }
 
 /// A job as it is kept.
@@ -45,6 +56,9 @@ pub(crate) struct StoredJob {
     pub(crate) reason: String,
     /// How long it has computed before its last start, in seconds.
     pub(crate) busy: f64,
+    /// The number of the environment of its caller, while the table is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) environment: Option<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,6 +67,36 @@ struct StoredTable {
     program: String,
     next: u64,
     jobs: Vec<StoredJob>,
+    /// Those of the callers, each once: jobs of one terminal have the same.
+    #[serde(default)]
+    environments: Vec<Environment>,
+}
+
+impl StoredTable {
+    /// Takes the environments out of the jobs.
+    fn share_environments(&mut self) {
+        let mut numbers: BTreeMap<Environment, usize> = BTreeMap::new();
+        for job in &mut self.jobs {
+            let Some(caller) = &mut job.spec.caller else { continue };
+            let next = numbers.len();
+            let environment = std::mem::take(&mut caller.environment);
+            job.environment = Some(*numbers.entry(environment).or_insert(next));
+        }
+        let mut all: Vec<(usize, Environment)> =
+            numbers.into_iter().map(|(environment, number)| (number, environment)).collect();
+        all.sort_unstable();
+        self.environments = all.into_iter().map(|(_, environment)| environment).collect();
+    }
+
+    /// Gives each job its environment again; returns the first job that names none.
+    fn return_environments(&mut self) -> Result<(), u64> {
+        for job in &mut self.jobs {
+            let Some(caller) = &mut job.spec.caller else { continue };
+            let number = job.environment.take().ok_or(job.id)?;
+            caller.environment = self.environments.get(number).ok_or(job.id)?.clone();
+        }
+        Ok(())
+    }
 }
 
 /// The line before a state.
@@ -178,7 +222,7 @@ impl Store {
                 .map_err(|cause| StoreError::System { path: path.clone(), cause })?,
         };
         let fault = |fault: String| StoreError::Fault { path: path.clone(), fault };
-        let table: StoredTable = serde_json::from_str(&text).map_err(|cause| fault(cause.to_string()))?;
+        let mut table: StoredTable = serde_json::from_str(&text).map_err(|cause| fault(cause.to_string()))?;
         if table.form != FORM {
             return Err(fault(format!("the form is {}; allowed: {FORM}", table.form)));
         }
@@ -197,12 +241,17 @@ impl Store {
                 )));
             }
         }
+        table.return_environments().map_err(|id| {
+            fault(format!("job {id} has an environment that is not there; allowed: one of the table"))
+        })?;
         Ok((table.next, table.jobs))
     }
 
     /// Keeps the jobs.
     pub(crate) fn save(&self, next: u64, jobs: Vec<StoredJob>) -> Result<(), StoreError> {
-        let table = StoredTable { form: FORM, program: self.program.clone(), next, jobs };
+        let program = self.program.clone();
+        let mut table = StoredTable { form: FORM, program, next, jobs, environments: Vec::new() };
+        table.share_environments();
         let text = serde_json::to_vec_pretty(&table).expect("a table has a form");
         self.replace(&self.table(), &[&text])
     }

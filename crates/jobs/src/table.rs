@@ -408,6 +408,7 @@ impl JobTable {
             starts: job.starts,
             reason: job.reason.clone(),
             busy: (job.busy_before + job.busy).as_secs_f64(),
+            environment: None,
         };
         self.store.save(self.next, self.jobs.iter().map(stored).collect())?;
         self.is_changed = false;

@@ -320,7 +320,7 @@ impl World {
 }
 
 fn spec() -> JobSpec {
-    JobSpec { name: "a job".to_owned(), what: Runnable::Task("count".to_owned(), Vec::new()) }
+    JobSpec::new("a job", Runnable::Task("count".to_owned(), Vec::new()))
 }
 
 /// As many as `ISLES_TEST_SEEDS` says.

@@ -136,6 +136,69 @@ fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// As sbatch(1) does it: `--chdir` is by default the folder of the call, `--export` is `ALL`.
+#[test]
+fn a_command_runs_where_it_was_typed_with_the_environment_of_its_caller() {
+    let mut server = JobServer::new("caller", &["--places", "1"]);
+    let here = std::fs::canonicalize(&server.folder).unwrap().join("typed here");
+    let bin = here.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for (path, text) in
+        [(here.join("own.sh"), "#!/bin/sh\necho own\n"), (bin.join("by-path"), "#!/bin/sh\necho found\n")]
+    {
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::write(here.join("data.txt"), "of here\n").unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let ask = |words: &[&str]| {
+        let mut command = program(&server.folder, "job");
+        command
+            .current_dir(&here)
+            .env("FOO", "bar")
+            .env("PATH", &path)
+            .env("ISLES_PLACES", "7")
+            .arg("--json");
+        let out = command.args(words).output().unwrap();
+        assert!(out.status.success(), "{words:?}: {out:?}");
+        serde_json::from_slice::<Value>(&out.stdout).unwrap()
+    };
+    let lines = |job: &str| {
+        server.wait(job, "finished");
+        server.json(&["output", job])["lines"].clone()
+    };
+    let mut last = String::new();
+    for (words, expected) in [
+        (&["./own.sh"][..], "own"),
+        (&["cat", "data.txt"], "of here"),
+        (&["by-path"], "found"),
+        (&["sh", "-c", "echo $FOO $ISLES_PLACES"], "bar 7"),
+        (&["pwd"], here.to_str().unwrap()),
+    ] {
+        let begun = ask(&[&["start", "--"], words].concat());
+        assert_eq!(begun["job"]["folder"], here.to_str().unwrap());
+        last = begun["job"]["id"].to_string();
+        assert_eq!(lines(&last), serde_json::json!([expected]), "{words:?}");
+    }
+    // A copy of a job runs there, too, whoever asks for it, and after a new start of the job server.
+    let copy = server.json(&["duplicate", &last])["job"]["id"].to_string();
+    server.end();
+    server.start(&["--places", "1"]);
+    server.json(&["start", &copy]);
+    server.wait(&copy, "finished");
+    let output = server.json(&["output", &copy]);
+    assert_eq!(output["lines"], serde_json::json!([here.to_str().unwrap()]));
+    assert!(Path::new(output["file"].as_str().unwrap()).is_absolute());
+    let table = std::fs::read_to_string(server.folder.join("jobs.json")).unwrap();
+    assert_eq!(table.matches("\"FOO\"").count(), 1, "an environment is kept once");
+    assert!(server.refused(&["start", "--", "./own.sh"]).contains("there is no command \"./own.sh\""));
+    let late = server.json(&["duplicate", &copy])["job"]["id"].to_string();
+    std::fs::remove_dir_all(&here).unwrap();
+    server.json(&["start", &late]);
+    let failed = server.wait(&late, "failed");
+    assert!(failed["reason"].as_str().unwrap().contains("there is no folder"), "{failed}");
+}
+
 #[test]
 fn each_verb_does_what_it_says_to_a_task() {
     let mut server = JobServer::new("task", &["--machine", "processes", "--places", "2"]);

@@ -135,7 +135,7 @@ fn run(run: u64, commands: u64, is_killing: bool) {
     let mut server = serve(folder.clone(), "stress");
     for _ in 0..JOBS {
         let what = Runnable::Task("pi".to_owned(), vec!["1000000000000".to_owned()]);
-        let spec = JobSpec { name: "a job".to_owned(), what };
+        let spec = JobSpec::new("a job", what);
         let begun = ask(&folder, &JobRequest::Begin { spec, at: None });
         assert!(matches!(begun, Ok(JobReply::Job { .. })), "{begun:?}");
     }
@@ -194,7 +194,7 @@ fn commands_in_quick_succession_leave_no_job_on_its_way_also_if_places_are_kille
 /// A command that has started another one, and is started at a place.
 fn begin_command(folder: &Path, at: usize, script: &str) -> Option<u64> {
     let words = ["sh", "-c", script].map(str::to_owned);
-    let spec = JobSpec { name: "a command".to_owned(), what: Runnable::Command(words.into()) };
+    let spec = JobSpec::new("a command", Runnable::Command(words.into()));
     match ask(folder, &JobRequest::Begin { spec, at: Some(at) }) {
         Ok(JobReply::Job { job, .. }) => Some(job.id),
         Ok(JobReply::Refused(_)) => None, // the place is dead

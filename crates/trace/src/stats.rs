@@ -297,7 +297,7 @@ mod tests {
         let events = [names::HOST_RUN, "working", names::SEND, names::FINISH];
         let mut encoder = Encoder::new(&events, &[names::RUN, names::TARGET, names::BYTES]);
         encoder.describe_process(Track(1), 1, "places");
-        encoder.describe_thread(Track(2), Track(1), (1, 2), "place 0");
+        encoder.describe_thread(Track(2), (1, 2), "place 0");
         encoder.describe_part(Track(3), Track(1), "calls of place 0");
         encoder.instant(Track(1), 0, Name(0), &[(Name(0), "threads")]);
         let (own, calls) = (EventPrefix::new(Track(2)), EventPrefix::new(Track(3)));

@@ -39,6 +39,9 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
     let mut rest = if is_cartesian.is_some() { &lines[1..] } else { lines };
     while let Some((head, after)) = rest.split_first() {
         if head.words[0] == SEPARATOR {
+            if head.words.len() > 1 {
+                return Err(found.malformed(head, "`****` alone"));
+            }
             rest = after;
             continue;
         }
@@ -105,7 +108,11 @@ fn shells<'l, 'a>(
         }
         for element in elements {
             let factor = scale_of(head).ok_or_else(|| found.malformed(head, SCALE))?.powi(2);
-            found.add(*element, &ShellLines { head, momenta: head.words[0], factor, rows, is_cartesian })?;
+            let momenta = head.words[0];
+            found.add(
+                *element,
+                &ShellLines { head, momenta, factor, rows, has_columns: false, is_cartesian },
+            )?;
         }
     }
     Ok(rest)

@@ -37,6 +37,9 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
             let is_cartesian = if is_ecp { None } else { kind_of(line, found)? };
             block = SetPart { number: block.number + 1, is_ecp, is_cartesian };
         } else if line.begins_with("END") {
+            if line.words.len() > 1 {
+                return Err(found.malformed(line, "`END` alone"));
+            }
             block = SetPart { number: block.number + 1, is_ecp: false, is_cartesian: None };
         } else if block.is_ecp {
             let element = Element::parse(line.words[0]).filter(|_| !line.is_numeric());
@@ -77,7 +80,8 @@ fn shell<'l, 'a>(
         let missing = format!("an exponent with its coefficients after line {}", head.index + 1);
         return Err(found.missing(next.first(), missing));
     }
-    found.add(element, &ShellLines { head, momenta, factor: 1.0, rows, is_cartesian: block.is_cartesian })?;
+    let is_cartesian = block.is_cartesian;
+    found.add(element, &ShellLines { head, momenta, factor: 1.0, rows, has_columns: true, is_cartesian })?;
     Ok(next)
 }
 

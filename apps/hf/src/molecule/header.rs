@@ -14,13 +14,15 @@ pub(super) struct Columns {
     pub(super) species: usize,
     /// The first of the three columns of the coordinates.
     pub(super) position: usize,
-    /// How many there are at least.
+    /// How many there are.
     pub(super) count: usize,
+    /// Whether there may be more.
+    pub(super) is_open: bool,
 }
 
 impl Default for Columns {
     fn default() -> Columns {
-        Columns { species: 0, position: 1, count: 4 }
+        Columns { species: 0, position: 1, count: 4, is_open: true }
     }
 }
 
@@ -70,7 +72,7 @@ fn of_properties(text: &str) -> Option<Columns> {
         }
         count += usize::from(columns);
     }
-    Some(Columns { species: species?, position: position?, count })
+    Some(Columns { species: species?, position: position?, count, is_open: false })
 }
 
 /// The pairs `key=value` of a line.
@@ -103,14 +105,17 @@ mod tests {
     #[test]
     fn a_header_says_what_the_columns_are() {
         let found = |line| columns("f", (1, line), 0).map_err(|error| error.to_string());
-        let columns = |species, position, count| Ok(Columns { species, position, count });
+        let columns = |species, position, count, is_open| Ok(Columns { species, position, count, is_open });
         for plain in
             ["", "water", "energy=-3 forces", "E = 5 charge=0", "a=\"b", "Lattice=\"1 0 0\" pbc=\"F F F\""]
         {
-            assert_eq!(found(plain), columns(0, 1, 4), "{plain}");
+            assert_eq!(found(plain), columns(0, 1, 4, true), "{plain}");
         }
-        assert_eq!(found("e=1 Properties=pos:R:3:forces:R:3:species:S:1 pbc=\"F F F\""), columns(6, 0, 7));
-        assert_eq!(found("properties=\"species:S:1:pos:R:3\""), columns(0, 1, 4));
+        assert_eq!(
+            found("e=1 Properties=pos:R:3:forces:R:3:species:S:1 pbc=\"F F F\""),
+            columns(6, 0, 7, false)
+        );
+        assert_eq!(found("properties=\"species:S:1:pos:R:3\""), columns(0, 1, 4, false));
     }
 
     #[test]

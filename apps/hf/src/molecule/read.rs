@@ -119,11 +119,12 @@ pub(super) fn inp(source: &str, text: &str, charge: i32) -> Result<Vec<Atom>, In
         let words: Vec<&str> = line.1.split_whitespace().collect();
         match words.as_slice() {
             ["molecule"] => break,
-            ["units", unit] => {
-                let unit = number(unit).filter(|unit| (1e-3..=1e3).contains(unit));
+            ["units", rest @ ..] => {
+                let unit = if let [unit] = rest { number(unit) } else { None };
+                let unit = unit.filter(|unit| (1e-3..=1e3).contains(unit));
                 bohr = unit.ok_or_else(|| malformed(source, line, "`units` and 0.001 to 1000"))?;
             }
-            ["charge", own] if number(own) != Some(f64::from(charge)) => {
+            ["charge", rest @ ..] if rest.len() != 1 || number(rest[0]) != Some(f64::from(charge)) => {
                 return Err(malformed(source, line, &format!("`charge {charge}`, as --charge says")));
             }
             _ => {}
@@ -152,8 +153,12 @@ fn atom(source: &str, line: Line<'_>, words: &[&str], columns: &Columns) -> Resu
     let coordinate = |word: &&str| number(word).filter(|number| number.abs() <= COORDINATE_MAX);
     let numbers: Option<Vec<f64>> = coordinates.iter().map(coordinate).collect();
     match numbers.as_deref() {
-        Some(&[x, y, z]) if words.len() >= columns.count => Ok(Atom { element, point: [x, y, z] }),
-        _ if columns.count > 4 => {
+        Some(&[x, y, z])
+            if words.len() == columns.count || columns.is_open && words.len() > columns.count =>
+        {
+            Ok(Atom { element, point: [x, y, z] })
+        }
+        _ if !columns.is_open => {
             let allowed = format!("{} columns with three finite coordinates, as line 2 says", columns.count);
             Err(malformed(source, line, &allowed))
         }
@@ -240,6 +245,11 @@ mod tests {
             message("2\n\n1 6 0 0 0\n2 8 0 0 1.1\n")
                 .contains("line 4: found `2 8 0 0 1.1`, expected an element")
         );
+        let extended = "1\nProperties=species:S:1:pos:R:3\n";
+        for bad in ["H 0 0 0 1", "H 0 0"] {
+            let expected = format!("line 3: found `{bad}`, expected 4 columns with three finite coordinates");
+            assert!(message(&format!("{extended}{bad}\n")).contains(&expected), "{bad}");
+        }
         let message = |text: &str| inp("f.inp", text, 0).unwrap_err().to_string();
         assert!(message("H2\n").contains("the line `molecule` is missing"));
         assert!(message("molecule\nH 0 0 0\n").contains("the line `end` is missing"));
@@ -251,7 +261,13 @@ mod tests {
             message("molecule\nH 0 0 0 1\nend\n")
                 .contains("line 2: found `H 0 0 0 1`, expected an element and")
         );
-        assert!(message("units 0\nmolecule\n").contains("line 1: found `units 0`, expected `units` and"));
+        for units in ["units 0", "units", "units 1.0 2.0"] {
+            let expected = format!("line 1: found `{units}`, expected `units` and");
+            assert!(message(&format!("{units}\nmolecule\n")).contains(&expected), "{units}");
+        }
+        assert!(
+            message("charge 0 1\nmolecule\n").contains("line 1: found `charge 0 1`, expected `charge 0`")
+        );
     }
 
     proptest! {

@@ -20,7 +20,7 @@ pub use task_balance::BalanceArguments;
 pub use unit_bag::UnitKernel;
 pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
 
-use crate::{Failure, failure};
+use crate::{Failure, console, failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
 use isles::glb::RunBalance;
@@ -81,6 +81,12 @@ pub trait Application: Args + 'static {
     /// # Errors
     /// [`Failure::Usage`]: something is not allowed.
     fn open(&self, places: u32) -> Result<Self::Input, Failure>;
+
+    /// What people are told of `input` before the run, a line each, such as what of a file is not used.
+    fn remarks(&self, input: &Self::Input) -> Vec<String> {
+        let _ = input;
+        Vec::new()
+    }
 
     /// What is computed, in one line.
     fn heading(&self, input: &Self::Input) -> String;
@@ -243,6 +249,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let mut facts = RunFacts::of(&launch);
     let input = app.open(facts.places)?;
     outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
+    app.remarks(&input).iter().for_each(console::notice);
     let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
     // On a chip asking for shares would be part of the prediction; its report says more.
     let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));

@@ -197,7 +197,7 @@ fn asked(folder: &Path, request: &JobRequest) -> JobReply {
 }
 
 fn begin(folder: &Path, kind: &str, words: Vec<String>) -> u64 {
-    let spec = JobSpec { name: kind.to_owned(), what: Runnable::Task(kind.to_owned(), words) };
+    let spec = JobSpec::new(kind, Runnable::Task(kind.to_owned(), words));
     match asked(folder, &JobRequest::Begin { spec, at: Some(1) }) {
         JobReply::Job { job, .. } => job.id,
         other => panic!("{other:?}"),

@@ -240,14 +240,14 @@ fn agrees(known: &Dataset, bytes: &[u8]) {
     use crate::{GraphError, Weights};
     let decode = |weights| Graph::decode(bytes, &ReadOptions { weights, directed: false });
     if WITHOUT_LENGTHS.contains(&&*known.name) {
-        let refused = decode(Weights::Read).unwrap_err();
+        let refused = decode(Weights::Lengths).unwrap_err();
         assert!(matches!(refused, GraphError::BadWeight { weight: f64::INFINITY, .. }), "{refused}");
         let graph = decode(Weights::Ignored).unwrap();
         crate::fuzz::check(&graph);
         assert_eq!((graph.vertices(), graph.edges()), (known.vertices, known.edges), "{}", known.name);
         return;
     }
-    let graph = decode(Weights::Read).unwrap();
+    let graph = decode(Weights::Lengths).unwrap();
     crate::fuzz::check(&graph);
     let found = (graph.vertices(), graph.edges(), graph.is_directed(), graph.is_weighted());
     assert_eq!(found, (known.vertices, known.edges, known.directed, known.weighted), "{}", known.name);

@@ -63,12 +63,7 @@ pub(super) fn write(out: &mut dyn Write, run: &str, parts: &[Option<Part>]) -> i
     for (place, part) in (0..).map(PlaceId).zip(parts) {
         let (pid, tid) = (place.0 + 1, places + place.0 + 1);
         encoder.describe_process(process(place), pid, &names::of_activities(place));
-        encoder.describe_thread(
-            thread(place, places),
-            process(place),
-            (pid, tid),
-            &names::of_activities(place),
-        );
+        encoder.describe_thread(thread(place, places), (pid, tid), &names::of_activities(place));
         let number = place.0.to_string();
         match part {
             None => encoder.instant(WHOLE_RUN, 0, MISSING, &[(PLACE, &number)]),

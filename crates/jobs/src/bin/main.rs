@@ -8,8 +8,8 @@ use isles_app::ui::UiArguments;
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
-    CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal, Runnable,
-    Store, ask, end, offer, serve, steers_text,
+    Caller, CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal,
+    Runnable, Store, ask, end, offer, serve, steers_text,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -347,11 +347,15 @@ impl NewJob {
         }
         // A command may have a name that no job can have.
         let default = plain(task.as_ref().or_else(|| words.first()).map_or("", String::as_str));
-        let what = match task {
-            Some(kind) => Runnable::Task(kind, words),
-            None => Runnable::Command(words),
+        let name = name.unwrap_or(default);
+        let Some(kind) = task else {
+            let (caller, left_out) = Caller::this().map_err(Failure::Usage)?;
+            for variable in left_out {
+                console::notice(format!("the variable {} is no UTF-8 and left out", plain(&variable)));
+            }
+            return Ok(JobSpec { name, what: Runnable::Command(words), caller: Some(caller) });
         };
-        Ok(JobSpec { name: name.unwrap_or(default), what })
+        Ok(JobSpec::new(name, Runnable::Task(kind, words)))
     }
 }
 

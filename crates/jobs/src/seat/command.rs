@@ -104,7 +104,12 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
     let output = File::options().create(true).append(true).open(&order.output);
     let output = output.map_err(|fault| format!("{} cannot be written: {fault}", order.output.display()))?;
     let unable = |fault: &dyn Display| format!("{program:?} cannot be started: {fault}");
-    let (child, mut beginning) = begin(words, &order.mark, output).map_err(|fault| unable(&fault))?;
+    let caller = order.caller.as_ref();
+    if let Some(folder) = caller.map(|caller| &caller.folder).filter(|folder| !folder.is_dir()) {
+        return Err(unable(&format!("there is no folder {}, where it was typed", folder.display())));
+    }
+    let begun = begin(words, caller, &order.mark, output);
+    let (child, mut beginning) = begun.map_err(|fault| unable(&fault))?;
     let command = RunningCommand { child, mark: order.mark.clone() };
     loop {
         match beginning.outcome() {

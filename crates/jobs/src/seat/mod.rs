@@ -4,9 +4,12 @@
 //! Invariant: of each job that was sent here the job server hears one end, unless the place dies; what is heard names
 //! the start that it belongs to, so a late report of an earlier one is known as such.
 
+mod caller;
 pub(crate) mod clocks;
 pub(crate) mod command;
 pub(crate) mod process;
+
+pub use caller::{Caller, Environment};
 
 use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, AnyJob, JobOutput, JobProgress};
@@ -68,6 +71,8 @@ pub enum Runnable {
 pub(crate) struct StartOrder {
     pub(crate) id: StartId,
     pub(crate) what: Runnable,
+    /// Where a command was typed; without, it has the folder and the environment of its place.
+    pub(crate) caller: Option<Caller>,
     /// The state to go on from.
     pub(crate) state: Option<Vec<u8>>,
     /// Where the output of a command goes.

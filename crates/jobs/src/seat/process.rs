@@ -5,6 +5,7 @@
 //! inherits a variable that names the start of the job, by which whoever survives finds and kills it. Invariant: a
 //! process is killed only if its environment names that start.
 
+use crate::seat::Caller;
 use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
 };
@@ -26,15 +27,23 @@ const VARIABLE: &str = "JOB_OF_ISLES";
 /// Most times that processes are looked for: each may have started others since.
 const SWEEPS: usize = 16;
 
-/// Starts the process that becomes the command `words`, in a process group of its own.
+/// Starts the process that becomes the command `words`, where `caller` is, in a process group of its own.
 ///
 /// # Errors
 /// The system refuses it.
-pub(crate) fn begin(words: &[String], mark: &str, output: File) -> io::Result<(Child, Beginning)> {
+pub(crate) fn begin(
+    words: &[String],
+    caller: Option<&Caller>,
+    mark: &str,
+    output: File,
+) -> io::Result<(Child, Beginning)> {
     let (fault, theirs) = UnixStream::pair()?;
     fault.set_nonblocking(true)?;
     let mut command = Command::new("/proc/self/exe");
     command.arg0(args_os().next().unwrap_or_default()).arg(BECOME).arg(id().to_string()).args(words);
+    if let Some(caller) = caller {
+        caller.apply(&mut command);
+    }
     command.env(VARIABLE, mark).process_group(0);
     command.stdin(OwnedFd::from(theirs)).stdout(output.try_clone()?).stderr(output);
     Ok((command.spawn()?, Beginning { fault, text: Vec::new() }))

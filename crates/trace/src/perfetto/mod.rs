@@ -187,9 +187,10 @@ impl Encoder {
     }
 
     /// A thread of a process that was described; `tid` is unique in the file, and not 0.
-    pub fn describe_thread(&mut self, track: Track, parent: Track, (pid, tid): (u32, u32), name: &str) {
+    ///
+    /// It is a root track, as the format asks of tracks of threads: `pid` says which process it belongs to.
+    pub fn describe_thread(&mut self, track: Track, (pid, tid): (u32, u32), name: &str) {
         self.descriptor(track, |out| {
-            number(out, track::PARENT, parent.0);
             nested(out, track::THREAD, |out| {
                 number(out, track::PID, u64::from(pid));
                 number(out, track::TID, u64::from(tid));

@@ -301,7 +301,6 @@ fn describe(
     }
     encoder.describe_thread(
         core_track(topology, core),
-        process,
         (pid, tid),
         &format!("core {core}, place {}", place.0),
     );

@@ -238,7 +238,7 @@ fn a_trace_has_a_track_for_each_core_with_its_place_within_its_tile() {
         }
         if let Some((pid, _, name)) = &track.thread {
             assert!(
-                processes.iter().any(|(_, uuid)| Some(*uuid) == track.parent),
+                processes.iter().any(|(known, _)| u64::from(*known) == *pid),
                 "its tile comes first: {name}"
             );
             threads.push((name.clone(), track.uuid, u32::try_from(*pid).unwrap()));

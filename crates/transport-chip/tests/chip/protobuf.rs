@@ -221,6 +221,9 @@ fn track(bytes: &[u8]) -> TrackDescriptor {
             other => panic!("field {other} of a track"),
         }
     }
+    // Perfetto: tracks with a process or thread must be root tracks (google/perfetto#940).
+    let is_own = track.process.is_some() || track.thread.is_some();
+    assert!(!is_own || track.parent.is_none(), "a thread or process below another track");
     track
 }
 

@@ -4,6 +4,8 @@
 //! graphs come from; what a format means is the decoders' business. Invariant: nothing here panics, whatever the
 //! bytes, and nothing reads without end, whatever the file is (a device, a pipe).
 
+mod foreign;
+
 use super::dataset::{self, DatasetError};
 use super::error::excerpt;
 use super::rmat::Rmat;
@@ -43,8 +45,17 @@ pub enum Weights {
     /// Every edge has length one. The default: published weights are more often strengths than lengths.
     #[default]
     Ignored,
-    /// Weights are lengths. A file without weights gives an unweighted graph.
-    Read,
+    /// Weights are lengths: of parallel edges the least stays. A file without weights gives an unweighted graph.
+    Lengths,
+    /// Weights are strengths: those of parallel edges add up. A file without weights gives an unweighted graph.
+    Strengths,
+}
+
+impl Weights {
+    /// Whether the weights of a file are used.
+    pub fn are_read(self) -> bool {
+        self != Weights::Ignored
+    }
 }
 
 impl Graph {
@@ -109,6 +120,7 @@ impl Format {
         } else if has_prefix_ignoring_case(bytes, matrix_market::MAGIC) {
             Ok(Format::MatrixMarket)
         } else if looks_like_text(bytes) {
+            foreign::check(bytes)?;
             Ok(Format::EdgeList)
         } else {
             Err(GraphError::UnknownFormat)
@@ -204,6 +216,11 @@ pub fn open(name: &str, options: &ReadOptions) -> Result<Graph, OpenError> {
 /// Whether [`open`] would read `name` as a file.
 pub fn is_file(name: &str) -> bool {
     Rmat::parse(name).is_none() && dataset::find(name).is_none() && Path::new(name).exists()
+}
+
+/// Returns the line that says that the weights of a file are not used.
+pub fn weights_remark(file: &str) -> String {
+    format!("the weights of {file} are not used; --weights file uses them")
 }
 
 /// Why a graph could not be opened.
