@@ -7,7 +7,8 @@
 //! Places that ask one place for work and compute as long as that place itself come each time a message late, and
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn; not after one of many short operations, because
-//! who computes for as short a time waits for few of its own.
+//! who computes for as short a time waits for few of its own. Only messages count that let the place send or run
+//! something: one that nobody but the held task waits for, as the edge of a neighbour's part, is no reason to hold it.
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
@@ -20,6 +21,7 @@ use crate::limits::{
 use crate::task::TaskRef;
 use crate::task::coop::{LOOK, spend_of};
 use isles_protocol::PlaceId;
+use isles_telemetry::CounterId;
 use isles_transport::Next;
 use std::cell::Cell;
 use std::time::Duration;
@@ -52,6 +54,8 @@ pub(crate) struct Turn {
     latest: Cell<Duration>,
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
     heard: Cell<usize>,
+    /// What the place had sent and queued when this was last asked of a task that is held.
+    served: Cell<u64>,
     expected: Cell<usize>,
 }
 
@@ -180,6 +184,8 @@ impl Local {
         let turn = &self.turn;
         if turn.after_long.get() {
             let now = turn.start.get();
+            let served = self.served();
+            let arrived = if turn.served.replace(served) == served { 0 } else { arrived };
             let heard = turn.heard.get() + arrived;
             turn.heard.set(heard);
             if arrived > 0 && heard >= turn.expected.get() {
@@ -196,6 +202,11 @@ impl Local {
             }
         }
         self.release_held();
+    }
+
+    /// Messages that the place has sent, and tasks that it has queued.
+    fn served(&self) -> u64 {
+        self.tally.count(CounterId::MessagesSent) + self.ready.borrow().progress().0
     }
 
     /// Puts the task that is held, if one is, behind those that are ready.
@@ -218,6 +229,7 @@ impl Local {
         turn.held.set(Some(task));
         turn.after_long.set(after_long);
         turn.heard.set(0);
+        turn.served.set(self.served());
         if after_long && turn.expected.get() > 0 {
             let now = self.clock.now();
             let elapsed = now.saturating_sub(turn.start.get());
