@@ -11,6 +11,8 @@ mod capture;
 mod channels;
 #[cfg(feature = "chip")]
 mod chip;
+#[cfg(feature = "chip")]
+mod clock_law;
 mod cooperate;
 mod counters;
 #[cfg(feature = "chip")]

@@ -267,14 +267,15 @@ async fn windows_are_freed_with_their_last_handle() -> Result<()> {
     Ok(())
 }
 
-/// On the SCC's exclusive sections a message of 8 KB goes in pieces of 160 bytes, each of which its sender writes: a
-/// sender that computes first keeps its receiver waiting, unless it has waited until all is sent.
+/// On the SCC's exclusive sections a message of 8 KB goes in pieces of 160 bytes, each of which its sender writes. A
+/// put ends when all are written. A sender that spawns instead, and computes first, keeps its receiver waiting, unless
+/// it has waited until all is sent.
 #[cfg(feature = "chip")]
 #[test]
 fn who_waits_until_it_has_sent_keeps_nobody_waiting() {
     use isles::{Launch, ModelledChip, Protocol, now};
     const COMPUTES: Duration = Duration::from_millis(100);
-    let heard = |waits: bool| {
+    let heard = |puts: bool, waits: bool| {
         let launch = Launch::from_environment().unwrap().places(2).protocol(Protocol::Sections);
         let found = std::rc::Rc::new(std::cell::Cell::new(Duration::ZERO));
         let place = std::rc::Rc::clone(&found);
@@ -283,13 +284,18 @@ fn who_waits_until_it_has_sent_keeps_nobody_waiting() {
             let begun = now();
             let there = async {
                 at!(here().next(), {
-                    window.notified(0, 1).await?;
+                    window.notified(if puts { 0 } else { 1 }, 1).await?;
                     now()
                 })
                 .await
             };
             let sends = async {
-                window.put_notify(1, 0, &[7; 1024]).await?;
+                let data = vec![7; 1024];
+                if puts {
+                    window.put_notify(1, 0, &data).await?;
+                } else {
+                    spawn_at!(here().next(), window.put_notify(1, 0, &data).await?);
+                }
                 if waits {
                     isles::sent().await;
                 }
@@ -311,6 +317,7 @@ fn who_waits_until_it_has_sent_keeps_nobody_waiting() {
         launch.run_on_chip(ModelledChip::new("scc").unwrap(), main).unwrap().0.unwrap();
         found.get()
     };
-    assert!(heard(true) < COMPUTES / 10);
-    assert!(heard(false) > COMPUTES);
+    assert!(heard(true, false) < COMPUTES / 10);
+    assert!(heard(false, true) < COMPUTES / 10);
+    assert!(heard(false, false) > COMPUTES);
 }

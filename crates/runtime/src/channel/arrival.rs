@@ -63,12 +63,8 @@ impl<T: CanSend> End<T> {
             Head::Chosen(number) => {
                 self.receive_chosen(id(number), reader.take_value::<T>(), home, &mut steps)?
             }
-            Head::Want(number, waits) => {
-                self.control.note_far_receiver();
-                self.want(local, home, id(number), (None, waits), &mut steps)
-            }
+            Head::Want(number, waits) => self.want(local, home, id(number), (None, waits), &mut steps),
             Head::WantAs(number, waits, choice) => {
-                self.control.note_far_receiver();
                 self.want(local, home, id(number), (Some(choice), waits), &mut steps)
             }
             Head::PutBack | Head::Taken(_) | Head::NotTaken(_) => {
@@ -242,6 +238,8 @@ impl<T: CanSend> End<T> {
         (choice, waits): (Choice, bool),
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Option<Head> {
+        self.control.note_far_receiver();
+        local.note_request();
         self.fill_from_rings(local, home, steps);
         let wanted = home.borrow_mut().want(id, choice, waits, steps);
         match wanted {

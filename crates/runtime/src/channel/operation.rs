@@ -11,7 +11,7 @@ use crate::call::span;
 use crate::call::span::OpenSpan;
 use crate::capture::CanSend;
 use crate::local::Local;
-use crate::task::coop::{CALL, must_give_way, spend_of};
+use crate::task::coop::{CALL, must_give_way, poll_leave, spend_of};
 use crate::time::{Sleep, sleep};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
@@ -154,6 +154,8 @@ enum Stage {
     Granted(u64, Pin<Box<Sleep>>),
     /// Its value was sent over a rendezvous; whether that is taken is not known yet.
     Chosen,
+    /// Its value was accepted and is not on its way yet.
+    Leaving,
 }
 
 impl<T: CanSend> Unpin for SendFuture<'_, T> {}
@@ -194,7 +196,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         let number = self.operation.give_up();
         match stage {
             Stage::Granted(number, _) => self.operation.end.give_up_room(number),
-            Stage::Undecided | Stage::Chosen => {
+            Stage::Undecided | Stage::Chosen | Stage::Leaving => {
                 number.into_iter().for_each(|of| self.operation.end.give_up_send(of))
             }
         }
@@ -248,6 +250,19 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
             self.operation.progress = Progress::Waiting(number);
         }
         answer
+    }
+
+    /// Its value was accepted: ends when that is on its way. One of several ends at once, because it may be dropped
+    /// only if nothing was sent.
+    #[inline]
+    fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        self.value = None;
+        if !self.manner.asks && poll_leave(context).is_pending() {
+            self.stage = Stage::Leaving;
+            return Poll::Pending;
+        }
+        self.stage = Stage::Undecided;
+        Poll::Ready(Ok(()))
     }
 
     /// The answer to a send that has begun.
@@ -314,20 +329,19 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
                 begun
             });
             match ready!(begun) {
-                Some(Answer::Accepted) => {
-                    this.value = None;
-                    return Poll::Ready(Ok(()));
-                }
+                Some(Answer::Accepted) => return this.poll_accepted(context),
                 Some(answer) => return Poll::Ready(this.ended(answer)),
                 None => {}
             }
         }
+        if let Stage::Leaving = this.stage {
+            return this.poll_accepted(context);
+        }
         let answer = ready!(this.poll_send(context));
         this.stage = Stage::Undecided;
         if let Answer::Accepted = answer {
-            this.value = None;
             Local::with(|local| local.tally.add(CounterId::ChannelSent, 1));
-            return Poll::Ready(Ok(()));
+            return this.poll_accepted(context);
         }
         Poll::Ready(this.ended(answer))
     }

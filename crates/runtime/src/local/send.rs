@@ -447,12 +447,13 @@ impl Local {
         gone
     }
 
-    /// Whether tasks wait until there is room for what was sent before them, as they do on a host, where the send
-    /// itself waits. On a modelled chip it cannot, and a task may compute for long. As there, not at the bound of the
-    /// backlog, where nothing is taken in that could make room.
+    /// Whether tasks wait until what was sent before them is on its way, as they do on a host, where the send itself
+    /// waits. On a modelled chip it cannot, and a task may compute for long: neither what waits for room nor what is
+    /// written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is taken in
+    /// that could make room.
     #[inline]
     pub(crate) fn keeps_tasks_back(&self) -> bool {
-        self.outbox_len.get() > 0 && matches!(self.clock, Clock::Modelled(_)) && !self.is_full()
+        matches!(self.clock, Clock::Modelled(_)) && self.is_sending() && !self.is_full()
     }
 
     /// Whether something that was sent needs this place to go on its way.

@@ -7,8 +7,9 @@
 //! Places that ask one place for work and compute as long as that place itself come each time a message late, and
 //! would wait for a whole turn. So if messages came after a long turn shortly before, the task is held until as many
 //! have come and no more follow, for at most a small part of the turn; not after one of many short operations, because
-//! who computes for as short a time waits for few of its own. A few long turns in vain are forgiven, and a much shorter
-//! one says nothing of them.
+//! who computes for as short a time waits for few of its own. Only messages count that ask for something or let the
+//! place send or run something: one that nobody but the held task waits for, as the edge of a neighbour's part, is no
+//! reason to hold it. A few long turns in vain are forgiven, and a much shorter one says nothing of them.
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
@@ -22,6 +23,7 @@ use crate::limits::{
 use crate::task::TaskRef;
 use crate::task::coop::{LOOK, spend_of};
 use isles_protocol::PlaceId;
+use isles_telemetry::CounterId;
 use isles_transport::Next;
 use std::cell::Cell;
 use std::time::Duration;
@@ -54,6 +56,9 @@ pub(crate) struct Turn {
     latest: Cell<Duration>,
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
     heard: Cell<usize>,
+    /// Values that tasks of other places have asked for, and how much the place had served when that was last compared.
+    requests: Cell<u64>,
+    served: Cell<u64>,
     expected: Cell<usize>,
     /// How long the turn was for whose end the task is held, and the longest for whose end messages waited.
     held_turn: Cell<Duration>,
@@ -224,6 +229,8 @@ impl Local {
         let turn = &self.turn;
         if turn.after_long.get() {
             let now = turn.start.get();
+            let served = self.served();
+            let arrived = if turn.served.replace(served) == served { 0 } else { arrived };
             let heard = turn.heard.get() + arrived;
             turn.heard.set(heard);
             if arrived > 0 && heard >= turn.expected.get() {
@@ -236,6 +243,17 @@ impl Local {
             turn.note_heard(heard);
         }
         self.release_held();
+    }
+
+    /// Notes that a task of another place has asked for what may not be here yet.
+    pub(crate) fn note_request(&self) {
+        self.turn.requests.set(self.turn.requests.get() + 1);
+    }
+
+    /// Requests that have come, messages that the place has sent, and tasks that it has queued.
+    fn served(&self) -> u64 {
+        let sent = self.tally.count(CounterId::MessagesSent);
+        self.turn.requests.get() + sent + self.ready.borrow().progress().0
     }
 
     /// Puts the task that is held, if one is, behind those that are ready.
@@ -261,6 +279,7 @@ impl Local {
         turn.held.set(Some(task));
         turn.after_long.set(after_long);
         turn.heard.set(0);
+        turn.served.set(self.served());
         if after_long && turn.expected.get() > 0 {
             let elapsed = turn.held_turn.get();
             let now = turn.start.get() + elapsed;

@@ -38,6 +38,11 @@ impl Totals {
         cell.set(cell.get() + more);
     }
 
+    /// Returns what `counter` has counted.
+    pub(crate) fn count(&self, counter: CounterId) -> u64 {
+        self.0[counter as usize].get()
+    }
+
     #[inline]
     pub(crate) fn sent(&self, class: Class, bytes: usize) {
         self.add(CounterId::MessagesSent, 1);

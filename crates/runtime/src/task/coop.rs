@@ -59,9 +59,10 @@ pub async fn yield_now() {
 /// Waits until all that this place has sent is on its way without it: nothing waits for room, and of nothing a part is
 /// still to be written.
 ///
-/// Where messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Who has sent
-/// much and is about to compute for long waits here, as with `MPI_Wait` for an `MPI_Isend`. Elsewhere it is over at
-/// once.
+/// Where messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Collectives,
+/// sends to members and over channels, puts and accumulates end only when they are on their way. A task that has sent
+/// much by `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
+/// `MPI_Isend`. Elsewhere it is over at once.
 pub async fn sent() {
     poll_fn(|context| {
         Local::with(|local| {
@@ -75,13 +76,27 @@ pub async fn sent() {
     .await
 }
 
-/// Ends the turn of a task that has sent what waits for room, where its send could not wait: the task goes on when all
-/// is on its way, and what it computes then keeps nothing back.
+/// Waits until what this place has sent is on its way, where its send could not wait, so that what the task computes
+/// next keeps nothing back.
 #[inline]
 pub(crate) async fn let_leave() {
-    if Local::with(Local::keeps_tasks_back) {
-        yield_now().await;
-    }
+    poll_fn(poll_leave).await;
+}
+
+/// Whether what this place has sent is on its way; if not, and its send could not wait, the task goes on when it is.
+///
+/// Asks again at each poll: it may be part of a future that its task polls twice in one turn.
+#[inline]
+pub(crate) fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
+    Local::with(|local| {
+        if !local.keeps_tasks_back() {
+            return Poll::Ready(());
+        }
+        // The place runs no task meanwhile.
+        local.gave_way.set(true);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.

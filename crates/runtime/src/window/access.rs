@@ -13,7 +13,7 @@ use super::{Window, describe, table, transfer};
 use crate::call::span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::task::coop::{AtOnce, Attempt, CALL, slowly, spend};
+use crate::task::coop::{AtOnce, Attempt, CALL, let_leave, slowly, spend};
 use crate::wire::Writer;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
@@ -451,7 +451,11 @@ async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], not
             state.note(target, NotedWhat::Put { layout, data: data.to_vec(), notifies });
             Ok(())
         }
-        None => transfer::send_put(state, target, layout, data, notifies),
+        None => {
+            transfer::send_put(state, target, layout, data, notifies)?;
+            let_leave().await;
+            Ok(())
+        }
     }
 }
 
@@ -522,7 +526,9 @@ async fn accumulate_bytes(
         state.note(access.target, NotedWhat::Accumulate { offset: layout.offset, kinds, operands });
         return Ok(());
     }
-    transfer::send_accumulate(state, access.target, layout.offset, kinds, operands)
+    transfer::send_accumulate(state, access.target, layout.offset, kinds, operands)?;
+    let_leave().await;
+    Ok(())
 }
 
 /// Adds to a number of mapped words, or compares and exchanges it; returns what it was.
