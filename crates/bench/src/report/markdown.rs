@@ -60,8 +60,11 @@ fn filled(text: &str, session: &Session) -> Result<String, String> {
     Ok(result + rest)
 }
 
-/// The circumstances and the rows; `wanted` is `: NAME, NAME` or nothing for all.
+/// The circumstances and the rows; `wanted` is `: NAME, NAME`, nothing for all, or ` in short: NAME = WORDS; ..`.
 fn table(session: &Session, wanted: &str) -> Result<String, String> {
+    if let Some(rows) = wanted.trim().strip_prefix("in short:") {
+        return short_table(session, rows);
+    }
     let names = wanted.trim().strip_prefix(':').map(names).transpose()?;
     let mut text = circumstances(session);
     text.push_str("\n| Measure | Isles | Peers, the best one first | Isles / best peer | Target | |\n");
@@ -83,6 +86,39 @@ fn table(session: &Session, wanted: &str) -> Result<String, String> {
         }
         None => Ok(text),
     }
+}
+
+/// The named rows in their order, each with its own words, the medians and the best peer; without targets and spread.
+fn short_table(session: &Session, rows: &str) -> Result<String, String> {
+    let machine = &session.machine;
+    let mut text = wrapped(&format!(
+        "Medians of {} runs, `isles bench {}` on {}, commit {}: {}, {} cores.",
+        session.runs,
+        session.suite.name(),
+        machine.date,
+        machine.commit.as_deref().unwrap_or("unknown"),
+        machine.cpu,
+        machine.cores,
+    ));
+    text.push_str("\n| | Isles | Best peer | Ratio |\n|---|---|---|---|\n");
+    for entry in rows.split(';') {
+        let (name, words) = entry.split_once('=').ok_or_else(|| format!("no `NAME = WORDS`: {entry:?}"))?;
+        let (name, words) = (name.trim(), words.split_whitespace().collect::<Vec<_>>().join(" "));
+        let (row, outcome) = all_rows(session)
+            .find(|(row, _)| row.name == name)
+            .ok_or_else(|| format!("the session has no {name}: measure it, or take it out of the mark"))?;
+        let ours = row.ours(&outcome.figures).ok_or_else(|| format!("{name} was not measured"))?;
+        let value = format!("{} {}", digits(ours.median()), micro(row.unit));
+        let (peer, ratio) = match row.best_peer(&outcome.figures) {
+            Some((peer, theirs)) => (
+                format!("{}: {}", row.label(peer), digits(theirs.median())),
+                digits(ours.ratios_to(theirs).median()),
+            ),
+            None => (String::new(), String::new()),
+        };
+        let _ = writeln!(text, "| {words} | {value} | {peer} | {ratio} |");
+    }
+    Ok(text)
 }
 
 /// The rows that a mark names, and those without which they are not quoted.
@@ -215,6 +251,10 @@ mod tests {
     use super::*;
     use crate::session::tests::made_up;
 
+    fn refusal_of(session: &Session, mark: &str) -> String {
+        filled(&page(mark), session).unwrap_err()
+    }
+
     fn page(mark: &str) -> String {
         format!("before\n{mark}\nold\n{END}\nafter\n<!-- figures twin -->\nleft alone\n{END}\n")
     }
@@ -235,8 +275,22 @@ mod tests {
     }
 
     #[test]
+    fn a_short_table_has_the_words_of_its_mark_and_the_best_peer() {
+        let session = made_up("abc", &[1.0, 2.0, 3.0]);
+        let text =
+            filled(&page("<!-- figures core in short: barrier = Two places\nmeet -->"), &session).unwrap();
+        assert!(text.contains("| Two places meet | 2.00 µs | Open MPI: 4.00 | 0.500 |\n"), "{text}");
+        assert!(text.contains("Medians of 3 runs, `isles bench core`"), "{text}");
+        assert_eq!(filled(&text, &session).unwrap(), text, "filled again it is the same");
+    }
+
+    #[test]
     fn marks_that_cannot_be_filled_are_refused() {
         let session = made_up("abc", &[1.0]);
+        assert!(
+            refusal_of(&session, "<!-- figures core in short: fence = No words -->").contains("has no fence")
+        );
+        assert!(refusal_of(&session, "<!-- figures core in short: barrier -->").contains("NAME = WORDS"));
         let refusal = |text: &str| filled(text, &session).unwrap_err();
         assert!(refusal("no marks\n").contains("no line `<!-- figures core -->`"));
         assert!(refusal("a page\n<!-- figures core -->\n").contains("without"));
