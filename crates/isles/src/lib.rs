@@ -94,8 +94,9 @@ pub use settings::{
 pub mod prelude {
     pub use crate::{
         Aggregator, Counter, Cycles, Gatherer, Global, Monitor, Phaser, Place, PlaceLocal, Receiver,
-        Replicated, Sender, Shared, Team, Window, Work, at, channel, channel_at, everywhere, finish, here,
-        now, place_count, places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
+        RecvError, Replicated, SendError, SendErrorKind, Sender, Shared, Team, Window, Work, at, channel,
+        channel_at, everywhere, finish, here, now, place_count, places, select, spawn, spawn_anywhere,
+        spawn_at, spawn_detached, work, yield_now,
     };
 }
 
