@@ -75,7 +75,7 @@ pub use machine::Machine;
 #[cfg(not(feature = "chip"))]
 pub use machine::ModelledChip;
 pub use machine::SMALL_TASK_BYTES;
-pub use machine::driver::mpi_library;
+pub use machine::driver::{mpi_library, name_package};
 pub use machine::loopback::{Plan, PlannedDeath, simulate};
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use machine::supervisor::{EXIT_BY_SIGNAL, SignalForwarder, supervise_as_process_1};
