@@ -19,7 +19,11 @@ fn main() -> io::Result<()> {
     if let Some(journal) = checkout.as_ref().and_then(|checkout| checkout.journal.as_ref()) {
         println!("cargo::rerun-if-changed={}", journal.display());
     }
-    let version = version(env!("CARGO_PKG_VERSION"), checkout.as_ref());
+    let mut version = version(env!("CARGO_PKG_VERSION"), checkout.as_ref());
+    if env::var_os("CARGO_FEATURE_MPI").is_some() {
+        // As the other programs say it; see `companion.rs` of `isles-app`.
+        version += " with MPI";
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("version"), version)
 }

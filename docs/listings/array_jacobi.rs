@@ -1,6 +1,7 @@
 //! Heat in a plate whose upper edge is hot: blocks of a grid, halos from the places around each, and a norm of all.
 use isles::array::{DistArray, Distribution, Halo};
 use isles::prelude::*;
+use std::ops::Range;
 
 const SIZE: usize = 48;
 const STEPS: usize = 60;
@@ -10,22 +11,32 @@ fn mean(above: f64, below: f64, left: f64, right: f64) -> f64 {
     (above + below + left + right) / 4.0
 }
 
+/// Which of `len` indices, the first of which is `first` in the plate, are not at an edge of it.
+fn inner(first: usize, len: usize) -> Range<usize> {
+    1_usize.saturating_sub(first)..len.min((SIZE - 1).saturating_sub(first))
+}
+
 /// Lets the heat flow; returns the sum of all cells.
 async fn flow(plate: &DistArray<f64, 2>) -> isles::Result<f64> {
     plate.lock().for_each(|[row, _], cell| *cell = if row == 0 { 1.0 } else { 0.0 });
+    // Computed once: which cells change, and where they lie among the values of the part.
+    let (mut before, start, step, rows, columns) = {
+        let part = plate.read();
+        let ([first_row, first_column], [rows, columns]) = (part.global([0, 0]), part.extents());
+        let (rows, columns) = (inner(first_row, rows), inner(first_column, columns));
+        let start = part.offset([rows.start as isize, columns.start as isize]);
+        (part.values().to_vec(), start, part.strides()[0], rows.len(), columns.len())
+    };
     for _ in 0..STEPS {
         plate.exchange().await?;
         let mut part = plate.lock();
-        let before: Vec<f64> = part.values().to_vec();
-        let [step, _] = part.strides();
-        let is_inner = |index: usize| (1..SIZE - 1).contains(&index);
-        let [rows, columns] = part.extents();
-        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-            if part.global([row, column]).into_iter().all(is_inner) {
-                let at = part.offset([row as isize, column as isize]);
-                let (ends, sides) =
-                    ([before[at - step], before[at + step]], [before[at - 1], before[at + 1]]);
-                part.values_mut()[at] = mean(ends[0], ends[1], sides[0], sides[1]);
+        let cells = part.values_mut();
+        before.copy_from_slice(cells);
+        for at in (0..rows).map(|row| start + row * step) {
+            let line = |at: usize| &before[at..at + columns];
+            let (above, below, left, right) = (line(at - step), line(at + step), line(at - 1), line(at + 1));
+            for (column, cell) in cells[at..at + columns].iter_mut().enumerate() {
+                *cell = mean(above[column], below[column], left[column], right[column]);
             }
         }
         work(Cycles(20 * (rows * columns) as u64)); // on a modelled chip; on a real machine nothing changes

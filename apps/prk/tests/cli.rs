@@ -126,3 +126,21 @@ fn what_cannot_be_is_refused_in_a_line() {
         assert!(ended.stderr.contains(says), "{line}: {}", ended.stderr);
     }
 }
+
+#[test]
+fn a_run_names_all_files_that_it_has_written() {
+    let scene = Scene::new("prk-files");
+    let own = "wrote  out/prk-nstream.json\nwrote  out/prk-nstream.csv\n";
+    for (machine, files) in [("threads", "--trace t.trace"), ("chip:scc", "--trace t.trace --links l.csv")] {
+        let line = format!("--kernel nstream --length 100 --places 2 --machine {machine} {files}");
+        let mut command = scene.program(PROGRAM);
+        command.args(words(&line));
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let (_, named) = ended.stdout.split_once(own).expect("its own files come first");
+        let mut named: Vec<&str> = named.lines().collect();
+        named.sort_unstable();
+        let expected = ["wrote  l.csv", "wrote  t.trace"];
+        assert_eq!(named, expected[usize::from(machine == "threads")..], "{machine}");
+    }
+}

@@ -1,14 +1,17 @@
 //! Programs of Isles that are built apart from the command, because not everybody needs what they need.
 //!
 //! A program lies beside the one that asks for it or on `PATH`, or is built in the checkout when it is first asked for.
+//! A program that starts places must know the machines that this one knows: with MPI, one without is built again.
 //! Invariant: who asks for a program needs none of its packages.
 
 use crate::Failure;
 use crate::console;
 use isles::VERSION_VARIABLE;
+use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::env;
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +19,16 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// How the version of a program ends that has ranks of MPI as places.
+const WITH_MPI: &str = " with MPI";
+
+/// The version of a program of this package, as it says it by `--version`.
+pub const VERSION: &str = if cfg!(feature = "mpi") {
+    concat!(env!("CARGO_PKG_VERSION"), " with MPI")
+} else {
+    env!("CARGO_PKG_VERSION")
+};
 
 /// Builds that take longer are told.
 const TOLD_FROM: Duration = Duration::from_secs(1);
@@ -90,7 +103,7 @@ impl Companion {
     /// # Errors
     /// It is nowhere, and cannot be built; the line says how to get it.
     pub fn command(&self) -> Result<Command, Failure> {
-        let path = self.installed().map_or_else(|| self.build(), Ok)?;
+        let path = self.fitting().map_or_else(|| self.build(), Ok)?;
         let mut command = Command::new(path);
         command.env(VERSION_VARIABLE, env!("CARGO_PKG_VERSION"));
         Ok(command)
@@ -110,12 +123,30 @@ impl Companion {
         Err(unstartable(&command, &cause))
     }
 
-    /// The program's file beside this program or on `PATH`, if there is one.
-    fn installed(&self) -> Option<PathBuf> {
+    /// The first of the program's files that knows the machines that this program knows.
+    fn fitting(&self) -> Option<PathBuf> {
+        self.installed().find(|file| self.fits(file))
+    }
+
+    /// Whether the program in `file` has ranks of MPI as places, if this program has.
+    fn fits(&self, file: &Path) -> bool {
+        if !(self.starts_places && cfg!(feature = "mpi")) {
+            return true;
+        }
+        // Without what a launcher says: it would take itself for a rank.
+        let mut command = Command::new(file);
+        command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+        command.envs(env::vars_os().filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH"));
+        let said = command.output().map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&said).trim_end().ends_with(WITH_MPI)
+    }
+
+    /// The program's files beside this program and on `PATH`.
+    fn installed(&self) -> impl Iterator<Item = PathBuf> {
         let beside = env::current_exe().unwrap_or_default().with_file_name(&*self.program);
         let folders = env::var_os("PATH").unwrap_or_default();
-        let on_path = env::split_paths(&folders).map(|folder| folder.join(&*self.program));
-        std::iter::once(beside).chain(on_path).find(|file| file.is_file())
+        let on_path: Vec<_> = env::split_paths(&folders).map(|folder| folder.join(&*self.program)).collect();
+        std::iter::once(beside).chain(on_path).filter(|file| file.is_file())
     }
 
     /// Builds the program in the checkout, and returns its file. A build that takes long is told, with its time.
@@ -128,16 +159,34 @@ impl Companion {
         let manifest = env::current_dir().ok().and_then(|here| manifest_above(&here));
         let manifest = manifest.or_else(|| manifest_above(&own)).ok_or_else(|| {
             let folder = &self.folder;
+            if let Some(file) = self.installed().next() {
+                return Failure::Usage(format!(
+                    "{} was built without MPI, which this program has; build it inside the sources of Isles: cargo \
+                     build --release -p {} --features mpi",
+                    file.display(),
+                    self.package
+                ));
+            }
             Failure::Usage(format!(
                 "{name} is neither beside this program nor on PATH; run this inside the sources of Isles, where it \
                  is built, or install it from there: cargo install --path {folder}"
             ))
         })?;
+        // Of several ranks one builds, and the others find what it has built.
+        let lock = File::open(&manifest);
+        let _locked = lock.as_ref().map(|lock| flock(lock, FlockOperation::LockExclusive));
+        if let Some(file) = self.fitting() {
+            return Ok(file);
+        }
         let mut cargo = self.cargo_build(&manifest);
         let begin = Instant::now();
         let (end, ended) = channel::<()>();
         let told = thread::spawn({
-            let line = format!("building {name}, which has not been asked for before");
+            let why = match self.installed().next() {
+                Some(_) => "with MPI, which it was built without",
+                None => "which has not been asked for before",
+            };
+            let line = format!("building {name}, {why}");
             move || {
                 let _ = ended.recv_timeout(TOLD_FROM); // nothing is ever sent: it waits for the end
                 if begin.elapsed() >= TOLD_FROM {

@@ -1,5 +1,6 @@
 //! The program of an application: `isles-NAME`, which `isles run NAME` becomes.
 
+use crate::companion::{Companion, VERSION};
 use crate::console;
 use crate::frame::{self, Application, frame_arguments, parsed};
 use crate::seeds::{self, SeedsArguments};
@@ -15,6 +16,7 @@ pub(crate) const CHECK: &str = "check";
 
 /// The `main` of an application's program.
 pub fn main<A: Application>() -> ExitCode {
+    isles::name_package(Companion::application(A::NAME).package());
     isles::serve_if_joined();
     let matches = match usage::matches(&command(own_command::<A>(), A::ABOUT), std::env::args_os()) {
         Ok(matches) => matches,
@@ -38,7 +40,7 @@ fn own_command<A: Application>() -> Command {
 /// What the program can be told: `own`, and what all programs can.
 fn command(own: Command, about: &'static str) -> Command {
     let typed = typed(own.get_name());
-    let own = frame_arguments(own.bin_name(typed).version(env!("CARGO_PKG_VERSION")));
+    let own = frame_arguments(own.bin_name(typed).version(VERSION));
     let own = UiArguments::augment_args(PlaceArguments::augment_args(SeedsArguments::augment_args(own)));
     // Last, because arguments bring what they say of themselves.
     own.about(about).arg(Arg::new(CHECK).long(CHECK).action(ArgAction::SetTrue).hide(true))

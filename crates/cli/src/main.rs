@@ -121,6 +121,7 @@ fn command() -> Command {
 
 fn main() -> ExitCode {
     isles::supervise_as_process_1();
+    isles::name_package("isles-cli");
     let (whole, words) = (command(), std::env::args_os().collect::<Vec<_>>());
     // A program that this one becomes is a place, or a rank of MPI, itself.
     if !words::are_passed_on(&whole, &words) {

@@ -75,7 +75,7 @@ pub use machine::Machine;
 #[cfg(not(feature = "chip"))]
 pub use machine::ModelledChip;
 pub use machine::SMALL_TASK_BYTES;
-pub use machine::driver::mpi_library;
+pub use machine::driver::{mpi_library, name_package};
 pub use machine::loopback::{Plan, PlannedDeath, PlannedStop, simulate};
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use machine::supervisor::{EXIT_BY_SIGNAL, SignalForwarder, supervise_as_process_1};
@@ -94,8 +94,9 @@ pub use settings::{
 pub mod prelude {
     pub use crate::{
         Aggregator, Counter, Cycles, Gatherer, Global, Monitor, Phaser, Place, PlaceLocal, Receiver,
-        Replicated, Sender, Shared, Team, Window, Work, at, channel, channel_at, everywhere, finish, here,
-        now, place_count, places, select, spawn, spawn_anywhere, spawn_at, spawn_detached, work, yield_now,
+        RecvError, Replicated, SendError, SendErrorKind, Sender, Shared, Team, Window, Work, at, channel,
+        channel_at, everywhere, finish, here, now, place_count, places, select, spawn, spawn_anywhere,
+        spawn_at, spawn_detached, work, yield_now,
     };
 }
 

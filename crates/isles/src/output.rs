@@ -45,6 +45,14 @@ impl Claim {
         Claim::Written { destination: destination.clone(), source: source.to_owned() }
     }
 
+    /// The file that another result goes to, if this is one.
+    pub fn written_file(&self) -> Option<&Path> {
+        match self {
+            Claim::Written { destination: Destination::File { path, .. }, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// What is allowed instead, if a result at `wanted` would be in the way.
     pub(crate) fn refusal(&self, wanted: &Destination) -> Option<String> {
         match (self, wanted) {

@@ -11,13 +11,14 @@ mod power;
 mod repro;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use isles_app::companion::{LAB, VERSION};
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::process::ExitCode;
 
 /// Repeats published experiments, fits power models, calibrates chips
 #[derive(Parser)]
-#[command(name = "isles-lab", bin_name = "isles", version)]
+#[command(name = "isles-lab", bin_name = "isles", version = VERSION)]
 struct LabArguments {
     #[command(flatten)]
     own: CommandArguments,
@@ -39,6 +40,7 @@ enum LabVerb {
 
 /// The `main` of the program.
 pub fn main() -> ExitCode {
+    isles::name_package(LAB.package());
     isles::serve_if_joined();
     let matches = match usage::matches(&LabArguments::command(), std::env::args_os()) {
         Ok(matches) => matches,

@@ -38,7 +38,9 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
         "at" | "spawn_at" => Ok(vec![Part::Call(Box::new(syn::parse2(tokens)?))]),
         // A place that uses no variable stands for all of them.
         "everywhere" | "spawn_anywhere" => Ok(vec![Part::Call(Box::new(syn::parse2(quote!(0, #tokens))?))]),
-        "select" => Ok(vec![Part::Select(select(call).ok_or_else(|| unreadable(call, &name))?)]),
+        "select" => {
+            Ok(vec![Part::Select(syn::parse2(tokens).map_err(|fault| own_fault(call, &name, fault))?)])
+        }
         "stringify" | "line" | "column" | "file" | "module_path" | "cfg" | "env" | "option_env"
         | "include_str" | "include_bytes" | "concat" | "compile_error" => Ok(Vec::new()),
         "matches" => matching.parse2(tokens),
@@ -54,6 +56,13 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
 pub fn select(call: &Macro) -> Option<Select> {
     let is_select = call.path.segments.last().is_some_and(|segment| segment.ident == "select");
     is_select.then(|| syn::parse2(call.tokens.clone()).ok()).flatten()
+}
+
+/// The error for a `select!` that cannot be read: the mistake in it, unless it is that of another crate.
+fn own_fault(call: &Macro, name: &str, fault: syn::Error) -> syn::Error {
+    let segments = &call.path.segments;
+    let is_own = segments.len() == 1 || segments[0].ident == "isles";
+    if is_own { fault } else { unreadable(call, name) }
 }
 
 /// The error for a macro that cannot be read.

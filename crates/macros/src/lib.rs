@@ -98,6 +98,7 @@ pub fn spawn_anywhere(input: TokenStream) -> TokenStream {
 /// arrives for another branch is the next to be received. A `send` and a `recv` must stand there as such, not inside of
 /// another future. Where several are ready each has its turn. With `default` nothing waits, but for the answers of
 /// channels of other places. Futures that are not chosen are dropped. Bodies may use `?`, `return` and `break`.
+/// There is no `biased`, no `else` and no condition of a branch, as `tokio::select!` has them.
 #[proc_macro]
 pub fn select(input: TokenStream) -> TokenStream {
     select::select(&parse_macro_input!(input as select::Select)).into()

@@ -25,6 +25,7 @@ pub(crate) struct Select {
 impl Parse for Select {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let (mut branches, mut default) = (Vec::new(), None);
+        refuse_biased(input)?;
         while !input.is_empty() {
             let is_default = input.peek(syn::Ident) && input.peek2(Token![=>]);
             let is_default = is_default && input.fork().parse::<syn::Ident>()? == "default";
@@ -35,10 +36,13 @@ impl Parse for Select {
                 if default.replace(body).is_some() {
                     return Err(syn::Error::new(word.span(), "a `select!` has one `default`"));
                 }
+            } else if input.peek(Token![else]) {
+                return Err(input.error(ELSE));
             } else {
                 let pattern = Pat::parse_multi(input)?;
                 input.parse::<Token![=]>()?;
                 let future = input.parse()?;
+                refuse_condition(input)?;
                 input.parse::<Token![=>]>()?;
                 branches.push(Branch { pattern, future, body: parse_body(input)? });
             }
@@ -48,6 +52,33 @@ impl Parse for Select {
         }
         Ok(Select { branches, default })
     }
+}
+
+/// What is said of words that `tokio::select!` has and this one has not.
+const BIASED: &str = "`select!` has no `biased`: branches that are ready have their turns; leave the word out, and ask for \
+     what comes first in a `select!` of its own, with `default`";
+const ELSE: &str = "`select!` has no `else`: bind the whole output and `match` it in the body; what is done if no branch is \
+     ready now stands after `default =>`";
+const CONDITION: &str =
+    "branches have no conditions: write a second `select!`, without this branch, for when it does not hold";
+
+/// Refuses `biased;` before the branches.
+fn refuse_biased(input: ParseStream<'_>) -> syn::Result<()> {
+    let is_biased = input.peek(syn::Ident) && input.peek2(Token![;]);
+    match is_biased && input.fork().parse::<syn::Ident>()? == "biased" {
+        true => Err(input.error(BIASED)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses `, if condition` after the future of a branch.
+fn refuse_condition(input: ParseStream<'_>) -> syn::Result<()> {
+    let is_condition = input.peek(Token![if]) || input.peek(Token![,]) && input.peek2(Token![if]);
+    if is_condition {
+        input.parse::<Option<Token![,]>>()?;
+        return Err(input.error(CONDITION));
+    }
+    Ok(())
 }
 
 /// Reads what a branch does, as `match` reads an arm: a block ends it, and only then the comma may be left out.

@@ -287,6 +287,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
         drawn: (!A::DRAWS_RESULT).then_some(drawn),
         picture: &|flag, out| app.write_picture(flag, &found, out),
         verification,
+        has_run_files: unwritten.is_empty(),
     });
     Failure::first_of([written].into_iter().chain(unwritten.into_iter().map(Err)))
 }

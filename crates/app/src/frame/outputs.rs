@@ -45,6 +45,8 @@ pub(super) struct RunOutcome<'a> {
     /// Writes the picture that a flag asks for.
     pub picture: &'a dyn Fn(&str, &mut dyn Write) -> io::Result<()>,
     pub verification: Option<&'a Verification>,
+    /// Whether the run has written its own files, such as a trace.
+    pub has_run_files: bool,
 }
 
 /// The arguments with which an application writes no files.
@@ -57,6 +59,8 @@ pub(super) struct Outputs {
     svg: Option<Destination>,
     /// Pictures of the application's own, with their flags.
     pictures: Vec<(&'static str, Destination)>,
+    /// What the run writes itself: a trace, links and the like.
+    of_run: Vec<PathBuf>,
     /// Whether nothing else goes to standard output.
     is_free: bool,
 }
@@ -75,6 +79,7 @@ impl Outputs {
     ) -> Result<Outputs, Failure> {
         let default = |ending| Path::new("out").join(format!("{}.{ending}", file_name(name)));
         let mut claims = launch.claims();
+        let of_run = claims.iter().filter_map(Claim::written_file).map(Path::to_owned).collect();
         let json = Destination::check("--json", arguments.json.as_deref(), &default("json"), &claims)?;
         claims.push(Claim::written(&json, "--json"));
         let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"), &claims)?;
@@ -90,7 +95,7 @@ impl Outputs {
             checked.push((*flag, picture));
         }
         let is_free = launch.leaves_standard_output_free();
-        Ok(Outputs { json, csv, svg, pictures: checked, is_free })
+        Ok(Outputs { json, csv, svg, pictures: checked, of_run, is_free })
     }
 
     /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
@@ -115,7 +120,8 @@ impl Outputs {
     /// # Errors
     /// What could not be written; or the result is not confirmed.
     pub fn write(self, outcome: RunOutcome<'_>) -> Result<(), Failure> {
-        let RunOutcome { text, json, csv, drawn, picture: own_picture, verification } = outcome;
+        let RunOutcome { text, json, csv, drawn, picture: own_picture, verification, has_run_files } =
+            outcome;
         let is_free = self.leaves_standard_output_free();
         let told = tell(is_free, text);
         let checked = verification.map_or(Ok(()), |verification| match verification.holds {
@@ -140,7 +146,10 @@ impl Outputs {
         let pictures = all.iter().map(|(flag, to)| to.write(|out| own_picture(flag, out)));
         let pictures: Vec<_> =
             pictures.map(|result| result.map_err(Failure::from).and_then(|path| name(&path))).collect();
-        Failure::first_of([told, checked].into_iter().chain(results).chain([drawn]).chain(pictures))
+        let of_run = self.of_run.into_iter().filter(|file| has_run_files && file.is_file());
+        let of_run: Vec<_> = of_run.map(|file| name(&Some(file))).collect();
+        let all = [told, checked].into_iter().chain(results).chain([drawn]).chain(pictures).chain(of_run);
+        Failure::first_of(all)
     }
 }
 

@@ -9,6 +9,7 @@ use super::part::{ArrayPart, Region};
 use super::{DistArray, Element};
 use crate::Result;
 use std::future::poll_fn;
+use std::panic::Location;
 use std::pin::pin;
 use std::task::Poll;
 
@@ -110,8 +111,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     ///
     /// # Errors
     /// As [`DistArray`] says.
-    pub async fn exchange(&self) -> Result<()> {
-        self.exchange_while(|_| ()).await
+    ///
+    /// # Panics
+    /// If the part of this member is locked or read: its guard must be gone before the `await`.
+    #[track_caller]
+    pub fn exchange(&self) -> impl Future<Output = Result<()>> {
+        self.exchange_while(|_| ())
     }
 
     /// As [`DistArray::exchange`], and calls `compute` while the messages along the first axis that has a halo are on
@@ -119,8 +124,30 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     ///
     /// # Errors
     /// As [`DistArray`] says.
-    pub async fn exchange_while(&self, compute: impl FnOnce(&mut ArrayPart<T, N>)) -> Result<()> {
-        self.team.together(self.exchange_axes(compute)).await
+    ///
+    /// # Panics
+    /// As for [`DistArray::exchange`].
+    #[track_caller]
+    pub fn exchange_while(
+        &self,
+        compute: impl FnOnce(&mut ArrayPart<T, N>),
+    ) -> impl Future<Output = Result<()>> {
+        let caller = Location::caller();
+        async move {
+            self.check_free(caller);
+            self.team.together(self.exchange_axes(compute)).await
+        }
+    }
+
+    /// Checks that no guard of the part of this place is there when an exchange begins, which `caller` asked for.
+    fn check_free(&self, caller: &Location<'_>) {
+        if let Some((line, is_locked)) = self.parts.held_since() {
+            let (verb, taken) = if is_locked { ("lock", "locked") } else { ("read", "read") };
+            panic!(
+                "the exchange at {caller} needs the part of this place, which is {taken} since {line}: end the use of \
+                 that guard of `{verb}` before the `await`, by a block around it or by `drop`"
+            );
+        }
     }
 
     async fn exchange_axes(&self, compute: impl FnOnce(&mut ArrayPart<T, N>)) -> Result<()> {

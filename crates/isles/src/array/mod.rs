@@ -40,23 +40,18 @@ mod part;
 #[cfg(test)]
 mod tests;
 
+pub use isles_runtime::capture::Element;
 pub use layout::{Blocks, Distribution};
 pub use open::OpenArray;
 pub use part::ArrayPart;
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, PlaceGuard, PlaceRef, Result};
-use bytemuck::{AnyBitPattern, NoUninit};
 use isles_runtime::ClosedWindow;
 use layout::ArrayLayout;
 use part::PartShape;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// What an array is made of: numbers, arrays of them, and structures that derive the traits of `bytemuck`.
-pub trait Element: NoUninit + AnyBitPattern {}
-
-impl<T: NoUninit + AnyBitPattern> Element for T {}
 
 /// How many elements of others each part has around its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,7 +184,8 @@ impl<T, const N: usize> Clone for DistArray<T, N> {
     }
 }
 
-impl<T: Element, const N: usize> DistArray<T, N> {
+// The bound stands at each function, so that the compiler says what an element must be.
+impl<T: 'static, const N: usize> DistArray<T, N> {
     /// An array of zeros on the members of `team`; called by one of them.
     ///
     /// If several axes are cut, the members form a grid whose parts are about as long as wide.
@@ -201,7 +197,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         team: &Team,
         extents: [usize; N],
         distributions: [Distribution; N],
-    ) -> Result<DistArray<T, N>> {
+    ) -> Result<DistArray<T, N>>
+    where
+        T: Element,
+    {
         DistArray::with_halo(team, extents, distributions, Halo::default()).await
     }
 
@@ -214,7 +213,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         extents: [usize; N],
         distributions: [Distribution; N],
         halo: Halo,
-    ) -> Result<DistArray<T, N>> {
+    ) -> Result<DistArray<T, N>>
+    where
+        T: Element,
+    {
         let layout = layout_of::<T, N>(team, extents, distributions, halo).map_err(misused)?;
         DistArray::of_parts(team, layout, halo, None).await
     }
@@ -232,14 +234,19 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         extents: [usize; N],
         distributions: [Distribution; N],
         halo: Halo,
-    ) -> Result<DistArray<T, N>> {
+    ) -> Result<DistArray<T, N>>
+    where
+        T: Element,
+    {
         let layout = layout_of::<T, N>(team, extents, distributions, halo).map_err(misused)?;
         let lens: Vec<usize> =
             (0..team.size()).map(|rank| PartShape::new::<N>(&layout, rank, halo).len()).collect();
         let window = ClosedWindow::with_lens(team, &lens).await?;
         DistArray::of_parts(team, layout, halo, Some(window)).await
     }
+}
 
+impl<T: Element, const N: usize> DistArray<T, N> {
     async fn of_parts(
         team: &Team,
         layout: ArrayLayout,

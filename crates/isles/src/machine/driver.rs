@@ -21,6 +21,7 @@ use crate::{launch::EXIT_USAGE, print::notice};
 use isles_runtime::{Result, RunReport};
 use isles_transport_shm::PLACES_MAX;
 use isles_transport_shm::processes::JOIN_VARIABLE;
+use std::sync::OnceLock;
 
 /// What a run comes to: the result of `main` and what the places did, or why it could not be started.
 pub(crate) type Ended = std::result::Result<(Result<()>, RunReport), LaunchError>;
@@ -202,9 +203,28 @@ impl Machine {
 #[cfg(not(feature = "chip"))]
 pub(crate) const LACKS_CHIPS: &str = "this program was built without the feature `chip`";
 
+/// The package of this program, for what is said of how to build it.
+static PACKAGE: OnceLock<String> = OnceLock::new();
+
+/// Names the package that this program is built of, before anything else of Isles is used.
+#[doc(hidden)]
+pub fn name_package(package: &str) {
+    PACKAGE.get_or_init(|| package.to_owned());
+}
+
+/// What is said where ranks are asked for and the program knows none.
 #[cfg(not(feature = "mpi"))]
-const LACKS_MPI: &str = "this program was built without MPI; build it with the feature `mpi` \
-     (`cargo build --release --features mpi`), or choose another machine by ISLES_MACHINE, and each rank runs it alone";
+fn lacks_mpi() -> String {
+    let own = std::env::current_exe().ok();
+    let own =
+        own.as_deref().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let package = PACKAGE.get().map(|package| format!(" -p {package}")).unwrap_or_default();
+    format!(
+        "{} was built without MPI; build it with: cargo build --release{package} --features mpi; or choose another \
+         machine by ISLES_MACHINE, and each rank runs it alone",
+        own.as_deref().unwrap_or("this program")
+    )
+}
 
 /// Ranks in a program that was built without MPI.
 #[cfg(not(feature = "mpi"))]
@@ -229,7 +249,7 @@ impl MachineDriver for LackingMpi {
     }
 
     fn run(&self, _: &Launch, _: Option<Collector>, _: Main<'_>, _: &mut Vec<Unwritten>) -> Ended {
-        Err(LaunchError::Machine(format!("machine mpi: {LACKS_MPI}")))
+        Err(LaunchError::Machine(format!("machine mpi: {}", lacks_mpi())))
     }
 }
 
@@ -246,7 +266,7 @@ pub(crate) fn serve_if_rank() {
     #[cfg(not(feature = "mpi"))]
     if launcher.has_several() {
         if launcher.is_first() {
-            notice(format_args!("error: machine mpi: {LACKS_MPI}"));
+            notice(format_args!("error: machine mpi: {}", lacks_mpi()));
         }
         std::process::exit(EXIT_USAGE.into());
     }
@@ -273,7 +293,9 @@ pub fn mpi_library() -> Option<String> {
 fn ranks_are_refused_in_one_line_that_names_the_feature() {
     let launch = Launch::from_environment().unwrap().machine(Machine::Mpi).places(1);
     let error = launch.run(async || Ok::<(), isles_runtime::Error>(())).unwrap_err();
-    assert_eq!(error.to_string(), format!("machine mpi: {LACKS_MPI}"));
+    let text = error.to_string();
+    assert!(text.starts_with("machine mpi: isles-") && text.contains(" was built without MPI; "), "{text}");
+    assert!(text.contains("build it with: cargo build --release --features mpi; or"), "{text}");
 }
 
 #[cfg(all(test, not(feature = "chip")))]

@@ -466,3 +466,34 @@ async fn checkpoint(path: PathBuf) -> Result<()> {
     assert!(said.iter().all(|refused| *refused));
     Ok(())
 }
+
+/// The lines of the guard and of the exchange are the program's own, and nothing is said of what it does not use.
+#[isles::test(places = 2)]
+async fn a_guard_that_is_held_over_an_exchange_is_named_with_both_lines() -> Result<()> {
+    let cut = [Distribution::Block, Distribution::Whole];
+    let cells = DistArray::<f64, 2>::with_halo(&Team::world(), [4, 4], cut, Halo::new(1)).await?;
+    let locked = everywhere!({
+        let part = cells.lock();
+        cells.exchange().await?;
+        drop(part);
+    })
+    .await
+    .unwrap_err()
+    .to_string();
+    let lines = [line!() - 6, line!() - 7].map(|line| format!("{}:{line}:", file!()));
+    assert!(locked.contains(&format!("the exchange at {}", lines[0])), "{locked}");
+    assert!(locked.contains(&format!("which is locked since {}", lines[1])), "{locked}");
+    assert!(locked.contains("before the `await`") && !locked.contains("Monitor"), "{locked}");
+    let read = everywhere!({
+        let part = cells.read();
+        cells.exchange_while(|_| ()).await?;
+        drop(part);
+    })
+    .await
+    .unwrap_err()
+    .to_string();
+    let line = format!("which is read since {}:{}:", file!(), line!() - 7);
+    assert!(read.contains(&line) && read.contains("guard of `read`"), "{read}");
+    everywhere!(cells.exchange().await?).await?;
+    Ok(())
+}

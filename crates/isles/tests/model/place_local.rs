@@ -44,13 +44,16 @@ fn panic_text(f: impl FnOnce()) -> String {
 async fn an_instance_that_is_in_use_says_how() -> Result<()> {
     let number = PlaceLocal::new(|| 1.0).await?;
     let shared = (number.read(), number.read());
-    assert!(panic_text(|| drop(number.lock())).contains("the instance is being read"));
+    let text = panic_text(|| drop(number.lock()));
+    let line = format!("the instance is being read since {}:{}:", file!(), line!() - 2);
+    assert!(text.starts_with(&line), "{text}");
     assert_eq!(number.reduce(|a, b| a + b).await?, 2.0);
     drop(shared);
     let _guard = number.lock();
-    assert!(panic_text(|| drop(number.read())).contains("the instance is locked"));
+    let line = format!("the instance is locked since {}:{}:", file!(), line!() - 1);
+    assert!(panic_text(|| drop(number.read())).starts_with(&line));
     let text = panic_text(|| drop(number.lock()));
-    assert!(text.contains("the instance is locked") && text.contains("`read()`"), "{text}");
+    assert!(text.starts_with(&line) && text.contains("`read()`"), "{text}");
     assert_eq!(number.reduce(|a, b| a + b).await.unwrap_err().kind(), &ErrorKind::Misused);
     Ok(())
 }

@@ -33,3 +33,22 @@ async fn a_counter_gives_numbers_of_the_type_of_its_limit() -> isles::Result<()>
     assert_eq!(next.take_below(i64::MAX).await?, None);
     Ok(())
 }
+
+/// A signature can name the errors of channels as the book does.
+#[isles::test(places = 1)]
+async fn the_errors_of_channels_are_there() -> isles::Result<()> {
+    async fn first(receiver: Receiver<u8>) -> Result<u8, RecvError> {
+        receiver.recv().await
+    }
+    async fn give(sender: Sender<u8>, value: u8) -> Result<(), SendError<u8>> {
+        sender.send(value).await
+    }
+    let (sender, receiver) = channel(1);
+    give(sender, 7).await.expect("there is room");
+    assert_eq!(first(receiver.clone()).await.ok(), Some(7));
+    assert!(first(receiver).await.is_err());
+    let (sender, receiver) = channel(1);
+    drop(receiver);
+    assert_eq!(give(sender, 8).await.unwrap_err().kind, SendErrorKind::Closed);
+    Ok(())
+}

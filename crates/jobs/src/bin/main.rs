@@ -4,6 +4,7 @@
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isles::{Machine, setting};
+use isles_app::companion::{JOBS, VERSION};
 use isles_app::ui::UiArguments;
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = "isles-jobs";
 
 #[derive(Parser)]
-#[command(name = "isles", bin_name = "isles", version)]
+#[command(name = "isles", bin_name = "isles", version = VERSION)]
 struct ProgramArguments {
     #[command(subcommand)]
     verb: ProgramVerb,
@@ -224,6 +225,7 @@ fn state(word: &str) -> Result<JobState, String> {
 
 fn main() -> ExitCode {
     offer(KINDS);
+    isles::name_package(JOBS.package());
     isles::serve_if_joined();
     let matches = match usage::matches(&ProgramArguments::command(), std::env::args_os()) {
         Ok(matches) => matches,

@@ -23,6 +23,7 @@ pub use shipment::ship_tag;
 
 use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use bytemuck::{AnyBitPattern, NoUninit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, LinkedList, VecDeque};
@@ -159,6 +160,21 @@ pub trait CanSend: Serialize + DeserializeOwned + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + 'static> CanSend for T {}
+
+/// What windows, arrays and the slices of a team are made of: numbers, arrays of them, and structures that derive the
+/// traits of `bytemuck`. Nobody implements it; it is the bound of a type parameter that stands for an element.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of a window, an array, or a slice that a team moves",
+    label = "elements are moved as bytes, and a `{Self}` may hold more than plain numbers",
+    note = "derive for it `Clone, Copy, bytemuck::NoUninit, bytemuck::AnyBitPattern`, and write `#[repr(C)]` above: all fields are numbers then, without gaps",
+    note = "the program needs `bytemuck = {{ version = \"1\", features = [\"derive\"] }}` for that",
+    note = "what holds pointers, such as `String` and `Vec`, is sent over a channel or with `send`",
+    note = "a type parameter needs the bound `isles::array::Element`"
+)]
+pub trait Element: NoUninit + AnyBitPattern {}
+
+#[diagnostic::do_not_recommend]
+impl<T: NoUninit + AnyBitPattern> Element for T {}
 
 /// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the
 /// bound of a type parameter whose values a body gives back.

@@ -12,7 +12,7 @@ use crate::part::{PartRef, fold, replicate};
 use crate::team::Team;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::rc::Rc;
@@ -20,11 +20,34 @@ use std::rc::Rc;
 /// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); used at a place, it means the one there.
 pub struct PlaceLocal<T: 'static> {
     // Goes before `share`, so that the last to drop the instance is the table of parts, which catches a panic.
-    value: Rc<RefCell<T>>,
+    value: Rc<Instance<T>>,
     share: PartRef,
 }
 
-travels_by_share!(PlaceLocal, RefCell<T>);
+travels_by_share!(PlaceLocal, Instance<T>);
+
+/// The instance of a place, and the program's line that took its last guard.
+struct Instance<T> {
+    cell: RefCell<T>,
+    line: Cell<Option<&'static Location<'static>>>,
+}
+
+impl<T> Instance<T> {
+    fn new(value: T) -> Instance<T> {
+        Instance { cell: RefCell::new(value), line: Cell::new(None) }
+    }
+
+    /// What is said of an instance that is in use, exclusively or not.
+    fn in_use(&self) -> String {
+        let line = self.line.get().map(|line| format!(" since {line}")).unwrap_or_default();
+        match self.cell.try_borrow() {
+            Ok(_) => format!(
+                "the instance is being read{line}: that guard of `read` was held across an `await`, or is still there"
+            ),
+            Err(_) => format!("the instance is locked{line}: that {LOCKED}"),
+        }
+    }
+}
 
 /// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] or [`PlaceLocal::read`] needs it gone.
 pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
@@ -38,7 +61,7 @@ fn everywhere() -> Members {
 }
 
 /// What is said of an instance that is in use.
-const LOCKED: &str = "the instance is locked: a guard of `lock` was held across an `await`, or is still there; \
+const LOCKED: &str = "guard of `lock` was held across an `await`, or is still there; \
      what tasks wait on, such as a `Monitor`, is reached by `read()`: `states.read().when(..).await`";
 
 impl<T: 'static> PlaceLocal<T> {
@@ -115,8 +138,8 @@ impl<T: 'static> PlaceLocal<T> {
         S: Serialize + DeserializeOwned + Clone,
         M: Fn(S) -> T + Copy,
     {
-        let value = Rc::new(RefCell::new(make(seed.clone())));
-        let there = move |seed: S| RefCell::new(make(seed));
+        let value = Rc::new(Instance::new(make(seed.clone())));
+        let there = move |seed: S| Instance::new(make(seed));
         let share = replicate(caller, members, &seed, Rc::clone(&value), there).await?;
         Ok(PlaceLocal { share, value })
     }
@@ -131,13 +154,22 @@ impl<T: 'static> PlaceLocal<T> {
     #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, T> {
         assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
-        match self.value.try_borrow_mut() {
-            Ok(guard) => PlaceGuard(guard),
-            Err(_) if self.value.try_borrow().is_ok() => panic!(
-                "the instance is being read: a guard of `read` was held across an `await`, or is still there"
-            ),
-            Err(_) => panic!("{LOCKED}"),
+        match self.value.cell.try_borrow_mut() {
+            Ok(guard) => {
+                self.value.line.set(Some(Location::caller()));
+                PlaceGuard(guard)
+            }
+            Err(_) => panic!("{}", self.value.in_use()),
         }
+    }
+
+    /// The line that has taken the guard of the instance of this place that is there, if one is, and whether it is one
+    /// of [`PlaceLocal::lock`].
+    #[doc(hidden)]
+    pub fn held_since(&self) -> Option<(&'static Location<'static>, bool)> {
+        let is_held = self.value.cell.try_borrow_mut().is_err();
+        let line = self.value.line.get().filter(|_| is_held)?;
+        Some((line, self.value.cell.try_borrow().is_err()))
     }
 
     /// The instance of this place, for shared use: several tasks may read it at once, also across an `await`.
@@ -150,9 +182,12 @@ impl<T: 'static> PlaceLocal<T> {
     #[track_caller]
     pub fn read(&self) -> PlaceRef<'_, T> {
         assert!(!self.share.attachment().is_foreign(), "{FOREIGN}");
-        match self.value.try_borrow() {
-            Ok(guard) => PlaceRef(guard),
-            Err(_) => panic!("{LOCKED}"),
+        match self.value.cell.try_borrow() {
+            Ok(guard) => {
+                self.value.line.set(Some(Location::caller()));
+                PlaceRef(guard)
+            }
+            Err(_) => panic!("{}", self.value.in_use()),
         }
     }
 
@@ -169,11 +204,11 @@ impl<T: 'static> PlaceLocal<T> {
     where
         T: Serialize + DeserializeOwned + Clone,
     {
-        let read = |instance: &RefCell<T>| match instance.try_borrow() {
+        let read = |instance: &Instance<T>| match instance.cell.try_borrow() {
             Ok(value) => Ok(value.clone()),
-            Err(_) => Err(Error::new(ErrorKind::Misused, LOCKED)),
+            Err(_) => Err(Error::new(ErrorKind::Misused, instance.in_use())),
         };
-        call::called_at(Location::caller(), fold::<RefCell<T>, T, _>(&self.share, read, merge))
+        call::called_at(Location::caller(), fold::<Instance<T>, T, _>(&self.share, read, merge))
     }
 }
 

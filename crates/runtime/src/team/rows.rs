@@ -10,8 +10,9 @@ use super::header::{Arrival, CollectiveKind};
 use super::ongoing::OngoingCollective;
 use super::schedule::{Chunks, Shape, Tree, dissemination, pairwise};
 use super::values;
+use crate::capture::Element;
 use crate::error::Result;
-use bytemuck::{AnyBitPattern, NoUninit};
+use bytemuck::NoUninit;
 use std::ops::Range;
 
 impl Team {
@@ -19,11 +20,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::gatherv`]).
-    pub async fn gather_slice<T: NoUninit + AnyBitPattern>(
-        &self,
-        root: usize,
-        slice: &[T],
-    ) -> Result<Option<Vec<T>>> {
+    pub async fn gather_slice<T: Element>(&self, root: usize, slice: &[T]) -> Result<Option<Vec<T>>> {
         let is_root = self.state.rank() == Some(root);
         let mut all = is_root.then(|| bytemuck::zeroed_vec(self.size() * slice.len()));
         self.gather_slice_into(root, slice, all.as_deref_mut()).await?;
@@ -34,7 +31,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team::gather_slice`]; the root passed `None`, or memory that is not as long as all slices together.
-    pub async fn gather_slice_into<T: NoUninit + AnyBitPattern>(
+    pub async fn gather_slice_into<T: Element>(
         &self,
         root: usize,
         slice: &[T],
@@ -62,11 +59,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says.
-    pub async fn gatherv<T: NoUninit + AnyBitPattern>(
-        &self,
-        root: usize,
-        slice: &[T],
-    ) -> Result<Option<Vec<Vec<T>>>> {
+    pub async fn gatherv<T: Element>(&self, root: usize, slice: &[T]) -> Result<Option<Vec<Vec<T>>>> {
         let ongoing = self.begin_at::<T>(CollectiveKind::Gatherv, root).await?;
         if ongoing.rank() != root {
             push_row(&ongoing, root, slice).await?;
@@ -89,11 +82,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the root passed `None`, or a length that is no multiple of the size.
-    pub async fn scatter_slice<T: NoUninit + AnyBitPattern>(
-        &self,
-        root: usize,
-        slice: Option<&[T]>,
-    ) -> Result<Vec<T>> {
+    pub async fn scatter_slice<T: Element>(&self, root: usize, slice: Option<&[T]>) -> Result<Vec<T>> {
         let ongoing = self.begin_at::<T>(CollectiveKind::ScatterSlice, root).await?;
         let part = if ongoing.rank() == root {
             let slice = slice.ok_or_else(|| ongoing.misused("the root of a scatter has no slice"))?;
@@ -110,7 +99,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team::scatter_slice`]; `into` has another length.
-    pub async fn scatter_slice_into<T: NoUninit + AnyBitPattern>(
+    pub async fn scatter_slice_into<T: Element>(
         &self,
         root: usize,
         slice: Option<&[T]>,
@@ -133,11 +122,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the root passed `None`, or not one row for each member.
-    pub async fn scatterv<T: NoUninit + AnyBitPattern>(
-        &self,
-        root: usize,
-        rows: Option<&[Vec<T>]>,
-    ) -> Result<Vec<T>> {
+    pub async fn scatterv<T: Element>(&self, root: usize, rows: Option<&[Vec<T>]>) -> Result<Vec<T>> {
         let ongoing = self.begin_at::<T>(CollectiveKind::Scatterv, root).await?;
         let part = if ongoing.rank() == root {
             let rows = rows.ok_or_else(|| ongoing.misused("the root of a scatter has no rows"))?;
@@ -154,7 +139,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
-    pub async fn all_gather_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
+    pub async fn all_gather_slice<T: Element>(&self, slice: &[T]) -> Result<Vec<T>> {
         let mut all = bytemuck::zeroed_vec(self.size() * slice.len());
         self.all_gather_slice_into(slice, &mut all).await?;
         Ok(all)
@@ -164,11 +149,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team::all_gather_slice`]; `into` is not as long as all slices together.
-    pub async fn all_gather_slice_into<T: NoUninit + AnyBitPattern>(
-        &self,
-        slice: &[T],
-        into: &mut [T],
-    ) -> Result<()> {
+    pub async fn all_gather_slice_into<T: Element>(&self, slice: &[T], into: &mut [T]) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllGatherSlice).await?;
         let rows = Rows::equal(ongoing.size(), slice.len());
         check_room(&ongoing, into.len(), rows.end())?;
@@ -181,7 +162,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says.
-    pub async fn all_gatherv<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<Vec<T>>> {
+    pub async fn all_gatherv<T: Element>(&self, slice: &[T]) -> Result<Vec<Vec<T>>> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllGatherv).await?;
         let lens = values::all_gather(&ongoing, slice.len() as u64).await?;
         let rows = Rows::of(lens.into_iter().map(|len| len as usize));
@@ -195,7 +176,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; a length that is no multiple of the size, or that differs between members.
-    pub async fn all_to_all_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
+    pub async fn all_to_all_slice<T: Element>(&self, slice: &[T]) -> Result<Vec<T>> {
         let mut all = bytemuck::zeroed_vec::<T>(slice.len());
         self.all_to_all_slice_into(slice, &mut all).await?;
         Ok(all)
@@ -205,11 +186,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team::all_to_all_slice`]; `into` is not as long as `slice`.
-    pub async fn all_to_all_slice_into<T: NoUninit + AnyBitPattern>(
-        &self,
-        slice: &[T],
-        into: &mut [T],
-    ) -> Result<()> {
+    pub async fn all_to_all_slice_into<T: Element>(&self, slice: &[T], into: &mut [T]) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllToAllSlice).await?;
         let rows = equal_rows(&ongoing, slice)?;
         check_room(&ongoing, into.len(), slice.len())?;
@@ -230,7 +207,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; not one row for each member.
-    pub async fn all_to_allv<T: NoUninit + AnyBitPattern>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
+    pub async fn all_to_allv<T: Element>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         let mut all: Vec<Vec<T>> = vec![Vec::new(); self.size()];
         self.all_to_allv_with(rows, |from, piece| all[from].extend_from_slice(piece)).await?;
         Ok(all)
@@ -242,7 +219,7 @@ impl Team {
     ///
     /// # Errors
     /// As for [`Team::all_to_allv`]; then some pieces have been taken.
-    pub async fn all_to_allv_with<T: NoUninit + AnyBitPattern>(
+    pub async fn all_to_allv_with<T: Element>(
         &self,
         rows: &[Vec<T>],
         mut take: impl FnMut(usize, &[T]),
@@ -310,12 +287,12 @@ fn chunks_of<T>(len: usize) -> Chunks {
     Chunks::new(len, chunk_len(len, size_of::<T>()))
 }
 
-fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
+fn append<T: Element>(row: &mut Vec<T>, chunk: &[u8]) {
     with_elements(chunk, |elements| row.extend_from_slice(elements));
 }
 
 /// Calls `take` with the elements of a chunk.
-fn with_elements<T: NoUninit + AnyBitPattern>(chunk: &[u8], take: impl FnOnce(&[T])) {
+fn with_elements<T: Element>(chunk: &[u8], take: impl FnOnce(&[T])) {
     match bytemuck::try_cast_slice(chunk) {
         Ok(elements) => take(elements),
         // A short message lies where it lies.
@@ -355,10 +332,7 @@ async fn push_row<T: NoUninit>(ongoing: &OngoingCollective<'_>, to: usize, row: 
 }
 
 /// Sends each other member its row, all of them at once.
-async fn push_rows<T: NoUninit + AnyBitPattern>(
-    ongoing: &OngoingCollective<'_>,
-    rows: &[&[T]],
-) -> Result<()> {
+async fn push_rows<T: Element>(ongoing: &OngoingCollective<'_>, rows: &[&[T]]) -> Result<()> {
     let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != ongoing.rank());
     let most = others().map(|(_, row)| chunks_of::<T>(row.len()).count()).max().unwrap_or(0);
     for index in 0..most {
@@ -385,7 +359,7 @@ fn check_room(ongoing: &OngoingCollective<'_>, len: usize, wanted: usize) -> Res
 }
 
 /// Takes a row that is as long as `row` into it.
-async fn pull_row_into<T: NoUninit + AnyBitPattern>(
+async fn pull_row_into<T: Element>(
     ongoing: &OngoingCollective<'_>,
     from: usize,
     row: &mut [T],
@@ -399,7 +373,7 @@ async fn pull_row_into<T: NoUninit + AnyBitPattern>(
 }
 
 /// Takes a row of `len` elements, or of any length, and appends it to `row`.
-async fn pull_row<T: NoUninit + AnyBitPattern>(
+async fn pull_row<T: Element>(
     ongoing: &OngoingCollective<'_>,
     from: usize,
     len: Option<usize>,
@@ -421,10 +395,7 @@ async fn pull_row<T: NoUninit + AnyBitPattern>(
     Ok(())
 }
 
-async fn pull_one<T: NoUninit + AnyBitPattern>(
-    ongoing: &OngoingCollective<'_>,
-    from: usize,
-) -> Result<Vec<T>> {
+async fn pull_one<T: Element>(ongoing: &OngoingCollective<'_>, from: usize) -> Result<Vec<T>> {
     let mut row = Vec::new();
     pull_row(ongoing, from, None, &mut row).await?;
     Ok(row)
@@ -474,7 +445,7 @@ async fn trade<T: NoUninit>(
 
 /// Copies the slice of member `root` into those of all others: its parts go down a binomial tree, each to its member,
 /// and from there to all.
-pub(super) async fn scatter_all_gather<T: NoUninit + AnyBitPattern>(
+pub(super) async fn scatter_all_gather<T: Element>(
     ongoing: &OngoingCollective<'_>,
     root: usize,
     slice: &mut [T],
@@ -493,7 +464,7 @@ pub(super) async fn scatter_all_gather<T: NoUninit + AnyBitPattern>(
 }
 
 /// Takes one message of the member, the step and the bytes in all, which holds two ranges of a slice, into these.
-async fn pull_ranges<T: NoUninit + AnyBitPattern>(
+async fn pull_ranges<T: Element>(
     ongoing: &OngoingCollective<'_>,
     (from, step, bytes): (usize, usize, usize),
     slice: &mut [T],
@@ -512,11 +483,7 @@ async fn pull_ranges<T: NoUninit + AnyBitPattern>(
 }
 
 /// Gives every member all rows, where each has put its own in its place.
-async fn collect<T: NoUninit + AnyBitPattern>(
-    ongoing: &OngoingCollective<'_>,
-    rows: &Rows,
-    all: &mut [T],
-) -> Result<()> {
+async fn collect<T: Element>(ongoing: &OngoingCollective<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
     if size_of_val(all) <= BRUCK_BYTES_MAX {
         collect_short(ongoing, rows, all).await
     } else {
@@ -530,7 +497,7 @@ fn stated_bytes<T>(rows: &Rows, all: &[T]) -> usize {
 }
 
 /// By doubled distances: what a member knows is always the rows from its own on.
-async fn collect_short<T: NoUninit + AnyBitPattern>(
+async fn collect_short<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rows: &Rows,
     all: &mut [T],
@@ -546,11 +513,7 @@ async fn collect_short<T: NoUninit + AnyBitPattern>(
 }
 
 /// Round a ring: each member passes on what it took last.
-async fn collect_long<T: NoUninit + AnyBitPattern>(
-    ongoing: &OngoingCollective<'_>,
-    rows: &Rows,
-    all: &mut [T],
-) -> Result<()> {
+async fn collect_long<T: Element>(ongoing: &OngoingCollective<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
     let bytes = stated_bytes(rows, all);
     let (size, rank) = (ongoing.size(), ongoing.rank());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);

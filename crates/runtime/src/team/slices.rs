@@ -18,8 +18,8 @@ use super::rows;
 use super::schedule::{
     Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, TreeNode, dissemination,
 };
+use crate::capture::Element;
 use crate::error::Result;
-use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Range;
 
 impl Team {
@@ -27,11 +27,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
-    pub async fn broadcast_slice<T: NoUninit + AnyBitPattern>(
-        &self,
-        root: usize,
-        slice: &mut [T],
-    ) -> Result<()> {
+    pub async fn broadcast_slice<T: Element>(&self, root: usize, slice: &mut [T]) -> Result<()> {
         let ongoing = self.begin_at::<T>(CollectiveKind::BroadcastSlice, root).await?;
         let (bytes, mut chunks) = cut(slice);
         let node = match spread(ongoing.size(), Some(bytes)) {
@@ -55,7 +51,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
-    pub async fn reduce_slice<T: NoUninit + AnyBitPattern>(
+    pub async fn reduce_slice<T: Element>(
         &self,
         root: usize,
         slice: &mut [T],
@@ -92,7 +88,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
-    pub async fn all_reduce_slice<T: NoUninit + AnyBitPattern>(
+    pub async fn all_reduce_slice<T: Element>(
         &self,
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
@@ -125,11 +121,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
-    pub async fn scan_slice<T: NoUninit + AnyBitPattern>(
-        &self,
-        slice: &mut [T],
-        operator: impl Fn(T, T) -> T,
-    ) -> Result<()> {
+    pub async fn scan_slice<T: Element>(&self, slice: &mut [T], operator: impl Fn(T, T) -> T) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::ScanSlice).await?;
         scan(&ongoing, slice, &operator).await?;
         ongoing.complete(()).await
@@ -141,7 +133,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Team`] says; the slices differ in length.
-    pub async fn exclusive_scan_slice<T: NoUninit + AnyBitPattern>(
+    pub async fn exclusive_scan_slice<T: Element>(
         &self,
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
@@ -178,7 +170,7 @@ fn cut<T>(slice: &[T]) -> (usize, Chunks) {
 
 /// Gives all members the slice of the root of the tree in which `node` is this member; steps are counted from `first`.
 #[inline]
-async fn broadcast_down<T: NoUninit + AnyBitPattern>(
+async fn broadcast_down<T: Element>(
     ongoing: &OngoingCollective<'_>,
     node: &TreeNode,
     first: usize,
@@ -201,7 +193,7 @@ async fn broadcast_down<T: NoUninit + AnyBitPattern>(
 
 /// Does one step of a reduction with one chunk.
 #[inline]
-async fn fold_chunk<T: NoUninit + AnyBitPattern>(
+async fn fold_chunk<T: Element>(
     ongoing: &OngoingCollective<'_>,
     step: ReductionStep,
     chunks: Chunks,
@@ -230,7 +222,7 @@ async fn fold_chunk<T: NoUninit + AnyBitPattern>(
 }
 
 /// The root takes the slices of all others and folds them alone, by the same tree as they would be on the way.
-async fn serially<T: NoUninit + AnyBitPattern>(
+async fn serially<T: Element>(
     ongoing: &OngoingCollective<'_>,
     (root, folding): (usize, ReductionTree),
     slice: &mut [T],
@@ -267,7 +259,7 @@ async fn serially<T: NoUninit + AnyBitPattern>(
 }
 
 /// Does one step of a reduction with all chunks of a slice.
-async fn transfer<T: NoUninit + AnyBitPattern>(
+async fn transfer<T: Element>(
     ongoing: &OngoingCollective<'_>,
     step: Option<ReductionStep>,
     slice: &mut [T],
@@ -296,7 +288,7 @@ async fn settle<T>(
 }
 
 /// Reduces a vector to everybody: each round halves what a member is responsible for, then the way back.
-async fn by_halves<T: NoUninit + AnyBitPattern>(
+async fn by_halves<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rounds: impl DoubleEndedIterator<Item = HalvingRound>,
     slice: &mut [T],
@@ -315,7 +307,7 @@ async fn by_halves<T: NoUninit + AnyBitPattern>(
 }
 
 /// Sends one range of a slice to another member and takes what that one sends for another range, chunk by chunk.
-async fn swap<T: NoUninit + AnyBitPattern>(
+async fn swap<T: Element>(
     ongoing: &OngoingCollective<'_>,
     with: usize,
     slice: &mut [T],
@@ -340,7 +332,7 @@ async fn swap<T: NoUninit + AnyBitPattern>(
 }
 
 /// Folds the slices of the members up to this one into its own, by doubled distances.
-async fn scan<T: NoUninit + AnyBitPattern>(
+async fn scan<T: Element>(
     ongoing: &OngoingCollective<'_>,
     slice: &mut [T],
     operator: &impl Fn(T, T) -> T,
@@ -368,12 +360,7 @@ async fn scan<T: NoUninit + AnyBitPattern>(
 
 /// Folds the elements in `other` into `own`, each into the one at the same index.
 #[inline]
-fn merge<T: NoUninit + AnyBitPattern>(
-    side: Side,
-    own: &mut [T],
-    other: &[u8],
-    operator: &impl Fn(T, T) -> T,
-) {
+fn merge<T: Element>(side: Side, own: &mut [T], other: &[u8], operator: &impl Fn(T, T) -> T) {
     match bytemuck::try_cast_slice(other) {
         Ok(other) => merge_elements(side, own, other.iter().copied(), operator),
         // A short message lies where it lies.

@@ -11,11 +11,11 @@ use super::queue::{NotSent, NotedWhat};
 use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::call::span;
+use crate::capture::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
 use crate::task::coop::{AtOnce, Attempt, CALL, let_leave, slowly, spend};
 use crate::wire::Writer;
-use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::window::EpochKind;
 use isles_telemetry::CounterId;
 use std::panic::Location;
@@ -186,7 +186,7 @@ pub(super) fn named<V>(line: Line, result: Result<V>) -> Result<V> {
     result.map_err(|error| error.called_at(Local::with(Local::here), line))
 }
 
-impl<T: NoUninit + AnyBitPattern> Window<T> {
+impl<T: Element> Window<T> {
     /// Writes `data` to the elements from `at` on of the part of `target`.
     ///
     /// It is there, for others, after the next synchronization of this place with that one: a fence, a flush, an

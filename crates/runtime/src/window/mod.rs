@@ -25,6 +25,7 @@ pub(crate) use table::{WindowTable, receive};
 
 use crate::attachment::FOREIGN;
 use crate::call;
+use crate::capture::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::handle::travels_by_share;
 use crate::local::Local;
@@ -32,7 +33,6 @@ use crate::members::Members;
 use crate::part::{PartRef, fold, replicate};
 use crate::place::Place;
 use crate::team::Team;
-use bytemuck::{AnyBitPattern, NoUninit};
 use header::WindowId;
 use isles_protocol::window::{EpochFault, EpochKind};
 use memory::Pieces;
@@ -150,13 +150,17 @@ pub(crate) struct Seed {
     options: WindowOptions,
 }
 
-impl<T: NoUninit + AnyBitPattern> Window<T> {
+// The bound stands at each function, so that the compiler says what an element must be.
+impl<T: 'static> Window<T> {
     /// Makes a window with `len` elements at every place; ends when all are there.
     ///
     /// # Errors
     /// As [`Window`] says; [`Misused`](ErrorKind::Misused): there is no memory for it.
     #[track_caller]
-    pub fn new(len: usize) -> impl Future<Output = Result<Window<T>>> {
+    pub fn new(len: usize) -> impl Future<Output = Result<Window<T>>>
+    where
+        T: Element,
+    {
         let members = Members::All(Local::with(Local::places));
         let lens = Lens::Same(len as u64);
         let made = Window::make(Location::caller(), Ok(members), lens, WindowOptions::default());
@@ -168,7 +172,10 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
     /// # Errors
     /// As [`Window::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of another run.
     #[track_caller]
-    pub fn new_on(team: &Team, len: usize) -> impl Future<Output = Result<Window<T>>> {
+    pub fn new_on(team: &Team, len: usize) -> impl Future<Output = Result<Window<T>>>
+    where
+        T: Element,
+    {
         let lens = Lens::Same(len as u64);
         let made = Window::make(Location::caller(), team.members(), lens, WindowOptions::default());
         async move { Ok(made.await?.0) }
@@ -183,11 +190,16 @@ impl<T: NoUninit + AnyBitPattern> Window<T> {
         team: &Team,
         lens: &[usize],
         options: WindowOptions,
-    ) -> impl Future<Output = Result<Window<T>>> {
+    ) -> impl Future<Output = Result<Window<T>>>
+    where
+        T: Element,
+    {
         let made = Window::with_members(Location::caller(), team, lens, options);
         async move { Ok(made.await?.0) }
     }
+}
 
+impl<T: Element> Window<T> {
     fn with_members(
         line: Line,
         team: &Team,
@@ -284,7 +296,7 @@ impl<T: 'static> Window<T> {
     }
 }
 
-impl<T: NoUninit + AnyBitPattern> Window<T> {
+impl<T: Element> Window<T> {
     /// Reads the elements from `at` on of the part here, in any epoch.
     ///
     /// # Errors

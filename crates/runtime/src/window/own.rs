@@ -9,9 +9,9 @@
 use super::number::{Combine, WindowNumber};
 use super::state::LentWords;
 use super::{Window, WindowOptions};
+use crate::capture::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::team::Team;
-use bytemuck::{AnyBitPattern, NoUninit};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
@@ -35,7 +35,7 @@ impl<T> Clone for ClosedWindow<T> {
     }
 }
 
-impl<T: NoUninit + AnyBitPattern> ClosedWindow<T> {
+impl<T: Element> ClosedWindow<T> {
     /// Makes a window with `lens[rank]` elements, all zero, at each rank of `team`; one member makes it.
     ///
     /// Elements lie in words of 8 bytes: a type that needs a coarser alignment, or has no bytes, does not compile.
@@ -88,7 +88,7 @@ enum OwnMemory<T: 'static> {
     Window(Window<T>, #[expect(dead_code, reason = "it is kept, not read")] Option<Rc<dyn Any>>),
 }
 
-impl<T: NoUninit + AnyBitPattern> OwnPart<T> {
+impl<T: Element> OwnPart<T> {
     /// Makes `len` elements that belong to no window, all zero.
     pub fn private(len: usize) -> OwnPart<T> {
         let values: *mut [T] = Box::into_raw(bytemuck::zeroed_vec(len).into_boxed_slice());
@@ -195,7 +195,7 @@ impl<T: 'static> Drop for OpenWindow<T> {
     }
 }
 
-impl<T: NoUninit + AnyBitPattern> OpenWindow<T> {
+impl<T: Element> OpenWindow<T> {
     /// Closes the window at all members, who all do so, when all accesses are done; returns the part of this place.
     ///
     /// If it fails or is given up, nobody gets at the part any more.

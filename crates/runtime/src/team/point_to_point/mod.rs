@@ -14,10 +14,11 @@ pub(crate) use table::{MessageTable, receive};
 
 use super::Team;
 use super::ongoing::misused;
+use crate::capture::Element;
 use crate::error::Result;
 use crate::join::{try_join, try_join_all};
 use crate::task::coop::AtOnce;
-use bytemuck::{AnyBitPattern, NoUninit};
+use bytemuck::NoUninit;
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
 use receiving::ReceiveRequest;
@@ -100,7 +101,7 @@ impl Team {
     /// # Errors
     /// As [`Tagged`] says.
     #[track_caller]
-    pub fn send_slice<T: NoUninit>(&self, to: usize, slice: &[T]) -> impl Future<Output = Result<()>> {
+    pub fn send_slice<T: Element>(&self, to: usize, slice: &[T]) -> impl Future<Output = Result<()>> {
         self.tagged(0).send_slice(to, slice)
     }
 
@@ -109,7 +110,7 @@ impl Team {
     /// # Errors
     /// As [`Tagged`] says.
     #[track_caller]
-    pub fn recv_slice<'a, T: NoUninit + AnyBitPattern>(
+    pub fn recv_slice<'a, T: Element>(
         &'a self,
         from: usize,
         into: &'a mut [T],
@@ -178,7 +179,7 @@ impl Team {
     /// # Errors
     /// As [`Tagged`] says; there are not as many slices as neighbours.
     #[track_caller]
-    pub fn neighbor_exchange_slices<T: NoUninit + AnyBitPattern>(
+    pub fn neighbor_exchange_slices<T: Element>(
         &self,
         neighbors: &[usize],
         sent: &[&[T]],
@@ -202,7 +203,7 @@ impl Team {
     /// # Errors
     /// As [`Tagged`] says, and as [`Team`] says of collectives: nobody waits for a member that has given up.
     #[track_caller]
-    pub fn exchange_slices<'a, T: NoUninit + AnyBitPattern>(
+    pub fn exchange_slices<'a, T: Element>(
         &'a self,
         sent: impl IntoIterator<Item = (usize, &'a [T])> + 'a,
         received: impl IntoIterator<Item = (usize, &'a mut [T])> + 'a,
@@ -216,7 +217,7 @@ impl Team {
         self.state.unless_broken(self.trade_slices(sent, received, Location::caller()))
     }
 
-    async fn trade_slices<'a, T: NoUninit + AnyBitPattern>(
+    async fn trade_slices<'a, T: Element>(
         &self,
         sent: impl IntoIterator<Item = (usize, &'a [T])>,
         received: impl IntoIterator<Item = (usize, &'a mut [T])>,
@@ -325,7 +326,7 @@ impl<'t> Tagged<'t> {
     /// # Errors
     /// As [`Tagged`] says. After an error, `into` may hold a chunk of what was sent.
     #[track_caller]
-    pub fn recv_slice<'a, T: NoUninit + AnyBitPattern>(
+    pub fn recv_slice<'a, T: Element>(
         self,
         from: usize,
         into: &'a mut [T],
@@ -341,7 +342,7 @@ impl<'t> Tagged<'t> {
     /// # Errors
     /// As [`Tagged::recv_slice`] says.
     #[track_caller]
-    pub fn recv_slice_any<'a, T: NoUninit + AnyBitPattern>(
+    pub fn recv_slice_any<'a, T: Element>(
         self,
         into: &'a mut [T],
     ) -> impl Future<Output = Result<usize>> + use<'a, 't, T>
@@ -398,7 +399,7 @@ impl<'t> Tagged<'t> {
     }
 
     #[inline]
-    fn recv_slice_to<'a, T: NoUninit + AnyBitPattern>(
+    fn recv_slice_to<'a, T: Element>(
         self,
         from: usize,
         into: &'a mut [T],

@@ -11,13 +11,13 @@ use super::header::{LongMessage, MessageHead, MessageKind};
 use super::table::{self, Message, ReceiveOutcome, TransferEnd, Unexpected, acknowledge};
 use crate::call::span;
 use crate::call::span::OpenSpan;
+use crate::capture::Element;
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::task::coop;
 use crate::task::coop::{Attempt, slowly};
 use crate::wire::Reader;
-use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{Matched, ReceiveId, Wanted};
 use isles_telemetry::CounterId;
@@ -81,7 +81,7 @@ impl<'t> ReceiveRequest<'t> {
         end: impl FnOnce(PlaceId) -> Result<V> + 'a,
     ) -> Result<Attempt<'a, V>>
     where
-        T: NoUninit + AnyBitPattern,
+        T: Element,
         't: 'a,
     {
         let (element, into): (_, &mut [u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice_mut(into));
