@@ -289,6 +289,7 @@ impl Launch {
         glb::take_balance(); // of what was no launch
         let (result, report) = self.machine.driver().run(&self, collector, main, &mut unwritten)?;
         let balance = glb::take_balance();
+        self.tell_regions(&report);
         for wanted in &self.reports {
             let text = match wanted {
                 Report::Captures => report.captures(),
@@ -304,6 +305,18 @@ impl Launch {
         match unwritten.is_empty() {
             true => Ok((result, report)),
             false => Err(LaunchError::Output { unwritten, ended: Box::new((result, report)) }),
+        }
+    }
+}
+
+impl Launch {
+    /// Prints the regions that the program has marked, a line each; a modelled chip has done so with its prediction.
+    fn tell_regions(&self, report: &RunReport) {
+        if matches!(self.machine, Machine::Chip(_)) {
+            return;
+        }
+        for region in report.regions() {
+            notice(format_args!("{region}: {:.3} ms", region.time().as_secs_f64() * 1e3));
         }
     }
 }

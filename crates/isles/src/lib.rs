@@ -60,12 +60,13 @@ pub use isles_runtime::memory;
 pub use isles_runtime::{
     AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Composed, Controller, Counter,
     CounterNumber, Cycles, Error, ErrorKind, Exclusion, Finish, Gatherer, Global, HeldMemory, IndexRange,
-    IndexSpace, ItemRoute, Mapping, MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser, Place, PlaceGuard,
-    PlaceLocal, PlaceRef, PlaceReport, Priority, ReadGuard, Receiver, RecvError, RecvFuture, Replicated,
-    Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender, Shared, SharedOptions,
-    SharedValue, Sleep, StdError, Table, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions,
-    Work, WriteGuard, acquire_all, cancel, channel, channel_at, finish, here, hold_memory, now, place_count,
-    places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    IndexSpace, ItemRoute, Mapping, MeasuredRegion, MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser,
+    Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, ReadGuard, Receiver, RecvError,
+    RecvFuture, Replicated, Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender,
+    Shared, SharedOptions, SharedValue, Sleep, StdError, Table, Tagged, Team, Torus, Values, Window,
+    WindowNumber, WindowOptions, Work, WriteGuard, acquire_all, cancel, channel, channel_at, finish, here,
+    hold_memory, measured, now, place_count, places, plain, progress, sent, show, sleep, spawn,
+    spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 #[doc(hidden)]

@@ -55,6 +55,7 @@ pub use monitor::Monitor;
 pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};
 pub use run::process::watch_exits;
+pub use run::region::{MeasuredRegion, measured};
 pub use run::report::{HeldMemory, PlaceReport, RunReport, hold_memory, together};
 pub use shared::{
     AcquireAll, CHUNK_BYTES, Composed, Controller, Exclusion, IncoherentMemory, IndexRange, IndexSpace,

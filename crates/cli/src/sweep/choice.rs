@@ -135,6 +135,7 @@ mod tests {
             mean_watts: joules / seconds,
             peak_watts,
             models: Vec::new(),
+            region: None,
         }
     }
 

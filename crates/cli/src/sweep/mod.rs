@@ -7,6 +7,7 @@
 
 mod choice;
 mod constants;
+mod jump;
 mod point;
 mod table;
 
@@ -63,6 +64,10 @@ struct Arguments {
     /// with --governor, without dividers, or if --set has several values]
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
+
+    /// The marked region by which to judge, or none for the whole run [default: the region, if the program marks one]
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
 
     /// Print all settings, not only those that no other beats in both time and energy
     #[arg(long)]
@@ -137,7 +142,8 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
         svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
     let context = SweepContext::of(&arguments)?;
     let settings = context.settings(&arguments, &limits)?;
-    let points = Runner { subject: &subject, context: &context }.run(&settings)?;
+    let region = arguments.region.as_deref();
+    let points = Runner { subject: &subject, context: &context, region }.run(&settings)?;
     let flags: Vec<String> =
         context.said.iter().map(|flag| format!("{} {}", flag.name, flag.value)).collect();
     let origin =

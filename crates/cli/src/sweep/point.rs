@@ -1,7 +1,7 @@
 //! One setting and what a run at it came to; running all of them.
 
 use super::constants::{self, Constant};
-use super::{Arguments, GOVERNOR, MACHINE, PLACES, SET, SweepContext};
+use super::{Arguments, GOVERNOR, MACHINE, PLACES, SET, SweepContext, refusal};
 use crate::run;
 use isles::{Claim, Flag, GovernorPolicy};
 use isles_app::frame::NO_FILES;
@@ -9,6 +9,9 @@ use isles_app::{Failure, console, runs};
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
+
+/// What `--region` is told for the whole run.
+const WHOLE_RUN: &str = "none";
 
 /// What is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +41,10 @@ pub struct Point {
     pub joules: f64,
     pub mean_watts: f64,
     pub peak_watts: f64,
-    /// Mean power by each model of the chip, the first of which all other figures are by.
+    /// Mean power of the whole run by each model of the chip, the first of which all other figures are by.
     pub models: Vec<(String, f64)>,
+    /// The marked region of which time, energy and mean power are; none if they are of the whole run.
+    pub region: Option<String>,
 }
 
 impl Point {
@@ -122,6 +127,8 @@ impl Subject {
 pub struct Runner<'a> {
     pub subject: &'a Subject,
     pub context: &'a SweepContext<'a>,
+    /// The marked region by which to judge, as it was said.
+    pub region: Option<&'a str>,
 }
 
 impl Runner<'_> {
@@ -168,10 +175,29 @@ impl Runner<'_> {
         let told: Vec<Flag<'_>> = told.collect();
         let summary = self.subject.summary(number, &told)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
-        self.point(setting, &summary).ok_or_else(lacking)
+        let region = self.region_of(&summary)?;
+        self.point(setting, &summary, region).ok_or_else(lacking)
     }
 
-    fn point(&self, setting: &Setting, summary: &Value) -> Option<Point> {
+    /// The marked region of a run by which to judge: the one that was said, or the only one.
+    ///
+    /// # Errors
+    /// The program has marked none of the name that was said.
+    fn region_of<'s>(&self, summary: &'s Value) -> Result<Option<&'s Value>, Failure> {
+        let regions = summary["regions"].as_array().map_or(&[][..], Vec::as_slice);
+        let Some(said) = self.region else {
+            return Ok(regions.first().filter(|_| regions.len() == 1));
+        };
+        if said == WHOLE_RUN {
+            return Ok(None);
+        }
+        let found = regions.iter().find(|region| region["name"] == said);
+        let names = || regions.iter().filter_map(|region| region["name"].as_str());
+        let allowed = || [WHOLE_RUN].into_iter().chain(names()).collect::<Vec<_>>().join(", ");
+        found.map(Some).ok_or_else(|| refusal("--region", said, &allowed()))
+    }
+
+    fn point(&self, setting: &Setting, summary: &Value, region: Option<&Value>) -> Option<Point> {
         let energy = &summary["energy"];
         let models = energy["models"].as_array()?;
         let own = models.first()?;
@@ -185,14 +211,22 @@ impl Runner<'_> {
             _ => None,
         };
         let name = |model: &Value| Some((model["name"].as_str()?.to_owned(), model["mean_w"].as_f64()?));
+        let (seconds, joules, mean_watts) = match region {
+            None => (summary["predicted_ps"].as_u64()?, own["total_j"].as_f64()?, own["mean_w"].as_f64()?),
+            Some(region) => {
+                let (time, joules) = (region["time_ps"].as_u64()?, region["energy_j"].as_f64()?);
+                (time, joules, joules / (time.max(1) as f64 / 1e12))
+            }
+        };
         Some(Point {
             setting: setting.clone(),
             clock,
-            seconds: summary["predicted_ps"].as_u64()? as f64 / 1e12,
-            joules: own["total_j"].as_f64()?,
-            mean_watts: own["mean_w"].as_f64()?,
+            seconds: seconds as f64 / 1e12,
+            joules,
+            mean_watts,
             peak_watts: energy["peak_w"].as_f64()?,
             models: models.iter().map(name).collect::<Option<_>>()?,
+            region: region.and_then(|region| Some(region["name"].as_str()?.to_owned())),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::choice::{Choice, Limits, is_efficient};
 use super::constants;
+use super::jump::jumps;
 use super::point::Point;
 use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
@@ -12,6 +13,7 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
     let mut rows: Vec<usize> = (0..points.len()).collect();
     rows.retain(|number| all || choice.number == *number || is_efficient(&points[*number], points));
     rows.sort_by(|one, other| points[*one].seconds.total_cmp(&points[*other].seconds));
+    let jumps = jumps(points);
     let mut text = String::from(
         "places  clock                 time      energy        mean        peak  energy x time\n",
     );
@@ -28,7 +30,7 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
             "{places:>6}  {clock:<16}  {time:>8}  {energy:>10}  {mean:>10}  {peak:>10}  {product:>13}"
         );
         let constants = constants::told(&point.setting.constants);
-        let remarks = [constants, remarks(limits, points, *number, choice)];
+        let remarks = [constants, remarks((limits, &jumps), points, *number, choice)];
         let remarks: Vec<String> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
         let remarks = remarks.join(", ");
         let _ = writeln!(text, "{}{remarks}", if remarks.is_empty() { "" } else { "  " });
@@ -40,7 +42,29 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
             "{shown} of {tried} settings: those that none beats in both time and energy, and the choice"
         );
     }
-    text + &conclusion(&points[choice.number], choice)
+    text + &note_of_jumps(&jumps) + &note_of_region(points) + &conclusion(&points[choice.number], choice)
+}
+
+/// What the mark of some settings means; nothing if none has it.
+fn note_of_jumps(jumps: &[bool]) -> String {
+    let (number, tried) = (jumps.iter().filter(|jumps| **jumps).count(), jumps.len());
+    if number == 0 {
+        return String::new();
+    }
+    format!(
+        "jump: {number} of {tried} settings: faster than at a faster clock, or more than a tenth slower than time x \
+         clock allows; places wait for each other in another order there, so the prediction says little of the clocks \
+         between\n"
+    )
+}
+
+/// Of what time and energy are, if not of the whole run.
+fn note_of_region(points: &[Point]) -> String {
+    let region = points.iter().find_map(|point| point.region.as_deref());
+    let note = |region| {
+        format!("time, energy and mean are those of the region {region}, peaks those of the whole run\n")
+    };
+    region.map_or(String::new(), note)
 }
 
 /// The choice with the flags that repeat it, the reason, and by whom the figures are.
@@ -68,12 +92,13 @@ fn clock(point: &Point) -> String {
     }
 }
 
-fn remarks(limits: &Limits, points: &[Point], number: usize, choice: &Choice) -> String {
+fn remarks((limits, jumps): (&Limits, &[bool]), points: &[Point], number: usize, choice: &Choice) -> String {
     let point = &points[number];
     let known = [
         (choice.number == number, "chosen"),
         (!limits.is_under_cap(point), "above the cap"),
         (!limits.is_in_time(point), "late"),
+        (jumps[number], "jump"),
     ];
     let said: Vec<&str> = known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect();
     said.join(", ")
@@ -90,9 +115,9 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
     let keys: String = keys.map(|constant| format!(",{}", cell(&constant.key))).collect();
     writeln!(
         out,
-        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time{keys}"
+        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time,jump,region{keys}"
     )?;
-    for point in points {
+    for (point, jumps) in points.iter().zip(jumps(points)) {
         let governor = point.setting.policy;
         let values = point.setting.constants.iter().map(|constant| format!(",{}", cell(&constant.value)));
         let values: String = values.collect();
@@ -101,12 +126,13 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
         writeln!(
             out,
-            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{}{values}",
+            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{},{jumps},{}{values}",
             point.setting.places,
             point.energy_delay(),
             is_efficient(point, points),
             limits.is_under_cap(point),
-            limits.is_in_time(point)
+            limits.is_in_time(point),
+            cell(point.region.as_deref().unwrap_or_default())
         )?;
     }
     Ok(())

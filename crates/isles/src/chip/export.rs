@@ -18,7 +18,8 @@ use isles_chip::draw;
 use isles_chip::draw::{LinkHeat, TileHeat};
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
 use isles_chip::topology::{Stop, TileId};
-use isles_transport_chip::export::RunFacts;
+use isles_runtime::MeasuredRegion;
+use isles_transport_chip::export::{RegionFacts, RunFacts};
 use isles_transport_chip::{ChipWorld, Flow, LinkLoad, Report, export};
 use std::io;
 use std::io::BufWriter;
@@ -88,6 +89,7 @@ pub(crate) fn begin(
 /// What is known of a run when it has ended.
 pub(crate) struct ChipRun {
     pub(crate) report: Report,
+    pub(crate) regions: Vec<RegionFacts>,
     links: Vec<LinkLoad>,
     flows: Vec<Flow>,
     trace: io::Result<()>,
@@ -101,11 +103,14 @@ impl ChipRun {
         world: &ChipWorld,
         draft: Option<AtomicFile>,
         (code, measurements): (HostCode, Measurements),
+        regions: &[MeasuredRegion],
     ) -> ChipRun {
+        let report = world.report();
         ChipRun {
             code,
             measurements,
-            report: world.report(),
+            regions: regions.iter().map(|region| facts_of(region, &report)).collect(),
+            report,
             links: world.link_loads(),
             flows: world.flows(),
             trace: world.end_trace().and_then(|()| draft.map_or(Ok(()), AtomicFile::finish)),
@@ -174,6 +179,7 @@ impl ChipRun {
             host,
             host_code,
             host_uncharged,
+            regions: &self.regions,
         };
         export::summary(&facts, &self.report)
     }
@@ -222,6 +228,24 @@ impl ChipRun {
         let mut of_tile = busy.filter(|(controller, _)| chip.chip().controller_tile(*controller) == tile);
         let controller = of_tile.next().map(|(_, busy)| (busy.0 as f64 / whole).min(1.0));
         TileHeat { tile, share, about: format!("tile {tile}: {about}"), controller }
+    }
+}
+
+/// What the run took while a place was in a region.
+fn facts_of(region: &MeasuredRegion, report: &Report) -> RegionFacts {
+    let time = |time: Duration| {
+        Picoseconds(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000))
+    };
+    let spans = || region.spans.iter().map(|(begin, end)| (time(*begin), time(*end)));
+    RegionFacts {
+        name: region.name.clone(),
+        entries: region.entries,
+        places: region.places,
+        time: time(region.time()),
+        energy: report
+            .energy
+            .as_ref()
+            .map(|energy| spans().map(|(begin, end)| energy.profile.drawn(begin, end)).sum()),
     }
 }
 

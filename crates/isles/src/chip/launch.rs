@@ -25,8 +25,9 @@ use isles_chip::governor::Policy;
 use isles_chip::quantity::{Bytes, scaled};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
-use isles_runtime::{Collectives, Result, RunReport};
+use isles_runtime::{Collectives, MeasuredRegion, Result, RunReport};
 use isles_telemetry::CounterId;
+use isles_transport_chip::export::RegionFacts;
 use isles_transport_chip::{
     Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, UnsaidRegion, WorldError,
 };
@@ -142,14 +143,14 @@ impl Launch {
         chip: ModelledChip,
         main: Main<'_>,
         unwritten: &mut Vec<Unwritten>,
-        tell: impl FnOnce(&ChipReport, &RunReport, Duration),
+        tell: impl FnOnce((&ChipReport, &[RegionFacts]), &RunReport, Duration),
     ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError> {
         output::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        tell(&modelled, &report, host);
+        tell((&modelled, &ended.regions), &report, host);
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
             let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
@@ -173,8 +174,17 @@ impl Launch {
     }
 
     /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
-    fn tell(&self, chip: ModelledChip, modelled: &ChipReport, report: &RunReport, host: Duration) {
+    fn tell(
+        &self,
+        chip: ModelledChip,
+        (modelled, regions): (&ChipReport, &[RegionFacts]),
+        report: &RunReport,
+        host: Duration,
+    ) {
         let mut text = heading(chip, self, modelled, host) + "\n";
+        text.extend(
+            report.regions().iter().zip(regions).map(|(region, facts)| region_line(region, facts, modelled)),
+        );
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64();
             let (said, bands) = (describe_settings(chip, self), Bands::of(chip.chip(), modelled));
@@ -221,7 +231,7 @@ impl MachineDriver for ModelledChip {
         main: Main<'_>,
         unwritten: &mut Vec<Unwritten>,
     ) -> Ended {
-        let tell = |modelled: &ChipReport, report: &RunReport, host| {
+        let tell = |modelled: (&ChipReport, &[RegionFacts]), report: &RunReport, host| {
             launch.tell(*self, modelled, report, host);
         };
         launch.model(*self, main, unwritten, tell).map(|(result, report, _)| (result, report))
@@ -280,8 +290,9 @@ fn run(
     }
     let measured = stopwatch.end();
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
-    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
-    let places = locals.iter().map(|local| Some(local.report())).collect();
+    let report = RunReport { places: locals.iter().map(|local| Some(local.report())).collect() };
+    let regions = report.regions();
+    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured, &regions));
     let result = result.and_then(|()| {
         if locals.iter().any(|local| local.teams_may_be_apart()) {
             attend_all(&world, &locals);
@@ -294,7 +305,7 @@ fn run(
     }
     let tape = settings.work.value.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;
-    Ok((result, RunReport { places }, ended))
+    Ok((result, report, ended))
 }
 
 /// Says that places held more memory than a core has, by their own words; nothing if none did.
@@ -360,6 +371,15 @@ fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
         lines.map(line).collect()
     };
     row("tasks by place", "", 0, tasks.collect()) + &row("busy by place", " %", 1, busy.collect())
+}
+
+/// One line that says what a region would have taken.
+fn region_line(region: &MeasuredRegion, facts: &RegionFacts, modelled: &ChipReport) -> String {
+    let model = modelled.energy.as_ref().and_then(|energy| energy.models.first());
+    let energy = facts.energy.zip(model);
+    let energy =
+        energy.map(|(energy, model)| format!(", {} by {}", scaled(energy.joules(), "J"), model.name));
+    format!("{region}: {} predicted{}\n", predicted(facts.time), energy.unwrap_or_default())
 }
 
 /// One line that says what the chip would have taken.

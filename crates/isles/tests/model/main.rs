@@ -46,6 +46,8 @@ mod prelude;
 #[path = "../../../transport-chip/tests/chip/protobuf.rs"]
 mod protobuf;
 mod random;
+#[cfg(feature = "chip")]
+mod regions;
 mod rendezvous;
 #[cfg(feature = "chip")]
 mod roots;

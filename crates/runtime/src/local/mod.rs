@@ -29,6 +29,7 @@ use crate::call::site::SiteCell;
 use crate::finish::{FinishTable, Scope};
 use crate::handle::WordTable;
 use crate::run::process;
+use crate::run::region::MeasuredRegion;
 use crate::run::report::{RunState, StatedMemory, Totals};
 use crate::shared::IncoherentMemory;
 use crate::task::{Injector, Pool, Priority, TaskMemory, TaskRef};
@@ -86,6 +87,8 @@ pub struct Local {
     pub(crate) timers: Timers,
     pub(crate) tally: Totals,
     pub(crate) stated_memory: Rc<StatedMemory>,
+    /// The regions that tasks have marked.
+    pub(crate) regions: RefCell<Vec<MeasuredRegion>>,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
     /// How long it has not looked at its messages.
@@ -201,6 +204,7 @@ impl Local {
             words: RefCell::default(),
             tally: Totals::default(),
             stated_memory: Rc::default(),
+            regions: RefCell::default(),
             spent: Cell::new(0),
             turn: Turn::default(),
             gave_way: Cell::new(false),

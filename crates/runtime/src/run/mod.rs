@@ -1,6 +1,7 @@
 //! A run from its first task to the farewell of the last place.
 
 pub(crate) mod process;
+pub(crate) mod region;
 pub(crate) mod report;
 
 use crate::call::site::INTERNAL;

@@ -1,5 +1,6 @@
 //! What a place has done, told to the first place at the end of the run or when a run stands still.
 
+use super::region::MeasuredRegion;
 use crate::call::site::SiteCount;
 use crate::error::{Error, ErrorKind, named};
 use crate::finish::Scope;
@@ -124,6 +125,8 @@ pub struct PlaceReport {
     pub parts: u64,
     /// The most bytes of memory that its tasks said they hold, of [`hold_memory`](crate::hold_memory).
     pub memory_held: u64,
+    /// The regions that its tasks have marked, see [`measured`](crate::measured).
+    pub regions: Vec<MeasuredRegion>,
 }
 
 /// What all places did in a run.
@@ -159,6 +162,7 @@ impl Local {
             sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
             parts: self.services.parts.borrow().len() as u64,
             memory_held: self.stated_memory.peak(),
+            regions: self.regions.borrow().clone(),
         }
     }
 }

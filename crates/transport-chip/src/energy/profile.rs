@@ -50,6 +50,17 @@ impl Profile {
         })
     }
 
+    /// What the chip has drawn from `begin` to `end`; within a window, evenly.
+    pub fn drawn(&self, begin: Picoseconds, end: Picoseconds) -> Attojoules {
+        let part = |(start, length, sums): (Picoseconds, Picoseconds, &[Attojoules])| {
+            let covered = end.0.min(start.0 + length.0).saturating_sub(begin.0.max(start.0));
+            let all = sums.iter().copied().sum::<Attojoules>();
+            let (length, covered) = (u128::from(length.0.max(1)), u128::from(covered));
+            Attojoules(all.0 / length * covered + all.0 % length * covered / length)
+        };
+        self.windows().map(part).sum()
+    }
+
     /// The window with the highest power; those that are no longer than half of the others do not count, unless there
     /// is no other.
     pub fn peak(&self) -> Peak {

@@ -7,7 +7,7 @@
 
 mod summary;
 
-pub use summary::{RunFacts, summary};
+pub use summary::{RegionFacts, RunFacts, summary};
 
 use crate::energy::ModelEnergy;
 use crate::report::{Flow, LinkLoad, Report, TIME_CATEGORIES};

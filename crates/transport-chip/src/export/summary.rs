@@ -8,7 +8,7 @@ use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
 use crate::report::{FileTraffic, Ledger, Report, TIME_CATEGORIES};
 use isles_chip::Chip;
-use isles_chip::quantity::{Attojoules, Rate};
+use isles_chip::quantity::{Attojoules, Picoseconds, Rate};
 use std::fmt::{Display, Write};
 use std::time::Duration;
 
@@ -30,6 +30,23 @@ pub struct RunFacts<'a> {
     pub host_code: Duration,
     /// How long of that took the code that nothing was charged for.
     pub host_uncharged: Duration,
+    /// The regions that the program has marked, in the order in which they were entered first.
+    pub regions: &'a [RegionFacts],
+}
+
+/// A region that a program has marked: what the run took while a place was in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionFacts {
+    /// Its name.
+    pub name: String,
+    /// How often a task has entered it.
+    pub entries: u64,
+    /// At how many places.
+    pub places: u32,
+    /// For how long at least one place was in it.
+    pub time: Picoseconds,
+    /// What the chip drew meanwhile, by the first power model; none if the chip has no model.
+    pub energy: Option<Attojoules>,
 }
 
 /// The summary of a run.
@@ -45,6 +62,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);
+    regions(&mut json, facts.regions);
     stale(&mut json, report);
     json.number("messages", report.messages);
     json.number("bytes", report.bytes);
@@ -70,6 +88,24 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.end('}');
     json.end('}');
     json.finish()
+}
+
+/// What the program has marked; energies are null if the chip has no power model.
+fn regions(json: &mut Json, regions: &[RegionFacts]) {
+    json.begin("regions", '[');
+    for RegionFacts { name, entries, places, time, energy } in regions {
+        json.begin("", '{');
+        json.string("name", name);
+        json.number("entries", entries);
+        json.number("places", places);
+        json.number("time_ps", time.0);
+        match energy {
+            Some(energy) => json.number("energy_j", energy.joules()),
+            None => json.number("energy_j", "null"),
+        }
+        json.end('}');
+    }
+    json.end(']');
 }
 
 /// Reads that missed a write; null if there is no shared memory.

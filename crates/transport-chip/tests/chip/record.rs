@@ -551,6 +551,7 @@ fn the_summary_says_what_the_report_says() {
         host: Duration::from_millis(500),
         host_code: Duration::from_millis(250),
         host_uncharged: Duration::ZERO,
+        regions: &[],
     };
     let text = export::summary(&facts, &report);
     let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
@@ -582,6 +583,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
         host: Duration::from_millis(500),
         host_code: Duration::from_millis(250),
         host_uncharged: Duration::ZERO,
+        regions: &[],
     };
     let text = export::summary(&facts, &report);
     let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
