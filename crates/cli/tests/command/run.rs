@@ -131,6 +131,9 @@ fn weighted_scores_are_the_same_bytes_too() {
     let path = path.to_str().unwrap();
     let reference =
         document(&["--graph", path, "--weights", "file", "--places", "1", "--machine", "threads"]);
+    let line = ["run", "bc", "--graph", path, "--places", "1", "--machine", "threads", "--json", "/dev/null"];
+    let unused = format!("the weights of {path} are not used; --weights file uses them\n");
+    assert!(scene.run(&line).stderr.contains(&unused));
     for machine in ["threads", "processes", "loopback"] {
         let other = document(&["--graph", path, "--weights", "file", "--places", "3", "--machine", machine]);
         assert_eq!(scores(&other), scores(&reference), "{machine}");
