@@ -115,7 +115,7 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
     let keys: String = keys.map(|constant| format!(",{}", cell(&constant.key))).collect();
     writeln!(
         out,
-        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time,jump,region{keys}"
+        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,jump,region,efficient,under_cap,in_time{keys}"
     )?;
     for (point, jumps) in points.iter().zip(jumps(points)) {
         let governor = point.setting.policy;
@@ -126,13 +126,13 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
         writeln!(
             out,
-            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{},{jumps},{}{values}",
+            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{jumps},{},{},{},{}{values}",
             point.setting.places,
             point.energy_delay(),
+            cell(point.region.as_deref().unwrap_or_default()),
             is_efficient(point, points),
             limits.is_under_cap(point),
-            limits.is_in_time(point),
-            cell(point.region.as_deref().unwrap_or_default())
+            limits.is_in_time(point)
         )?;
     }
     Ok(())
