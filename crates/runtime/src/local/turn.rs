@@ -9,7 +9,7 @@
 //! have come and no more follow, for at most a small part of the turn; not after one of many short operations, because
 //! who computes for as short a time waits for few of its own. Only messages count that ask for something or let the
 //! place send or run something: one that nobody but the held task waits for, as the edge of a neighbour's part, is no
-//! reason to hold it. A few long turns in vain are forgiven, and a much shorter one says nothing of them.
+//! reason to hold it. On a host a few long turns in vain are forgiven, and a much shorter one says nothing of them.
 //!
 //! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
 //! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
@@ -81,16 +81,19 @@ impl Turn {
         self.held_turn.get() < self.longest.get() / 2
     }
 
-    /// Learns from the messages that have come for the end of a long turn.
-    fn note_heard(&self, heard: usize) {
+    /// Learns from the messages that have come for the end of a long turn. On a modelled core, where others are late
+    /// by no accident, it `forgives` nothing.
+    fn note_heard(&self, heard: usize, forgives: bool) {
         if heard > 0 {
             self.expected.set(heard);
-            self.longest.set(self.longest.get().max(self.held_turn.get()));
+            if forgives {
+                self.longest.set(self.longest.get().max(self.held_turn.get()));
+            }
             self.in_vain.set(0);
             self.looks.set(LONG_TURN_LOOKS);
         } else if self.expected.get() > 0 && !self.is_brief() {
             self.in_vain.set(self.in_vain.get() + 1);
-            if self.in_vain.get() == TURNS_IN_VAIN_MAX {
+            if !forgives || self.in_vain.get() == TURNS_IN_VAIN_MAX {
                 self.in_vain.set(0);
                 self.expected.set(self.expected.get() / 2);
                 self.longest.set(Duration::ZERO);
@@ -240,7 +243,7 @@ impl Local {
             if turn.due.get().is_some_and(|due| now < due) {
                 return;
             }
-            turn.note_heard(heard);
+            turn.note_heard(heard, matches!(self.clock, Clock::Host(_)));
         }
         self.release_held();
     }
