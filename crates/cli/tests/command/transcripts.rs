@@ -62,7 +62,8 @@ fn the_pages_hold_what_commands_print() {
 fn governor_row(label: &str, flags: &[&str]) -> String {
     let scene = Scene::new("governors");
     let summary = scene.path("summary.json").display().to_string();
-    let run = ["run", "bc", "--graph", "power", "--machine", "chip:scc", "--places", "48", "--summary", &summary];
+    let run =
+        ["run", "bc", "--graph", "power", "--machine", "chip:scc", "--places", "48", "--summary", &summary];
     let ended = scene.run(&[&run[..], flags].concat());
     assert_eq!(ended.code, Some(0), "{flags:?}: {ended:?}");
     let summary: Value = serde_json::from_str(&scene.result("summary.json")).unwrap();
