@@ -184,7 +184,7 @@ impl Companion {
         let told = thread::spawn({
             let why = match self.installed().next() {
                 Some(_) => "with MPI, which it was built without",
-                None => "which has not been asked for before",
+                None => "which is built when it is asked for",
             };
             let line = format!("building {name}, {why}");
             move || {

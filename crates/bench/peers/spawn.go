@@ -1,7 +1,7 @@
 // What Go does on one host, in the words of the bench: goroutines and channels.
 //
 // Built at run time by `isles-bench` and started as `spawn SECTION BATCH_MILLISECONDS REPETITIONS`, with SECTION
-// `tasks` or `channels`. Prints one line `measured NAME VALUE` for each figure, the median over the repetitions. It
+// `tasks`, `channels` or `pool`. Prints one line `measured NAME VALUE` for each figure, the median over the repetitions. It
 // does not judge and knows no target. On how many processors it runs is GOMAXPROCS, which its starter may set.
 package main
 
@@ -60,6 +60,30 @@ func stream(count int) {
 	<-done
 }
 
+// Fifty jobs of 15 ms over a channel without a buffer, to two goroutines: the seconds, and the lesser share.
+func pool() (float64, float64) {
+	jobs, start := make(chan int), time.Now()
+	var group sync.WaitGroup
+	var done [2]int
+	for worker := range done {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range jobs {
+				for begin := time.Now(); time.Since(begin) < 15*time.Millisecond; {
+				}
+				done[worker]++
+			}
+		}()
+	}
+	for job := 0; job < 50; job++ {
+		jobs <- job
+	}
+	close(jobs)
+	group.Wait()
+	return time.Since(start).Seconds(), float64(min(done[0], done[1]))
+}
+
 // The median of the seconds one step takes, over the repetitions.
 func median(repetitions, count int, step func(int)) float64 {
 	step(count)
@@ -106,8 +130,17 @@ func main() {
 	case "channels":
 		fmt.Printf("measured half_round_trip_us %.6g\n", 1e6/2*median(repetitions, calibrate(batch, pingPong), pingPong))
 		fmt.Printf("measured rate_million %.6g\n", 1/(1e6*median(repetitions, calibrate(batch, stream), stream)))
+	case "pool":
+		times, shares := make([]float64, repetitions), make([]float64, repetitions)
+		for i := range times {
+			times[i], shares[i] = pool()
+		}
+		sort.Float64s(times)
+		sort.Float64s(shares)
+		fmt.Printf("measured pool_ms %.6g\n", 1e3*times[repetitions/2])
+		fmt.Printf("measured lesser_share %.6g\n", shares[repetitions/2])
 	default:
-		fmt.Fprintf(os.Stderr, "%q: tasks or channels is wanted\n", section)
+		fmt.Fprintf(os.Stderr, "%q: tasks, channels or pool is wanted\n", section)
 		os.Exit(2)
 	}
 }

@@ -45,6 +45,18 @@ export class Store {
     /** Of a run that is over: what it came to, and why that is not there. */
     summary: Summary | null = null;
     summaryTrouble = "";
+    /** Of a replay: the last moment of the run. */
+    private last: Snapshot | null = null;
+
+    /**
+     * The last moment of a run that is over, where what is shown is the end of its work: key figures are then of the
+     * whole run, with its summary, and not of the last moment in which it worked.
+     */
+    get end(): { last: Snapshot; summary: Summary } | null {
+        const { run, shown, summary, paused } = this;
+        const last = run?.mode === "live" ? this.latest : this.last;
+        return last && summary && shown && !paused && shown.time_ms >= summary.working_ms ? { last, summary } : null;
+    }
 
     private readers = new Set<() => void>();
     private scheduled = false;
@@ -72,6 +84,9 @@ export class Store {
         if (this.run.mode === "replay") {
             await this.summarise(!chosen);
             await this.seek(this.summary?.working_ms ?? 0);
+            // Without it the key figures are of the moment that is shown.
+            this.last = await getAt(this.run.length_ms ?? 0, this.run.places).catch(() => null);
+            this.changed();
             return;
         }
         this.opensSummary = !chosen;

@@ -45,7 +45,7 @@ export class App extends Element implements Shell {
         if (!run) return html`<main class="refusal"><p>asking the run</p></main>`;
         return html`
             <a class="skip" href="#main" @click=${this.skip}>To the views</a>
-            ${this.head(run, shown)}
+            ${this.head(run, store.end?.last ?? shown)}
             ${banners(run, shown)}
             <section aria-label="Key figures">${this.figures(shown)}</section>
             <nav class="views" aria-label="Views">${VIEWS.filter((view) => store.offers(view)).map((view) => {
@@ -119,21 +119,37 @@ export class App extends Element implements Shell {
 
     private figures(shown: Snapshot | null): TemplateResult {
         if (!shown) return html`<dl class="figures is-key">${figure("Load", "–")}</dl>`;
+        const { end, rates } = store;
+        if (end) return this.endFigures(end);
         const total = totalOf(shown);
-        const { rates } = store;
         const sum = (values: number[] | undefined) => values ? rate(values.reduce((a, b) => a + b, 0)) : "–";
-        const { progress } = shown;
-        const over = shown.state !== "running";
-        // The picture may be from before the end.
-        const power = (over ? store.summary?.power : null) ?? shown.power;
+        const { power, progress } = shown;
         return html`<dl class="figures is-key">
             ${figure("Load", percent(total.busy), "mean")}
             ${figure("Tasks a second", sum(rates?.tasks), `${count(total.tasks)} run`)}
             ${figure("Messages a second", sum(rates?.sent), `${count(total.messages)} sent`)}
-            ${figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)))}
-            ${power ? chipFigures(power, over) : nothing}
+            ${this.finishes(shown)}
+            ${power ? chipFigures(power, shown.state !== "running") : nothing}
             ${progress ? this.progress(progress) : nothing}
         </dl>`;
+    }
+
+    /** The key figures of a whole run. */
+    private endFigures({ last, summary }: NonNullable<typeof store.end>): TemplateResult {
+        const mean = (sum: number) => summary.time_ms > 0 ? rate(sum / (summary.time_ms / 1000)) : "–";
+        const load = summary.busy.reduce((a, b) => a + b, 0) / Math.max(1, summary.busy.length);
+        return html`<dl class="figures is-key">
+            ${figure("Load", percent(load), "mean of the run")}
+            ${figure("Tasks a second", mean(summary.tasks), `${count(summary.tasks)} run`)}
+            ${figure("Messages a second", mean(summary.messages), `${count(summary.messages)} sent`)}
+            ${this.finishes(last)}
+            ${summary.power ? chipFigures(summary.power, true) : nothing}
+            ${last.progress ? this.progress(last.progress) : nothing}
+        </dl>`;
+    }
+
+    private finishes(shown: Snapshot): TemplateResult {
+        return figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)));
     }
 
     private progress({ label, done, total, grows }: NonNullable<Snapshot["progress"]>): TemplateResult {

@@ -31,6 +31,10 @@ export class JobsView extends View {
     private asked = "";
     private outputs = new Map<number, JobOutput>();
     private dragged = 0;
+    /** Its name beside the pointer; in the body, because a pane may be turned. */
+    private ghost: HTMLElement | null = null;
+    /** The job whose buttons had the keyboard last. */
+    private keyed = 0;
     private target: Element | null = null;
     private leaveJobs: (() => void) | null = null;
     private timer = 0;
@@ -38,12 +42,17 @@ export class JobsView extends View {
     override connectedCallback(): void {
         super.connectedCallback();
         this.leaveJobs = jobs.watch();
+        document.addEventListener("focusin", this.leaveRow);
+        document.addEventListener("pointerdown", this.leaveRow);
         this.timer = window.setInterval(() => void this.read(), 1000);
     }
 
     override disconnectedCallback(): void {
         super.disconnectedCallback();
         this.leaveJobs?.();
+        document.removeEventListener("focusin", this.leaveRow);
+        document.removeEventListener("pointerdown", this.leaveRow);
+        this.release();
         clearInterval(this.timer);
     }
 
@@ -62,9 +71,20 @@ export class JobsView extends View {
             </div>
             ${jobs.mayTell ? html`<isles-new-job></isles-new-job>` : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
-            ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}
-            ${repeat(jobs.selected, (id) => id, (id) => this.details(jobs.job(id)))}`;
+            ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}`;
     }
+
+    override updated(): void {
+        // The button that had the keyboard may have gone with the state in which it could be pressed.
+        if (this.keyed === 0 || document.activeElement !== document.body) return;
+        this.querySelector<HTMLElement>(`[data-job="${this.keyed}"] .job-orders button`)?.focus();
+    }
+
+    /** Forgets whose buttons had the keyboard, when somebody goes elsewhere. */
+    private leaveRow = (event: Event): void => {
+        const row = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-job]") : null;
+        if (row?.dataset.job !== String(this.keyed)) this.keyed = 0;
+    };
 
     /** Asks for a new job. */
     make = (): void => {
@@ -100,22 +120,37 @@ export class JobsView extends View {
                 ? html` at ${job.place}` : nothing}</span>
             <span class="note">${active ? html`${job.processor.toFixed(0)} %, ${bytes(job.memory)}, ` : nothing}${
                 job.busy.toFixed(1)} s${job.reason ? html`: ${plain(job.reason)}` : nothing}</span>
-            ${jobs.mayTell ? html`<span class="job-orders">${Object.keys(ORDERS).map((order) =>
-                this.button(job, order))}</span>` : nothing}</li>`;
+            ${jobs.mayTell ? html`<span class="job-orders" @focusin=${() => { this.keyed = job.id; }}>${
+                Object.keys(ORDERS).map((order) => this.button(job, order))}${this.confirmation(job)}</span>` : nothing}
+            ${jobs.selected.includes(job.id) ? this.details(job) : nothing}</li>`;
     }
 
     private button(job: Job, order: string): TemplateResult | typeof nothing {
         const { name, states, asks } = ORDERS[order]!;
         if (states.length > 0 && !states.includes(job.state)) return nothing;
         if (isCommand(job) && ["checkpoint", "move"].includes(order)) return nothing;
+        if (isCommand(job) && order === "duplicate" && !jobs.mayStartCommands) return nothing;
         const key = `${job.id} ${order}`;
-        const sure = !asks || this.asked === key;
-        return html`<button class="quiet" aria-label=${`${sure && asks ? "Really: " : ""}${name} job ${job.id}`}
+        const isAsked = this.asked === key;
+        return html`<button class="quiet" aria-label=${`${isAsked ? "Do not " : ""}${name} job ${job.id}`}
             @click=${() => {
-                this.asked = sure ? "" : key;
-                if (sure) void jobs.tell(job.id, order);
+                this.asked = asks && !isAsked ? key : "";
+                if (!asks) void jobs.tell(job.id, order);
                 this.requestUpdate();
-            }}>${sure && asks ? `Really ${name.toLowerCase()}?` : name}</button>`;
+            }}>${isAsked ? "Cancel" : name}</button>`;
+    }
+
+    /** The button that does what was asked: apart from the one that asked, so that a double click does nothing. */
+    private confirmation(job: Job): TemplateResult | typeof nothing {
+        const order = Object.keys(ORDERS).find((order) => this.asked === `${job.id} ${order}`);
+        if (!order) return nothing;
+        const { name, states } = ORDERS[order]!;
+        if (!states.includes(job.state)) return nothing;
+        return html`<button class="is-sure" aria-label=${`Really: ${name} job ${job.id}`} @click=${() => {
+            this.asked = "";
+            void jobs.tell(job.id, order);
+            this.requestUpdate();
+        }}>Really ${name.toLowerCase()}?</button>`;
     }
 
     private select(id: number): void {
@@ -125,11 +160,10 @@ export class JobsView extends View {
         store.changed();
     }
 
-    private details(job: Job | undefined): TemplateResult | typeof nothing {
-        if (!job) return nothing;
+    private details(job: Job): TemplateResult {
         const output = this.outputs.get(job.id);
         const lines = output?.lines ?? [];
-        return html`<section class="jobs" aria-label=${`Output of job ${job.id}`}>
+        return html`<section class="job-details" aria-label=${`Output of job ${job.id}`}>
             <div class="part-head"><h3>Job ${job.id}: ${plain(whatOf(job))}</h3>
                 ${output?.before ? html`<span class="note">${bytes(output.before)} before these lines are
                     in ${plain(output.file)}</span>` : nothing}</div>
@@ -174,10 +208,17 @@ export class JobsView extends View {
         this.dragged = id;
         (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
         event.preventDefault();
+        this.ghost = document.createElement("div");
+        this.ghost.className = "job-ghost";
+        this.ghost.setAttribute("aria-hidden", "true");
+        this.ghost.textContent = `${id} ${plain(jobs.job(id)?.name ?? "")}`;
+        document.body.append(this.ghost);
+        this.drag(event);
     }
 
     private drag = (event: PointerEvent): void => {
         if (this.dragged === 0) return;
+        this.ghost?.style.setProperty("transform", `translate(${event.clientX + 12}px, ${event.clientY + 12}px)`);
         this.mark(document.elementFromPoint(event.clientX, event.clientY)
             ?.closest('.cell[data-place], .jobs[data-group="Waiting"]') ?? null);
     };
@@ -194,6 +235,8 @@ export class JobsView extends View {
 
     private release = (): void => {
         this.dragged = 0;
+        this.ghost?.remove();
+        this.ghost = null;
         this.mark(null);
     };
 

@@ -28,10 +28,11 @@ export class PowerView extends View {
         if (!run || !shown) return nothingYet;
         if (!shown.places.watt) return html`<p class="nothing">the power of this machine is not known</p>`;
         const metric = this.clocks ? "clock" : "power";
+        const power = store.end?.summary.power ?? shown.power;
         const cores = shown.places.watt.reduce((sum, watt) => sum + watt, 0);
         return html`
             <div class="halves"><div><dl class="figures">
-                ${shown.power ? chipFigures(shown.power, shown.state !== "running") : nothing}
+                ${power ? chipFigures(power, store.end !== null || shown.state !== "running") : nothing}
                 ${figure("Power of the cores", watts(cores), "modelled")}
                 ${figure("Mean of a core", watts(cores / run.places))}
             </dl>

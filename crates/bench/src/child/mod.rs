@@ -9,6 +9,7 @@ mod balance;
 mod jobs;
 mod kernels;
 mod ours;
+mod pool;
 mod raw;
 mod ring;
 mod tasks;
@@ -43,6 +44,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-memory", places::memory),
     ("isles-channels", channels::between_places),
     ("isles-channels-local", channels::within_a_place),
+    ("isles-pool", pool::of_places),
+    ("crossbeam-pool", pool::of_threads),
     ("isles-wavefront", wavefront::of_members),
     ("isles-wavefront-channels", wavefront::of_channels),
     ("isles-windows", windows::accesses),

@@ -15,7 +15,7 @@ const OVER_CHANNELS: &str = "isles, 2 places, channels";
 const TOKIO: &str = "tokio, 1 thread";
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[BETWEEN_PLACES, WITHIN_A_PLACE, MEMBERS, LONG_MESSAGES, WAVEFRONT];
+pub const GROUPS: &[Group] = &[BETWEEN_PLACES, WITHIN_A_PLACE, POOL, MEMBERS, LONG_MESSAGES, WAVEFRONT];
 
 /// A crossbeam channel is between two threads on two cores, in either group.
 const CROSSBEAM_CHANNEL: Contender = Contender { label: CROSSBEAM, program: Program::Peer("crossbeam") };
@@ -98,6 +98,42 @@ const WITHIN_A_PLACE: Group = Group {
             ],
             beside: &[],
             targets: &[Target::BestOf { limit: 1.0, of: &[CROSSBEAM], words: "crossbeam's" }],
+            quoted_with: None,
+        },
+    ],
+};
+
+const POOL: Group = Group {
+    name: "pool",
+    setting: "50 jobs of 15 ms over a channel of capacity 0, a worker at each of 2 places on 2 cores, machine \
+              processes; sender and buffer are at one of them",
+    slow: false,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: ours("isles-pool", 2) },
+        Contender { label: CROSSBEAM, program: Program::Peer("crossbeam-pool") },
+        Contender { label: GO_ALL, program: Program::Go { section: "pool", processors: None } },
+    ],
+    rows: &[
+        Row {
+            name: "pool",
+            question: "time of all 50 jobs; at best 375 ms",
+            unit: "ms",
+            better: Better::Less,
+            ours: figure(TWO_PLACES, "pool_ms"),
+            peers: &[figure(CROSSBEAM, "pool_ms"), figure(GO_ALL, "pool_ms")],
+            beside: &[],
+            targets: &[Target::BestPeer(1.15)],
+            quoted_with: None,
+        },
+        Row {
+            name: "pool-share",
+            question: "jobs of the worker that has done fewer, of 50",
+            unit: "jobs",
+            better: Better::More,
+            ours: figure(TWO_PLACES, "lesser_share"),
+            peers: &[figure(CROSSBEAM, "lesser_share"), figure(GO_ALL, "lesser_share")],
+            beside: &[],
+            targets: &[Target::Value(22.0)],
             quoted_with: None,
         },
     ],

@@ -3,14 +3,12 @@
 //! Whether a figure is in its band is no matter of these tests, but for those that have been: one that leaves its band
 //! shows as a change of its page, which names it.
 
+use crate::pages::write_or_compare;
 use crate::scene::{Ended, Scene, words};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// The variable with which the tests write the pages anew instead of comparing them.
-const WRITE: &str = "ISLES_TEST_WRITE_REPRODUCTION";
 
 /// The page that lists the experiments.
 const INDEX: &str = "reproduction.md";
@@ -31,21 +29,7 @@ fn page_of(experiment: &str) -> String {
 
 /// Compares what stands between the marks of a page, or writes it.
 fn check_page(page: &str, mark: &str, wanted: &str) {
-    let (text, wanted) = (text(page), wanted.trim());
-    let (before, rest) = text.split_once(mark).unwrap_or_else(|| panic!("docs/{page} lacks {mark}"));
-    let (found, after) = rest.split_once("<!-- end -->").expect("the page has the second mark");
-    if found.trim() == wanted {
-        return;
-    }
-    if std::env::var_os(WRITE).is_some() {
-        let written = format!("{before}{mark}\n\n{wanted}\n\n<!-- end -->{after}");
-        return fs::write(path(page), written).unwrap();
-    }
-    let (page_says, now) = first_difference(found, wanted).unwrap_or_default();
-    panic!(
-        "docs/{page} says\n{page_says}\nand the command\n{now}\n\
-         {WRITE}=1 cargo test -p isles-cli --test command repro::pages writes it"
-    );
+    write_or_compare(&path(page), mark, wanted, "repro::pages");
 }
 
 fn repro(arguments: &[&str]) -> Ended {
@@ -63,12 +47,6 @@ fn generated() -> &'static Ended {
 
 fn refused(arguments: &[&str]) -> String {
     repro(arguments).refusal().to_owned()
-}
-
-/// The line where two texts part.
-fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(&'a str, &'a str)> {
-    let lines = |text: &'a str| text.trim().lines().chain([""]);
-    lines(one).zip(lines(other)).find(|(one, other)| one != other)
 }
 
 #[test]

@@ -875,7 +875,7 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
             "build --release --locked --message-format=json-render-diagnostics --package {package} --bin {name} \
              --quiet --manifest-path {manifest}"
         );
-        let told = format!("building {name}, which has not been asked for before");
+        let told = format!("building {name}, which is built when it is asked for");
         // Who tells it does not know when `cargo` says something.
         assert!([&build, &told].iter().all(|line| said[..2].contains(&line.as_str())), "{ended:?}");
         assert!(said[2].starts_with(&format!("built {name} in ")), "{ended:?}");
