@@ -1,8 +1,9 @@
 // What Go does on one host, in the words of the bench: goroutines and channels.
 //
 // Built at run time by `isles-bench` and started as `spawn SECTION BATCH_MILLISECONDS REPETITIONS`, with SECTION
-// `tasks`, `channels` or `pool`. Prints one line `measured NAME VALUE` for each figure, the median over the repetitions. It
-// does not judge and knows no target. On how many processors it runs is GOMAXPROCS, which its starter may set.
+// `tasks`, `channels` or `pool`. Prints one line `measured NAME VALUE` for each figure, the median over the
+// repetitions. It does not judge and knows no target. On how many processors it runs is GOMAXPROCS, which its starter
+// may set.
 package main
 
 import (
