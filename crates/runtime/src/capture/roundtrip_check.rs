@@ -6,6 +6,7 @@
 //!
 //! Invariant: a trial leaves nothing behind. Handles ask [`is_on`] and count nothing for it.
 
+use crate::error::panic::caught;
 use crate::error::{Error, ErrorKind, Result};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
@@ -61,9 +62,12 @@ fn run<T: Serialize + DeserializeOwned>(
         let sent = written(write, writer)?;
         let mut reader = Reader::new(&sent);
         let copy: T = reader.take_value().map_err(unreadable)?;
-        reader.finish().map_err(unreadable)?;
-        let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes))?;
-        if is_same(sent, again) { Ok(()) } else { Err(Error::new(ErrorKind::Undecodable, DIFFERENT)) }
+        let finished = reader.finish().map_err(unreadable);
+        let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes));
+        // Its destructor runs for the trial only, so a panic of that is no matter of the shipment.
+        let _ = caught(|| drop(copy));
+        finished?;
+        if is_same(sent, again?) { Ok(()) } else { Err(Error::new(ErrorKind::Undecodable, DIFFERENT)) }
     }));
     tried.unwrap_or_else(|payload| Err(Error::panicked(payload)))
 }

@@ -142,6 +142,8 @@ async fn calls(seed: u64) -> Result<()> {
             }
             4 => {
                 interrupt("runtime/task/coop yield_now", &mut random, yield_now()).await;
+                let region = isles::measured("region", linger());
+                interrupt("runtime/run/region measured", &mut random, region).await;
             }
             _ => {
                 let limit = Duration::from_micros(random.below(60));

@@ -32,6 +32,7 @@ pub const OPERATIONS: &[Row] = &[
     ("runtime/shared/guard", "shared", &["read", "write", "repair", "release"]),
     ("runtime/shared/mod", "shared", &["new", "with", "with_on"]),
     ("runtime/shared/space", "shared", &["new", "with", "read", "mapping", "extend"]),
+    ("runtime/run/region", "handles", &["measured"]),
     ("runtime/task/coop", "handles", &["yield_now"]),
     ("runtime/team/barrier", "teams", &["barrier"]),
     ("runtime/team/mod", "teams", &["split"]),
