@@ -115,7 +115,7 @@ const POOL: Group = Group {
     ],
     rows: &[
         Row {
-            name: "pool",
+            name: "pool-time",
             question: "time of all 50 jobs; at best 375 ms",
             unit: "ms",
             better: Better::Less,
