@@ -29,10 +29,10 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// `line` in at most [`COLUMNS`], cut after a comma.
+/// `line` in at most [`COLUMNS`], cut between words.
 fn cut(line: &str) -> String {
     match line.get(..COLUMNS - 4).filter(|_| line.len() > COLUMNS) {
-        Some(begin) => format!("{}, ...", begin.rsplit_once(", ").map_or(begin, |(kept, _)| kept)),
+        Some(begin) => format!("{} ...", begin.rsplit_once(' ').map_or(begin, |(kept, _)| kept)),
         None => line.to_owned(),
     }
 }
