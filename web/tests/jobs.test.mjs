@@ -4,7 +4,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { axe, keep, open } from "./browser.mjs";
 import { go, onRun, painted, theBrowser, withBrowser } from "./run.mjs";
 import { isles, RealRun, scratch } from "./real.mjs";
@@ -212,7 +212,7 @@ async function readsOutput({ page, run, hands }) {
     const lines = await page.locator(`${output} .output p`).allTextContents();
     assert.deepEqual(lines, Array.from({ length: 100 }, (_, line) => String(151 + line)));
     const file = /before these lines are\s+in (\S+)/.exec(await page.textContent(`${output} .note`))[1];
-    assert.equal(readFileSync(join(run.folder, file), "utf8").trim().split("\n").length, 250);
+    assert.equal(readFileSync(resolve(run.folder, file), "utf8").trim().split("\n").length, 250);
     await hands.type("input[type=search]", "failed");
     await page.waitForSelector('.job[data-job="4"]', { state: "detached" });
     const over = await page.$$eval('.jobs[data-group="Over"] .job', (all) => all.map((job) => job.dataset.job));
