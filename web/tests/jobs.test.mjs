@@ -10,7 +10,7 @@ import { go, onRun, painted, theBrowser, withBrowser } from "./run.mjs";
 import { isles, RealRun, scratch } from "./real.mjs";
 
 withBrowser();
-const HOSTILE = "<img src=x onerror=\"window.hostile=1\">\u001b[31m\u202etxt";
+const HOSTILE = "<img src=x onerror=\"window.hostile=1\">[31mtxt";
 const MACHINES = {
     "48 modelled cores": ["--machine", "chip:scc"],
     "4 processes": ["--machine", "processes", "--places", "4"],
