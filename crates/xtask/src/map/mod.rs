@@ -3,9 +3,12 @@
 //! The table of crates in ARCHITECTURE.md is the single source of the allowed edges: each row names a crate,
 //! the crates of ours that it may use, and those that its tests may use besides. This file holds what no
 //! row may allow (the rules of the cut), which crates alone may use certain foreign ones, and what the
-//! standard library must not offer to `protocol`. A dependency cycle is Cargo's business.
+//! standard library must not offer to `protocol`. A circle between crates is Cargo's business; those inside a
+//! crate are counted by [`circles`].
 
+mod circles;
 mod features;
+mod imports;
 
 use crate::finding::Finding;
 use crate::lexer::Token;
@@ -104,6 +107,9 @@ struct CrateRow {
 pub fn check_with_features(tree: &Tree) -> Vec<Finding> {
     let mut findings = check(tree);
     findings.extend(features::check(tree));
+    for (name, circle) in circles::largest(tree) {
+        println!("largest import circle of `{name}`: {} files", circle.len());
+    }
     findings
 }
 
@@ -131,6 +137,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     }
     findings.extend(impurities(tree));
     findings.extend(unproven_transports(tree));
+    findings.extend(circles::check(tree));
     findings
 }
 

@@ -9,7 +9,7 @@ mod marker;
 mod name;
 mod page;
 mod pair;
-mod ratchet;
+pub mod ratchet;
 mod size;
 mod unsafety;
 
