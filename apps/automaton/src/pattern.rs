@@ -1,4 +1,4 @@
-//! What the field holds at first: patterns in RLE, the form in which people of Life pass them on, as Golly reads it.
+//! Reader of patterns in RLE, the run-length format of Golly and other programs for Life.
 //!
 //! A file has a line `x = 36, y = 9, rule = B3/S23`, and then runs: a number, if it is not 1, and `b` or `.` for dead
 //! cells, `o`, `A`, or a letter from `p` to `y`, for living ones, `$` for the end of a row, `!` for the end. Lines that
@@ -22,9 +22,9 @@ pub const BUILT_IN: [(&str, &str); 3] = [
 /// Living cells, in runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// How many columns it has.
+    /// Number of columns.
     pub columns: u32,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u32,
     /// Row, first column and length of each run, in order.
     pub runs: Vec<(u32, u32, u32)>,
@@ -72,13 +72,13 @@ pub fn read(text: &str) -> Result<(Pattern, Option<Rule>), PatternFault> {
     Err(fault(end, "the end of the file", if reader.has_begun { END } else { HEAD }))
 }
 
-/// What the first line is.
+/// The expected first line, for error messages.
 const HEAD: &str = "a line such as `x = 36, y = 9, rule = B3/S23`";
 
-/// What the last line has.
+/// The expected end of the last line.
 const END: &str = "a `!` at the end of the runs";
 
-/// What a run is.
+/// The expected parts of a run.
 const RUN: &str = "a number, b, o, $ or !";
 
 /// Where a text is read, and what was read before.

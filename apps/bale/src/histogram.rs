@@ -68,6 +68,7 @@ impl Application for Histogram {
             table[at as usize] += 1;
         })
         .await?;
+        dealer.begin_phase("counts");
         let begun = now();
         finish(async {
             for place in places() {
@@ -86,6 +87,7 @@ impl Application for Histogram {
         })
         .await?;
         let seconds = (now() - begun).as_secs_f64();
+        dealer.begin_phase("check");
         let checked = everywhere!({
             let table = table.lock();
             (wrong_counts(&table, entries, counts), table.iter().copied().max().unwrap_or_default())

@@ -65,6 +65,7 @@ impl Application for IndexGather {
         .await?;
         let lookup = Gatherer::new(&table, |table: &Vec<u64>, at: u32| table[at as usize]).await?;
         let read = PlaceLocal::with(reads, |reads: u64| vec![0_u64; reads as usize]).await?;
+        dealer.begin_phase("reads");
         let begun = now();
         finish(async {
             for place in places() {
@@ -77,6 +78,7 @@ impl Application for IndexGather {
         })
         .await?;
         let seconds = (now() - begun).as_secs_f64();
+        dealer.begin_phase("check");
         let wrong = everywhere!(wrong_reads(&read.lock(), entries)).await?.iter().sum();
         Ok((
             GatherFound { reads: reads * place_count() as u64, wrong },

@@ -59,6 +59,23 @@ fn updates_of_what_nobody_locks_are_lost_where_a_read_and_a_write_are_far_apart(
 }
 
 #[test]
+fn a_check_is_a_phase_of_its_own() {
+    let programs = [
+        (PROGRAM, "--bits 6", "updates"),
+        (PROGRAM, "--bits 6 --mode atomic", "updates"),
+        (env!("CARGO_BIN_EXE_isles-histogram"), "--entries 17 --counts 50", "counts"),
+        (env!("CARGO_BIN_EXE_isles-index-gather"), "--entries 17 --reads 50", "reads"),
+    ];
+    for (program, line, first) in programs {
+        let scene = Scene::new("bale");
+        let mut command = scene.program(program);
+        command.args(words(&format!("--places 2 --json /dev/null --csv /dev/null {line}")));
+        let ended = ended(command);
+        assert_eq!((ended.code, ended.phases()), (Some(0), vec![first, "check"]), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_division_finds_the_same_owners() {
     let found = document(PROGRAM, "--places 5 --bits 12 --division --machine loopback");
     assert_eq!(found["errors"], 0);

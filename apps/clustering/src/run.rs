@@ -510,7 +510,9 @@ impl Application for Modularity {
         let meter = dealer.meter(None).await?;
         let mut choices = ObjectChoices { memory, controller };
         if memory == MemoryChoice::Measured {
+            dealer.begin_phase("choice of memory");
             choices.memory = measured(&graph, choices, &meter).await?;
+            dealer.begin_phase("search");
         }
         let plan = RunPlan::new(&graph, choices, search, steps_max).await?;
         let started = now();

@@ -26,6 +26,9 @@ pub struct HfFound {
     pub(super) iterations: Vec<Iteration>,
     /// Whether a lower energy is near; none if it was not looked for.
     pub(super) stability: Option<Stability>,
+    /// Why nobody looked whether the energy is stable, if that is so.
+    #[serde(skip)]
+    pub(super) unchecked: Option<&'static str>,
     /// The time of the place that computed longest, by the mean of all.
     pub(super) imbalance: Option<f64>,
     /// What the iterations were to converge to, in hartree.
@@ -64,7 +67,7 @@ impl HfFound {
 
     /// The result for people.
     pub(super) fn text(&self) -> String {
-        let HfFound { properties, imbalance, stability, .. } = self;
+        let HfFound { properties, imbalance, stability, unchecked, .. } = self;
         let mut text = format!("{:>9}  {:>18}  {:>11}  {:>8}\n", "iteration", "energy", "change", "gradient");
         for Iteration { iteration, energy, change, gradient } in &self.iterations {
             let _ = writeln!(text, "{iteration:>9}  {energy:>18.10}  {change:>11.2e}  {gradient:>8.1e}"); // a string takes all
@@ -77,11 +80,14 @@ impl HfFound {
         let imbalance = imbalance.map_or(String::new(), |imbalance| {
             format!("\nimbalance  {imbalance:.3} (the busiest place by the mean of all)")
         });
-        let stability = stability.map_or(String::new(), |known| {
-            let advice =
-                if known.is_stable == Some(true) { "" } else { "; --stable goes on to a stable one" };
-            format!("\nstability  it {}{advice}", stability_text(&known))
-        });
+        let stability = stability.map_or_else(
+            || unchecked.map_or(String::new(), |why| format!("\nstability  not checked: {why}")),
+            |known| {
+                let advice =
+                    if known.is_stable == Some(true) { "" } else { "; --stable goes on to a stable one" };
+                format!("\nstability  it {}{advice}", stability_text(&known))
+            },
+        );
         text + &format!(
             "\n{}\nenergy     {:.10} hartree, {:.10} of it between the nuclei\n\
              gap        {gap}\ndipole     {:.4} debye ({x:.4}, {y:.4}, {z:.4}){stability}{imbalance}",

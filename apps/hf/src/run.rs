@@ -1,13 +1,13 @@
 //! The application `hf`: arguments, the run over all places, and what it tells.
 //!
 //! What is wrong with a molecule or a basis set is found before anything runs. The first place keeps the matrices and
-//! decides when the field is self-consistent; all places build. Invariant: a calculation that does not converge is a
-//! failure, and says its last energies.
+//! decides when the field is self-consistent; all places build. A run goes through named phases ([`HfPhase`]).
+//! Invariant: a calculation that does not converge is a failure, and says its last energies.
 
 use super::fock::{FockBuilder, Functions, units};
 use super::molecule::Molecule;
 use super::report::HfFound;
-use super::scf::{Guess, Scf, Stability, StabilitySearch, properties};
+use super::scf::{Guess, Iteration, Scf, Stability, StabilitySearch, properties};
 use super::shared_build::SharedBuild;
 use super::{basis, effort, molecule, verify};
 use clap::{Args, value_parser};
@@ -30,6 +30,30 @@ const FOLLOWED_MAX: usize = 10;
 
 /// Most two-electron parts that are built to know whether a solution is stable: if that is asked for, and else.
 const BUILDS_MAX: (usize, usize) = (200, 30);
+
+/// A phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HfPhase {
+    /// Each place computes the bounds of the pairs of shells.
+    Screening,
+    /// Iterations whose densities are extrapolated.
+    Scf,
+    /// Iterations whose orbitals are rotated downhill.
+    Descent,
+    /// The search for a lower energy near a converged one.
+    Stability,
+}
+
+impl HfPhase {
+    fn name(self) -> &'static str {
+        match self {
+            HfPhase::Screening => "Schwarz screening",
+            HfPhase::Scf => "SCF",
+            HfPhase::Descent => "descent",
+            HfPhase::Stability => "stability check",
+        }
+    }
+}
 
 /// The arguments of `isles run hf`.
 #[derive(Args, Clone, Debug)]
@@ -66,6 +90,10 @@ pub struct HartreeFock {
     /// Leave a solution that is not stable for a lower one until one is
     #[arg(long)]
     stable: bool,
+
+    /// Do not check whether the solution is stable
+    #[arg(long, conflicts_with = "stable")]
+    no_stability: bool,
 
     /// Most iterations to a solution, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = ITERATIONS,
@@ -130,26 +158,33 @@ impl Application for HartreeFock {
     async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
         let _held = isles::hold_memory(input.scf.bytes());
+        dealer.begin_phase(HfPhase::Screening.name());
         let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
         let pairs = input.nuclei.electrons() / 2;
-        let mut is_converged = iterate(&mut input, &mut build).await?;
+        let mut is_converged = iterate(&mut input, &mut build, &dealer).await?;
         let mut stability = None;
         let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
         for _ in 0..followed_max {
             let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
-            let known = searched(&mut search, (&mut build, pairs)).await?;
+            let known = searched(&mut search, (&mut build, pairs), &dealer).await?;
             stability = Some(known);
             if known.is_stable != Some(false) {
                 break;
             }
             input.scf.follow(search);
-            is_converged = iterate(&mut input, &mut build).await?;
+            is_converged = iterate(&mut input, &mut build, &dealer).await?;
         }
         let done = build.done(started).await?;
         // On a chip the check would be part of the prediction; on a host it is no part of the time that is told.
-        let is_checked = is_converged && !input.stable && !done.shares.is_empty();
+        let unchecked = match done.shares.is_empty() {
+            _ if input.stable => None,
+            _ if input.no_stability => Some("--no-stability"),
+            true => Some("on a modelled chip only --stable checks it"),
+            false => None,
+        };
+        let is_checked = is_converged && !input.stable && unchecked.is_none();
         if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
-            stability = Some(searched(&mut search, (&mut build, pairs)).await?);
+            stability = Some(searched(&mut search, (&mut build, pairs), &dealer).await?);
         }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
@@ -157,6 +192,7 @@ impl Application for HartreeFock {
             properties: properties(&input.scf, &input.nuclei),
             iterations,
             stability,
+            unchecked,
             imbalance: (!done.shares.is_empty()).then(|| done.imbalance()),
             convergence: input.convergence,
             is_stable_wanted: input.stable,
@@ -187,9 +223,15 @@ impl Application for HartreeFock {
 }
 
 /// Iterates until the field is self-consistent, or as often as is allowed; whether it is.
-async fn iterate(input: &mut HfInput, build: &mut SharedBuild) -> isles::Result<bool> {
+async fn iterate(input: &mut HfInput, build: &mut SharedBuild, dealer: &Dealer) -> isles::Result<bool> {
     let (convergence, pairs) = (input.convergence, input.nuclei.electrons() / 2);
+    let mut phase = None;
     for _ in 0..input.iterations_max {
+        let next = if input.scf.is_descending() { HfPhase::Descent } else { HfPhase::Scf };
+        if phase.replace(next) != Some(next) {
+            dealer.begin_phase(next.name());
+        }
+        dealer.begin_step(&next_iteration(input.scf.iterations()));
         let change = input.scf.density_change();
         let last = input.scf.advance(&build.of(&change).await?, convergence);
         work(effort::of_iteration(change.size(), pairs));
@@ -200,12 +242,26 @@ async fn iterate(input: &mut HfInput, build: &mut SharedBuild) -> isles::Result<
     Ok(false)
 }
 
+/// The name of the iteration after `iterations`, with the last change of the energy in hartree.
+fn next_iteration(iterations: &[Iteration]) -> String {
+    let number = iterations.len() + 1;
+    match iterations {
+        // The first change is that from zero.
+        [_, .., last] => format!("iteration {number}, ΔE {:.1e}", last.change),
+        _ => format!("iteration {number}"),
+    }
+}
+
 /// What a search for lower energies comes to.
 async fn searched(
     search: &mut StabilitySearch,
     (build, pairs): (&mut SharedBuild, usize),
+    dealer: &Dealer,
 ) -> isles::Result<Stability> {
+    dealer.begin_phase(HfPhase::Stability.name());
     loop {
+        let (product, products_max) = search.next_product();
+        dealer.begin_step(&format!("product {product} of at most {products_max}"));
         let density = search.density();
         let known = search.advance(&build.of(&density).await?);
         work(effort::of_iteration(density.size(), pairs)); // as many products of matrices, or fewer
@@ -233,6 +289,7 @@ pub struct HfInput {
     convergence: f64,
     guess: Guess,
     stable: bool,
+    no_stability: bool,
     #[serde(skip)]
     iterations_max: u32,
     #[serde(skip)]
@@ -260,6 +317,7 @@ impl HfInput {
             convergence: arguments.convergence,
             guess: arguments.guess,
             stable: arguments.stable,
+            no_stability: arguments.no_stability,
             iterations_max: arguments.max_iterations,
             nuclei,
             all_functions,

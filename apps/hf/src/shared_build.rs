@@ -92,8 +92,6 @@ impl UnitKernel for BuildKernel {
 pub(super) struct SharedBuild {
     states: PlaceLocal<BuildState>,
     units: WorkUnits,
-    /// Whether the units have been dealt once.
-    has_built: bool,
     size: usize,
     /// Of all builds, if units are stolen.
     balance: Option<RunBalance>,
@@ -107,18 +105,15 @@ impl SharedBuild {
         balance: Balance,
     ) -> isles::Result<SharedBuild> {
         let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
-        let units = dealer.units(units(functions.shells.len()), balance).await?.repeated();
+        let units = dealer.units(units(functions.shells.len()), balance).await?;
         let size = one_electron::functions(&functions.shells);
-        Ok(SharedBuild { states, units, has_built: false, size, balance: None })
+        Ok(SharedBuild { states, units, size, balance: None })
     }
 
-    /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
+    /// The two-electron part of the Fock matrix for a density, built by all places; called at the first, in a step of a
+    /// phase of its own.
     pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
-        let again = std::mem::replace(&mut self.has_built, true);
-        if again {
-            self.units = self.units.again();
-        }
-        let units = self.units.clone();
+        let units = self.units.again();
         let states = &self.states;
         states.lock().density = fock::packed(density);
         if units.are_stolen() {

@@ -161,7 +161,7 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
     let numbered = "****\nH 0\nS 3 1.00\n1 3.42525091 0.15432897\n2 0.62391373 0.53532814\n\
                     3 0.16885540 0.44463454\n****\n";
     let numbered = file("numbered.gbs", numbered);
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["--molecule", "water"], "--molecule is \"water\"; allowed: h2, h2o"),
         (&["--molecule", &unknown], "line 3: found `Xx 0 0 0`, expected an element from H to Ar"),
         (&["--molecule", &heavy], "line 3: found `Zn 0 0 0`, expected an element from H to Ar"),
@@ -183,6 +183,8 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
         ),
         (&["--convergence", "1e-20"], "a number from 1e-11 to 0.01"),
         (&["--max-iterations", "0"], "0 is not in 1..=10000"),
+        (&["--stable", "--no-stability"], "the argument '--stable' cannot be used with '--no-stability'"),
+        (&["--no-stability=yes"], "unexpected value 'yes' for '--no-stability'"),
     ];
     for (arguments, expected) in cases {
         let ended = scene.run(&[&[], arguments].concat());
@@ -238,6 +240,46 @@ fn a_run_says_whether_a_lower_energy_is_near_and_goes_there_if_it_is_asked_to() 
     // Else the check would be part of the prediction on a modelled chip.
     let chip = document(&["--molecule", &square, "--places", "2", "--machine", "chip:scc"]);
     assert!(chip["stability"].is_null(), "{chip}");
+}
+
+#[test]
+fn phases_are_named_in_order_where_standard_error_is_a_pipe() {
+    let scene = Scene::new("hf-phases");
+    let square = scene.file("square.xyz", "4\n\nH 0 0 0\nH 1 0 0\nH 1 1 0\nH 0 1 0\n").display().to_string();
+    let run = |flags: &[&str]| {
+        let arguments = ["--molecule", &square, "--places", "2", "--json", "/dev/null", "--csv", "/dev/null"];
+        let ended = scene.run(&[&arguments, flags].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended
+    };
+    let (screening, scf, check) = ("Schwarz screening", "SCF", "stability check");
+    for machine in ["threads", "processes", "loopback"] {
+        assert_eq!(run(&["--machine", machine]).phases(), [screening, scf, check], "{machine}");
+    }
+    assert_eq!(run(&["--machine", "chip:scc"]).phases(), [screening, scf]);
+    assert_eq!(run(&["--no-stability"]).phases(), [screening, scf]);
+    let stable = run(&["--stable", "--basis", "6-31g*"]);
+    let phases = stable.phases();
+    assert_eq!(phases[..4], [screening, scf, check, "descent"], "{stable:?}");
+    assert_eq!(phases.last(), Some(&check), "{stable:?}");
+}
+
+#[test]
+fn a_run_without_the_check_for_stability_says_so() {
+    let scene = Scene::new("hf-unchecked");
+    let line = |flags: &[&str]| {
+        let ended = scene.run(&[&["--molecule", "h2", "--places", "2"], flags].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let line = ended.stdout.lines().find(|line| line.starts_with("stability "));
+        line.unwrap_or_else(|| panic!("{ended:?}")).to_owned()
+    };
+    assert_eq!(line(&["--no-stability"]), "stability  not checked: --no-stability");
+    let chip = line(&["--machine", "chip:scc"]);
+    assert_eq!(chip, "stability  not checked: on a modelled chip only --stable checks it");
+    assert!(line(&[]).starts_with("stability  it is a minimum"));
+    let [without, with] = [&["--no-stability"][..], &[]].map(document);
+    assert_eq!((&without["stability"], &without["run"]["no_stability"]), (&Value::Null, &Value::Bool(true)));
+    assert_eq!(answer(&without), answer(&with));
 }
 
 #[test]

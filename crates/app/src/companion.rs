@@ -20,7 +20,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How the version of a program ends that has ranks of MPI as places.
+/// Suffix of the version of a program that supports ranks of MPI as places.
 const WITH_MPI: &str = " with MPI";
 
 /// The version of a program of this package, as it says it by `--version`.

@@ -2,9 +2,9 @@
 //!
 //! Exists because `println!` panics where nobody can read. [`Progress`] is a bar on a terminal, one line at any width,
 //! because a terminal breaks a longer one and can then not take it away; elsewhere it is a plain line now and then.
-//! Formats nothing, and knows no files. Invariants: a reader that has gone away changes nothing about the run and its
-//! files, and ends the command quietly; a bar is gone from the terminal when its [`Progress`] is
-//! dropped.
+//! A [`PhaseLine`] names a phase of the run before it has a bar. Formats nothing, and knows no files. Invariants: a
+//! reader that has gone away changes nothing about the run and its files, and ends the command quietly; a bar is gone
+//! from the terminal when its [`Progress`] is dropped, the name of a phase when its [`PhaseLine`] is.
 
 use isles::StandardStream;
 use rustix::fd::AsFd;
@@ -79,8 +79,52 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 const CELLS_MIN: usize = 8;
 const CELLS_MAX: usize = 40;
 
+/// Whether lines are redrawn on standard error: on a terminal that can do that.
+fn is_drawn() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    io::stderr().is_terminal() && !is_dumb
+}
+
+/// Columns of the terminal at standard error.
+fn terminal_width() -> usize {
+    columns(io::stderr()).unwrap_or(COLUMNS)
+}
+
+/// The name of the current phase of a run on standard error: on a terminal a line that a bar may replace, elsewhere a
+/// plain line when the phase begins.
+pub struct PhaseLine {
+    drawn: bool,
+}
+
+impl PhaseLine {
+    /// Begins the phase `name`.
+    pub fn begin(name: &str) -> PhaseLine {
+        let line = PhaseLine { drawn: is_drawn() };
+        if !line.drawn {
+            notice(format_args!("phase: {name}"));
+        }
+        line.redraw(&[name.to_owned()]);
+        line
+    }
+
+    /// Shows as many of `parts` as fit, such as the name and a step of the phase, on a terminal.
+    pub fn redraw(&self, parts: &[String]) {
+        if self.drawn {
+            redraw(&fitting(parts, terminal_width()));
+        }
+    }
+}
+
+impl Drop for PhaseLine {
+    fn drop(&mut self) {
+        self.redraw(&[]);
+    }
+}
+
 /// The progress of a run with a known number of steps, told to standard error.
 pub struct Progress {
+    /// The name of the phase that the steps belong to and that of its step, if there are any.
+    phase: Vec<String>,
     unit: Cow<'static, str>,
     total: u64,
     /// Whether there will be more than these, so that nothing is foretold.
@@ -97,11 +141,16 @@ pub struct Progress {
 impl Progress {
     /// Progress over `total` steps, named `unit` in the plural.
     pub fn new(total: u64, unit: impl Into<Cow<'static, str>>) -> Self {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        let now = Instant::now();
-        let drawn = std::io::stderr().is_terminal() && !is_dumb;
-        let (grows, before) = (total == 0, 0);
-        Progress { unit: unit.into(), total, grows, before, started: now, told: now, drawn }
+        let (grows, before, now) = (total == 0, 0, Instant::now());
+        let (phase, unit) = (Vec::new(), unit.into());
+        Progress { phase, unit, total, grows, before, started: now, told: now, drawn: is_drawn() }
+    }
+
+    /// Counts from zero within a phase, by its name and perhaps that of its step; `told` is when something was last
+    /// told.
+    pub fn begin_phase(&mut self, phase: Vec<String>, told: Instant) {
+        (self.phase, self.told) = (phase, told);
+        (self.before, self.started) = (0, Instant::now());
     }
 
     /// The same where `before` steps have been done already.
@@ -128,17 +177,13 @@ impl Progress {
         let total = (!self.grows).then_some(self.total);
         let parts = parts((done, new), total, &self.unit, self.started.elapsed());
         if self.drawn {
-            let width = columns(std::io::stderr()).unwrap_or(COLUMNS);
-            match total {
-                Some(total) => redraw(&bar(&parts, done, total, width)),
-                None => redraw(&fitting(&parts, width)),
-            }
+            redraw(&drawn(&self.phase, &parts, total.map(|total| (done, total)), terminal_width()));
         } else if done > 0 {
             let of = match total {
                 Some(total) => format!("{done} of {total} {}", self.unit),
                 None => parts[0].clone(),
             };
-            notice([&[of], &parts[1..]].concat().join(", "));
+            notice(labelled(&self.phase, &[&[of], &parts[1..]].concat()).join(", "));
         }
     }
 }
@@ -146,7 +191,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.drawn {
-            redraw("");
+            redraw(&fitting(&self.phase, terminal_width()));
         }
     }
 }
@@ -173,6 +218,29 @@ fn parts((done, new): (u64, u64), total: Option<u64>, unit: &str, elapsed: Durat
         });
     }
     parts
+}
+
+/// The parts with the names of a phase and of its step before the first.
+fn labelled(names: &[String], parts: &[String]) -> Vec<String> {
+    match parts {
+        [first, rest @ ..] if !names.is_empty() => {
+            [&[format!("{}: {first}", names.join(", "))], rest].concat()
+        }
+        _ => parts.to_vec(),
+    }
+}
+
+/// A line of a terminal of `width` columns: as many of the names of a phase and of the parts as fit. A bar stands
+/// before them if the steps done are part of a whole.
+fn drawn(names: &[String], parts: &[String], steps: Option<(u64, u64)>, width: usize) -> String {
+    let lines = (0..=names.len()).rev().map(|number| {
+        let parts = labelled(&names[..number], parts);
+        match steps {
+            Some((done, total)) => bar(&parts, done, total, width),
+            None => fitting(&parts, width),
+        }
+    });
+    lines.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
 /// As many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
@@ -212,6 +280,21 @@ mod tests {
         let wide = bar(&parts, 1234, 4941, 120);
         assert_eq!(wide.matches(['█', '░']).count(), CELLS_MAX, "{wide}");
         assert!(bar(&parts, 1234, 4941, 80).ends_with(" 1234/4941 sources, 6 s left, 617 sources/s"));
+    }
+
+    #[test]
+    fn a_phase_is_named_before_its_steps_where_there_is_room() {
+        let names = ["stability check", "product 12 of at most 30"].map(str::to_owned);
+        let parts = ["345/2209 units".to_owned(), "2 s left".to_owned()];
+        let line = |width| drawn(&names, &parts, Some((345, 2209)), width);
+        let text = "stability check, product 12 of at most 30: 345/2209 units";
+        assert!(line(120).ends_with(&format!("░ {text}, 2 s left")), "{}", line(120));
+        assert_eq!(line(60), text);
+        assert_eq!(line(40), "stability check: 345/2209 units");
+        assert_eq!(line(30), "██░░░░░░░░░░░░ 345/2209 units");
+        assert_eq!(labelled(&[], &parts), parts);
+        assert_eq!(drawn(&names[..1], &parts, None, 80), "stability check: 345/2209 units, 2 s left");
+        assert_eq!(fitting(&names, 30), "stability check", "before there are steps");
     }
 
     #[test]

@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Why the contents of a file cannot be had.
+/// The reason why a file cannot be read.
 #[derive(Debug)]
 pub enum ReadFault {
-    /// The system gives none.
+    /// The system refuses it.
     Unreadable(io::Error),
-    /// There are more than the reader accepts.
+    /// It has more bytes than the reader accepts.
     TooLong {
         /// Most bytes that it accepts.
         limit: u64,

@@ -58,15 +58,18 @@ pub mod counters {
 }
 pub use isles_runtime::memory;
 pub use isles_runtime::{
-    AcquireAll, Aggregator, AggregatorOptions, Canceller, Combine, Composed, Controller, Counter,
-    CounterNumber, Cycles, Error, ErrorKind, Exclusion, Finish, Gatherer, Global, HeldMemory, IndexRange,
-    IndexSpace, ItemRoute, Mapping, MeasuredRegion, MemoryKind, Monitor, NotHome, Opened, Outcome, Phaser,
-    Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, ReadGuard, Receiver, RecvError,
-    RecvFuture, Replicated, Result, RouteFault, RunReport, SendError, SendErrorKind, SendFuture, Sender,
-    Shared, SharedOptions, SharedValue, Sleep, StdError, Table, Tagged, Team, Torus, Values, Window,
-    WindowNumber, WindowOptions, Work, WriteGuard, acquire_all, cancel, channel, channel_at, finish, here,
-    hold_memory, measured, now, place_count, places, plain, progress, sent, show, sleep, spawn,
-    spawn_detached, spawn_with, timeout, work, yield_now,
+    Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, HeldMemory, MeasuredRegion,
+    Monitor, NotHome, Opened, Outcome, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority,
+    Replicated, Result, RunReport, Sleep, StdError, Table, Work, cancel, finish, here, hold_memory, measured,
+    now, place_count, places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout,
+    work, yield_now,
+};
+pub use isles_services::{
+    AcquireAll, Aggregator, AggregatorOptions, Combine, Composed, Controller, Exclusion, Gatherer,
+    IndexRange, IndexSpace, ItemRoute, Mapping, MemoryKind, Phaser, ReadGuard, Receiver, RecvError,
+    RecvFuture, RouteFault, SendError, SendErrorKind, SendFuture, Sender, Shared, SharedOptions, SharedValue,
+    Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions, WriteGuard, acquire_all, channel,
+    channel_at,
 };
 pub use isles_transport_shm::Pinning;
 #[doc(hidden)]
@@ -116,11 +119,12 @@ pub mod __private {
     pub use crate::machine::Machine;
     pub use crate::test::test;
     pub use isles_runtime::capture::*;
-    pub use isles_runtime::channel::select;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        BodyError, ChosenPlace, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error,
-        body_result, eprint, everywhere, is_here, place_of, print, spawn_at, try_here,
+        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,
+        eprint, everywhere, is_here, place_of, print, spawn_at, try_here,
     };
+    pub use isles_services::ChosenPlace;
+    pub use isles_services::channel::select;
     pub use std::format_args;
 }

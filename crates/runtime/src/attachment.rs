@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One place in one run; no two that ever were in the process are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Attachment(u64);
+pub struct Attachment(u64);
 
 impl Attachment {
     /// One that never was before.
@@ -20,7 +20,7 @@ impl Attachment {
     }
 
     /// Runs `f` with the place entered on this thread, if it is this one.
-    pub(crate) fn try_with<R>(self, f: impl FnOnce(&Local) -> R) -> Option<R> {
+    pub fn try_with<R>(self, f: impl FnOnce(&Local) -> R) -> Option<R> {
         Local::try_with(|local| (local.attachment() == self).then(|| f(local))).flatten()
     }
 
@@ -33,13 +33,13 @@ impl Attachment {
     /// If none is.
     #[inline]
     #[track_caller]
-    pub(crate) fn with<R>(self, f: impl FnOnce(&Local) -> R) -> Result<R> {
+    pub fn with<R>(self, f: impl FnOnce(&Local) -> R) -> Result<R> {
         Local::with(|local| if local.attachment() == self { Ok(f(local)) } else { Err(foreign()) })
     }
 
     /// Whether the thread has entered another place, where a handle of this one must not be used.
     #[inline]
-    pub(crate) fn is_foreign(self) -> bool {
+    pub fn is_foreign(self) -> bool {
         Local::try_with(|local| local.attachment() != self) == Some(true)
     }
 }
@@ -50,5 +50,5 @@ fn foreign() -> Error {
 }
 
 /// What is said of a handle that is used where it does not belong.
-pub(crate) const FOREIGN: &str = "a handle of a run that has ended, or of another place; it can be used in its own run \
+pub const FOREIGN: &str = "a handle of a run that has ended, or of another place; it can be used in its own run \
      only, and goes to another place in a body or a message";

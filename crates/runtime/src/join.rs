@@ -51,7 +51,7 @@ where
 ///
 /// # Errors
 /// That of a future; the other is dropped.
-pub(crate) async fn try_join<S, T>(
+pub async fn try_join<S, T>(
     one: impl Future<Output = Result<S>>,
     other: impl Future<Output = Result<T>>,
 ) -> Result<T> {

@@ -17,7 +17,7 @@ pub const READY_BYTES_MAX: usize = 16 << 20;
 
 /// Most items of a bucket of an aggregator, and of all that a place holds of one. A bucket is allocated as a whole when
 /// its first item comes: at 16 bytes an item this is 16 MiB.
-pub(crate) const AGGREGATED_ITEMS_MAX: usize = 1 << 20;
+pub const AGGREGATED_ITEMS_MAX: usize = 1 << 20;
 
 /// Tasks that a worker polls before it looks for messages again.
 pub(crate) const READY_BATCH: usize = 64;
@@ -38,7 +38,7 @@ pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
 /// So many receives at the home of a channel look at the clock after a task of another place has asked for a value, or
 /// has got a receiver: the next one comes within a few pieces of work.
-pub(crate) const WATCHFUL_RECEIVES: u32 = 32;
+pub const WATCHFUL_RECEIVES: u32 = 32;
 
 /// After so many long turns without a message for their end fewer are waited for: others may be late now and then, and
 /// waiting in vain costs a [`TURN_PART`]th of each.
@@ -53,14 +53,14 @@ pub(crate) const LOOK_EFFORT: u32 = 8;
 pub(crate) const LONG_TURN_LOOKS: u32 = 32;
 
 /// First guess of the room that a message needs, in bytes; longer ones are measured by the first attempt.
-pub(crate) const ROOM_GUESS: usize = 256;
+pub const ROOM_GUESS: usize = 256;
 
 /// The same for a handle: the name of its part and who counts it, at most 21 bytes. With the heads of a body and of the
 /// transport that is one cache line.
 pub(crate) const HANDLE_ROOM: usize = 24;
 
 /// Longest wire form of one error, in bytes; longer texts are cut. What a finish carries of each fault.
-pub(crate) const ERROR_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
+pub const ERROR_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
 /// Longest text of one error, in bytes; of a longer one the middle is left out. Beside it there is room for a line of
 /// the program, so that an error has the same text at its own place and at others.
@@ -95,14 +95,14 @@ pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
 
 /// How long nothing may have happened at a place before it asks what its finishes held back; longer than a task that
 /// goes round some places takes to come back.
-pub(crate) const REST: Duration = Duration::from_micros(50);
+pub const REST: Duration = Duration::from_micros(50);
 
 /// How many times as long as usual nothing must happen to the buckets of a place before those leave that are not full:
 /// what comes in bursts still fills them.
-pub(crate) const QUIET_GAPS: u32 = 4;
+pub const QUIET_GAPS: u32 = 4;
 
 /// What counts as usual at most, so that the last buckets of a finish leave soon.
-pub(crate) const GAP_MAX: Duration = Duration::from_micros(100);
+pub const GAP_MAX: Duration = Duration::from_micros(100);
 
 /// After so many steps in which something happened it asks all the same.
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
@@ -140,7 +140,7 @@ pub fn backlog_bytes_max(turn_messages: usize, turn_bytes: usize, task_bytes: us
 }
 
 /// Most bytes of data in one message of a window; longer accesses go in several.
-pub(crate) const PIECE_BYTES_MAX: usize = 64 << 10;
+pub const PIECE_BYTES_MAX: usize = 64 << 10;
 
 const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 // Everything of an error but its texts takes less than 64 bytes.

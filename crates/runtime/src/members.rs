@@ -3,14 +3,14 @@
 //! All places have no list: thousands of them would keep one each, as long as they are many. It knows nothing of seats
 //! and messages. Invariant: no place is a member twice.
 
-use crate::local::Local;
+use crate::error::Result;
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::rc::Rc;
 
 /// The members of a team, in the order of their ranks; cheap to clone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Members {
+pub enum Members {
     /// So many places, each with its own number as its rank.
     All(u32),
     /// These.
@@ -20,11 +20,16 @@ pub(crate) enum Members {
 impl Members {
     /// How many there are.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         match self {
             Members::All(places) => *places as usize,
             Members::Listed(list) => list.len(),
         }
+    }
+
+    /// Whether there are none; a group that was made has members.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The member with `rank`.
@@ -33,7 +38,7 @@ impl Members {
     /// If there is none.
     #[inline]
     #[track_caller]
-    pub(crate) fn member(&self, rank: usize) -> PlaceId {
+    pub fn member(&self, rank: usize) -> PlaceId {
         match self {
             Members::All(places) => {
                 assert!(rank < *places as usize, "rank {rank} of a team of {places}");
@@ -44,7 +49,7 @@ impl Members {
     }
 
     /// The rank of `place`; none if it is not a member.
-    pub(crate) fn rank_of(&self, place: PlaceId) -> Option<usize> {
+    pub fn rank_of(&self, place: PlaceId) -> Option<usize> {
         match self {
             Members::All(places) => (place.0 < *places).then(|| place.index()),
             Members::Listed(list) => list.iter().position(|member| *member == place),
@@ -52,25 +57,39 @@ impl Members {
     }
 
     /// All of them.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = PlaceId> + ExactSizeIterator + Clone + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = PlaceId> + ExactSizeIterator + Clone + '_ {
         (0..self.len()).map(|rank| self.member(rank))
     }
 
-    /// Whether there is one, and all are places of the run.
-    pub(crate) fn are_of(&self, local: &Local) -> bool {
-        self.len() > 0 && self.iter().all(|member| member.0 < local.places())
+    /// Whether there is one, and all are of the `places` places of a run.
+    pub fn are_of(&self, places: u32) -> bool {
+        !self.is_empty() && self.iter().all(|member| member.0 < places)
     }
+}
+
+/// A group of places that an instance can be made for, as a team is.
+pub trait PlaceGroup {
+    /// Returns its places, in the order of their ranks.
+    ///
+    /// # Errors
+    /// [`Misused`](crate::ErrorKind::Misused): the group is one of another run.
+    fn members(&self) -> Result<Members>;
 }
 
 /// How a list travels.
 mod list {
     use super::*;
 
-    pub(super) fn serialize<S: Serializer>(list: &[PlaceId], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        list: &[PlaceId],
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
         list.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rc<[PlaceId]>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<Rc<[PlaceId]>, D::Error> {
         Vec::deserialize(deserializer).map(Rc::from)
     }
 }

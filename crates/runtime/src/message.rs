@@ -5,20 +5,79 @@
 
 use crate::call::image::Entry;
 use crate::finish::Scope;
-use crate::local::{Local, dispatch};
+use crate::local::Local;
+use crate::run::report;
 use crate::wire::{DecodeError, Reader, Writer};
-use crate::{call, finish};
+use crate::{call, finish, part};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, TaskRefusal, Violation};
 use isles_transport::{Arrival, Body, Death, HandlerId, Message, notice};
 use std::fmt;
 use std::rc::Rc;
 
-pub(crate) use crate::local::Handler;
+/// The messages of the core of a place; services have other numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Handler {
+    /// `spawn_at!`: an entry and its captures.
+    Spawn = 0,
+    /// `at!`: the same, and whom to answer.
+    Call = 1,
+    /// The answer to a `Call`.
+    Reply = 2,
+    /// Control of finishes.
+    Finish = 3,
+    /// Counts of the handles to parts.
+    Part = 4,
+    /// Between the first place and the others: the end of the run, and reports.
+    Run = 8,
+    /// Nobody waits for the answer to a `Call` any more.
+    Abandon = 9,
+}
+
+impl Handler {
+    /// Returns the handler with the number `id` on the wire.
+    #[inline]
+    pub const fn of(id: HandlerId) -> Option<Handler> {
+        Some(match id.0 {
+            0 => Handler::Spawn,
+            1 => Handler::Call,
+            2 => Handler::Reply,
+            3 => Handler::Finish,
+            4 => Handler::Part,
+            8 => Handler::Run,
+            9 => Handler::Abandon,
+            _ => return None,
+        })
+    }
+
+    /// Returns its number on the wire.
+    #[inline]
+    pub const fn id(self) -> HandlerId {
+        HandlerId(self as u16)
+    }
+}
+
+/// Has the receiver with the number `id` on the wire receive a message of `source`.
+///
+/// # Errors
+/// The message is refused: by its receiver, or because there is none.
+fn dispatch(local: &Local, id: HandlerId, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    match Handler::of(id) {
+        Some(Handler::Spawn) => call::receive_spawn(local, source, reader),
+        Some(Handler::Call) => call::receive_call(local, source, reader),
+        Some(Handler::Reply) => call::receive_reply(local, source, reader),
+        Some(Handler::Finish) => finish::receive(local, source, reader),
+        Some(Handler::Part) => part::receive(local, source, reader),
+        Some(Handler::Run) => report::receive(local, source, reader),
+        Some(Handler::Abandon) => call::receive_abandon(local, source, reader),
+        None => local.services().receive(local, id, source, reader),
+    }
+}
 
 /// The head of a travelling body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub struct Head {
     /// What runs there.
     pub(crate) entry: Entry,
     /// The finish that counts it, or for a call the caller's; none if detached.
@@ -32,8 +91,9 @@ impl Head {
     /// Bytes on the wire: offset and hash of the entry, and the finish; written and read in one piece.
     pub(crate) const BYTES: usize = 8 + FinishId::BYTES;
 
+    /// Writes the head.
     #[inline]
-    pub(crate) fn encode(self, writer: &mut Writer<'_>) {
+    pub fn encode(self, writer: &mut Writer<'_>) {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&self.entry.offset.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.entry.hash.to_le_bytes());
@@ -41,8 +101,12 @@ impl Head {
         writer.put_bytes(&bytes);
     }
 
+    /// Reads a head.
+    ///
+    /// # Errors
+    /// The message is too short.
     #[inline]
-    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let [a, b, c, d, e, f, g, h, finish @ ..] = reader.take_pod::<[u8; Self::BYTES]>()?;
         let entry =
             Entry { offset: u32::from_le_bytes([a, b, c, d]), hash: u32::from_le_bytes([e, f, g, h]) };
@@ -64,7 +128,7 @@ pub(crate) struct Arrived<'r, 'a> {
 ///
 /// All but one kind of refusal is the fault of its sender, see [`Refused::is_sound`].
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// Its bytes are not what they should be.
     Decode(DecodeError),
     /// It names a receiver that does not exist.
@@ -84,7 +148,7 @@ pub(crate) enum Refused {
 impl Refused {
     /// Returns the refusal of a message that breaks the protocol of a service; `violation` says how, of "it".
     #[cold]
-    pub(crate) fn of_service(violation: impl fmt::Display) -> Refused {
+    pub fn of_service(violation: impl fmt::Display) -> Refused {
         Refused::ServiceViolation(violation.to_string().into())
     }
 
@@ -160,7 +224,7 @@ fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refus
 /// It may have counted what was refused, so whoever waits for that would wait for ever; and what else it says is not to
 /// be believed.
 #[cold]
-pub(crate) fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
+pub fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     if !fault.is_sound() {
         notice(format_args!("isles: {}: a message from {source} was refused: {fault}", local.here()));
         local.endpoint().condemn(source);
@@ -184,10 +248,48 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     local.deaths.borrow_mut().push(place);
     local.note_death(place, cause);
     call::place_died(local, place);
-    local.services.place_died(local, place);
+    local.services().place_died(local, place);
+    part::place_died(local, place);
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.
         local.run.dismissed.set(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Clock;
+    use isles_transport::loopback::{Plan, World};
+    use isles_transport::{Class, Endpoint};
+
+    #[test]
+    fn each_message_of_the_core_keeps_its_number() {
+        let all = (0..=u16::MAX).filter_map(|id| Some((id, Handler::of(HandlerId(id))?)));
+        let handlers: Vec<(u16, Handler)> = all.collect();
+        assert!(handlers.iter().all(|(number, handler)| handler.id().0 == *number));
+        let names: Vec<String> =
+            handlers.iter().map(|(number, handler)| format!("{handler:?} {number}")).collect();
+        let wire = ["Spawn 0", "Call 1", "Reply 2", "Finish 3", "Part 4", "Run 8", "Abandon 9"];
+        assert_eq!(names, wire);
+    }
+
+    #[test]
+    fn a_message_without_a_receiver_is_refused_and_its_sender_counts_as_dead() {
+        let world = World::new(2, Plan::calm(0));
+        let local = Local::new(Box::new(world.endpoint(PlaceId(0))), Clock::host(), |_, _| Box::new(()));
+        let unknown = HandlerId(999);
+        local.enter(|| {
+            let refused = dispatch(&local, unknown, PlaceId(1), &mut Reader::new(&[])).unwrap_err();
+            assert!(matches!(refused, Refused::UnknownHandler(999)));
+            assert_eq!(refused.to_string(), "there is no handler 999");
+        });
+        let sent = world.endpoint(PlaceId(1)).send(PlaceId(0), Class::Data, unknown, 0, &mut |_| Some(0));
+        assert_eq!(sent, Ok(()));
+        while !local.is_dead(PlaceId(1)) {
+            assert!(world.advance(), "the message has arrived, and its sender lives");
+            local.enter(|| local.attend());
+        }
     }
 }

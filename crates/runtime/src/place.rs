@@ -21,7 +21,7 @@ impl Place {
     }
 
     /// The place of a number that is known to be in range.
-    pub(crate) fn of(id: PlaceId) -> Place {
+    pub fn of(id: PlaceId) -> Place {
         Place(id)
     }
 

@@ -62,7 +62,7 @@ pub fn now() -> Duration {
 
 /// Returns the earlier of two times, of which each may be none.
 #[inline]
-pub(crate) fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+pub fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

@@ -230,7 +230,9 @@ pub struct OutputLine {
     pub text: String,
 }
 
-/// How far a program says it is; nothing is said if there are no steps and none is done.
+/// How far a program says it is, in its current phase if it names phases.
+///
+/// A program without steps and without a phase says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSample {
     /// Steps that all places have done.
@@ -241,6 +243,8 @@ pub struct ProgressSample {
     pub grows: bool,
     /// What the steps are, in the plural.
     pub unit: String,
+    /// The current phase; empty if the program names none.
+    pub phase: String,
 }
 
 /// A run at one moment.

@@ -112,11 +112,7 @@ fn head_lines(screen: &Screen) -> Vec<Line<'static>> {
     let count = shown.places.busy.len().max(1) as f64;
     let busy = 100.0 * shown.places.busy.iter().sum::<f64>() / count;
     let model = shown.model_ms.map(|model| format!(", {model:.3} ms modelled")).unwrap_or_default();
-    let progress = shown.progress.as_ref().map(|ProgressView { label, done, total, grows }| match grows {
-        true => format!(", {done} {}", plain(label)).trim_end().to_owned() + " so far",
-        false => format!(", {done} of {total} {}", plain(label)).trim_end().to_owned(),
-    });
-    let progress = progress.unwrap_or_default();
+    let progress = shown.progress.as_ref().map(progress_text).unwrap_or_default();
     let (machine, places, seconds) = (plain(&run.machine), run.places, shown.time_ms as f64 / 1e3);
     let warnings = match shown.warnings.len() {
         0 => String::new(),
@@ -128,6 +124,19 @@ fn head_lines(screen: &Screen) -> Vec<Line<'static>> {
     );
     let bold = Style::new().add_modifier(Modifier::BOLD);
     vec![Line::styled(command, bold), Line::from(status)]
+}
+
+/// The phase and the steps of a program, as the end of a line.
+fn progress_text(shown: &ProgressView) -> String {
+    let ProgressView { phase, label, done, total, grows } = shown;
+    let (phase, label) = (plain(phase), plain(label));
+    let phase = if phase.is_empty() { phase } else { format!(", {phase}") };
+    let steps = match grows {
+        _ if done + total == 0 => String::new(),
+        true => format!(", {done} {label}").trim_end().to_owned() + " so far",
+        false => format!(", {done} of {total} {label}").trim_end().to_owned(),
+    };
+    phase + &steps
 }
 
 fn foot_line(screen: &Screen) -> Line<'static> {

@@ -95,10 +95,19 @@ fn how_far_the_program_is_stands_in_the_head_if_it_says_so() {
     scene.look(1, |_| ());
     assert!(scene.picture().contains("busy 5 % "), "{}", scene.picture());
     scene.look(2, |sample| {
-        sample.progress =
-            ProgressSample { done: 12, total: 34, grows: false, unit: "sour\u{1b}ces".to_owned() };
+        let unit = "sour\u{1b}ces".to_owned();
+        sample.progress = ProgressSample { done: 12, total: 34, unit, ..ProgressSample::default() };
     });
     assert!(scene.picture().contains("busy 5 %, 12 of 34 sources "), "{}", scene.picture());
+    scene.look(3, |sample| {
+        let (unit, phase) = ("updates".to_owned(), "ch\u{1b}eck".to_owned());
+        sample.progress = ProgressSample { done: 5, unit, phase, ..ProgressSample::default() };
+    });
+    assert!(scene.picture().contains("busy 5 %, check, 5 updates so far "), "{}", scene.picture());
+    scene.look(4, |sample| {
+        sample.progress = ProgressSample { phase: "check".to_owned(), ..ProgressSample::default() };
+    });
+    assert!(scene.picture().contains("busy 5 %, check "), "{}", scene.picture());
 }
 
 #[test]

@@ -197,9 +197,10 @@ fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
 
 /// How far the program says it is, if it says anything.
 fn progress(sample: &Sample) -> Option<ProgressView> {
-    let ProgressSample { done, total, grows, unit } = &sample.progress;
+    let ProgressSample { done, total, grows, unit, phase } = &sample.progress;
     let is_whole = *total > 0 && !grows;
-    (done + total > 0).then(|| ProgressView {
+    (done + total > 0 || !phase.is_empty()).then(|| ProgressView {
+        phase: phase.clone(),
         label: unit.clone(),
         // What a dead place had done may be done again.
         done: if is_whole { *done.min(total) } else { *done },

@@ -147,6 +147,8 @@ pub struct FinishView {
 /// How far the program is, as it says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgressView {
+    /// The current phase of the program; empty if it names none. Steps are those of the phase.
+    pub phase: String,
     /// What is counted.
     pub label: String,
     /// How many are done.

@@ -1,4 +1,5 @@
-//! The house checks: `xtask tidy` for the text of the tree, `xtask map` for the crate graph.
+//! The house checks: `xtask tidy` for the text of the tree, `xtask map` for the crate graph; `xtask circle` shows the
+//! largest import circle of a crate.
 //!
 //! The program exists so that the rules of CONTRIBUTING.md and ARCHITECTURE.md are executed and do not
 //! rest on anybody's memory. It builds and formats nothing and changes no file. Each check is a function
@@ -19,25 +20,43 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tree::Tree;
 
-const USAGE: &str = "usage: xtask tidy|map";
+const USAGE: &str = "usage: xtask tidy|map|circle CRATE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let check: fn(&Tree) -> Vec<Finding> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
-    {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let check: fn(&Tree) -> Vec<Finding> = match arguments[..] {
         ["tidy"] => tidy::check,
         ["map"] => map::check_with_features,
+        ["circle", name] => return show_circle(name),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
     match root().and_then(|root| Tree::read(&root)) {
-        Ok(tree) => report(&arguments[0], &tree, check(&tree)),
-        Err(error) => {
-            eprintln!("xtask: the tree cannot be read: {error}");
+        Ok(tree) => report(arguments[0], &tree, check(&tree)),
+        Err(error) => unreadable(&error),
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> ExitCode {
+    eprintln!("xtask: the tree cannot be read: {error}");
+    ExitCode::from(2)
+}
+
+/// Prints the largest import circle of a crate: each file, and which others of the circle it imports.
+fn show_circle(name: &str) -> ExitCode {
+    match root().and_then(|root| Tree::read(&root)) {
+        Ok(tree) if tree.crates().iter().any(|known| known == name) => {
+            map::circle(&tree, name).iter().for_each(|line| println!("{line}"));
+            ExitCode::SUCCESS
+        }
+        Ok(tree) => {
+            eprintln!("xtask: there is no crate `{name}`; there are {}", tree.crates().join(", "));
             ExitCode::from(2)
         }
+        Err(error) => unreadable(&error),
     }
 }
 

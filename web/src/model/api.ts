@@ -65,8 +65,9 @@ export const WAITS_TOLD = 4;
 
 export interface Warning { kind: string; place: number; text: string; since_ms: number }
 
-/** `grows`: the total is no whole, and nothing follows from it; it is 0 where nobody knows any. */
-export interface Progress { label: string; done: number; total: number; grows?: boolean }
+/** Steps are those of `phase`, if the program names one. `grows`: the total is no whole, and nothing follows from it;
+ *  it is 0 where nobody knows any. */
+export interface Progress { phase?: string; label: string; done: number; total: number; grows?: boolean }
 
 export interface Snapshot {
     seq: number;

@@ -152,11 +152,14 @@ export class App extends Element implements Shell {
         return figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)));
     }
 
-    private progress({ label, done, total, grows }: NonNullable<Snapshot["progress"]>): TemplateResult {
-        const name = plain(label) || "Progress";
-        if (grows) return figure(name, count(done), "so far");
+    /** Named after the phase, if there is one; then the note names the steps. */
+    private progress({ phase, label, done, total, grows }: NonNullable<Snapshot["progress"]>): TemplateResult {
+        const name = plain(phase || label) || "Progress";
+        const unit = phase && label ? ` ${plain(label)}` : "";
+        if (phase && done + total === 0) return figure("Phase", name);
+        if (grows) return figure(name, count(done), `${unit} so far`.trim());
         return figure(name, html`<progress class="progress" aria-label=${name} max=${total} .value=${done}></progress>
-            ${percent(done / Math.max(1, total))}`, `${count(done)} of ${count(total)}`);
+            ${percent(done / Math.max(1, total))}`, `${count(done)} of ${count(total)}${unit}`);
     }
 
     private pane(pane: Pane): TemplateResult {

@@ -119,6 +119,10 @@ pub struct UpdateCosts {
     route_cycles: u64,
 }
 
+/// The phases of a run.
+const UPDATES: &str = "updates";
+const CHECK: &str = "check";
+
 /// Which tenths of its updates a part is in the middle of the run.
 const STEADY: [u64; 2] = [3, 7];
 
@@ -287,18 +291,20 @@ impl Application for Gups {
         let _steps = dealer.open_steps();
         let GupsInput { plan, mode, options, locks, .. } = input;
         if mode.is_shared() {
-            return shared::compute(plan, mode, locks.unwrap_or(LOCKS)).await;
+            return shared::compute(plan, mode, locks.unwrap_or(LOCKS), &dealer).await;
         }
         let table = PlaceLocal::with(plan, |plan: GupsPlan| TablePart::new(plan.part(here()))).await?;
         let updates =
             Aggregator::batched(options, &table, |table: &mut TablePart, numbers| table.update(&numbers))
                 .await?;
+        dealer.begin_phase(UPDATES);
         let begun = now();
         plan.update_all(&table, &updates, mode).await?;
         let seconds = (now() - begun).as_secs_f64();
         let buckets = everywhere!(updates.sent()).await?;
         let steady = everywhere!(table.lock().steady_rate()).await?;
         everywhere!(table.lock().end_charging()).await?;
+        dealer.begin_phase(CHECK);
         plan.update_all(&table, &updates, Mode::Direct).await?;
         let errors = everywhere!(table.lock().errors()).await?.iter().sum();
         let found = GupsFound {

@@ -4,16 +4,21 @@
 //! A lock is a word of a second window, as a mutex of threads is a word of memory: whoever sets it from 0 has it.
 //! Invariant: between two holders of a lock the changes of the first are done.
 
-use super::{GupsFound, GupsPlan, Mode, generator};
+use super::{CHECK, GupsFound, GupsPlan, Mode, UPDATES, generator};
 use isles::prelude::*;
 use isles::{Combine, WindowOptions};
-use isles_app::frame::{WorkDone, add_done};
+use isles_app::frame::{Dealer, WorkDone, add_done};
 
 /// Words from one lock to the next at a place: each has a cache line of its own.
 const LOCK_WORDS: usize = 8;
 
 /// Makes all updates in a window, and counts the entries that are wrong then.
-pub(super) async fn compute(plan: GupsPlan, mode: Mode, locks: u32) -> isles::Result<(GupsFound, WorkDone)> {
+pub(super) async fn compute(
+    plan: GupsPlan,
+    mode: Mode,
+    locks: u32,
+    dealer: &Dealer,
+) -> isles::Result<(GupsFound, WorkDone)> {
     let lens: Vec<usize> = (0..place_count() as u64).map(|owner| plan.blocks.range(owner).count()).collect();
     let table = Window::with_lens(&Team::world(), &lens, WindowOptions::default()).await?;
     let locks = TableLocks::new(if mode == Mode::Locks { locks } else { 0 }).await?;
@@ -22,9 +27,11 @@ pub(super) async fn compute(plan: GupsPlan, mode: Mode, locks: u32) -> isles::Re
         table.write(0, &own)
     })
     .await?;
+    dealer.begin_phase(UPDATES);
     let begun = now();
     everywhere!([plan, table, mode, locks] change_own(plan, &table, mode, &locks).await?).await?;
     let seconds = (now() - begun).as_secs_f64();
+    dealer.begin_phase(CHECK);
     let wrong = everywhere!([plan, table, locks] {
         change_own(plan, &table, Mode::Atomic, &locks).await?;
         let range = plan.blocks.range(here().index() as u64);

@@ -146,6 +146,11 @@ impl Scf {
         (MATRICES * self.core.size() * self.core.size() * size_of::<f64>()) as u64
     }
 
+    /// Whether the next density is that of a descent, not of an extrapolation.
+    pub fn is_descending(&self) -> bool {
+        self.descent.is_some() && self.nearness != Nearness::Extrapolated
+    }
+
     /// By how much the density differs from that whose two-electron part is known.
     pub fn density_change(&self) -> Matrix {
         self.density.plus(-1.0, &self.built)

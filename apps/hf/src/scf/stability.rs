@@ -69,6 +69,11 @@ impl StabilitySearch {
         Some(StabilitySearch { orbitals, pairs, basis, rotations, products, builds_max, lowest })
     }
 
+    /// Returns the number of the next product, from 1, and the most that are built.
+    pub fn next_product(&self) -> (usize, usize) {
+        (self.products.len() + 1, self.builds_max)
+    }
+
     /// By how much the density changes with the rotation that is tried.
     pub fn density(&self) -> Matrix {
         let among = &self.orbitals.orbitals;

@@ -143,6 +143,21 @@ impl Dealer {
         Dealer { what: A::UNITS, asks_shares: false }
     }
 
+    /// Starts the phase `name` of the run, such as "check", which lasts until the next one starts or the run ends. Its
+    /// steps count from zero. Called at the first place, while no place counts steps.
+    ///
+    /// The terminal and those who observe the run show its name. Where standard error is no terminal, a line says that
+    /// the phase begins.
+    pub fn begin_phase(&self, name: &str) {
+        steps::begin_phase(name, self.what);
+    }
+
+    /// Starts a step of the current phase, such as "iteration 7", whose units count from zero; otherwise as
+    /// [`Dealer::begin_phase`], without a line of its own.
+    pub fn begin_step(&self, name: &str) {
+        steps::begin_step(name, self.what);
+    }
+
     /// Work of `count` units.
     ///
     /// # Errors
@@ -174,6 +189,12 @@ impl Dealer {
     /// What the places did of tasks that `isles::glb` has balanced.
     pub fn done_of(&self, balance: RunBalance) -> WorkDone {
         task_balance::work_done(balance, self.asks_shares)
+    }
+}
+
+impl Drop for Dealer {
+    fn drop(&mut self) {
+        steps::end_phase();
     }
 }
 
@@ -273,7 +294,9 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let nothing = || Failure::Ended("the run ended without a result".to_owned());
     let (found, work, text) = found.take().ok_or_else(nothing)?;
     facts.complete(work.seconds, &report);
+    let phase = verify.then(|| console::PhaseLine::begin("verification"));
     let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
+    drop(phase);
     let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
     let (verification, balance) = (verification.as_ref(), work.balance.as_ref());
     let document = Document { run, verification, balance, result: &found };

@@ -29,13 +29,13 @@ pub(super) struct OutputArguments {
 
 /// A run that the `isles` command draws.
 pub(super) struct DrawnRun<'a> {
-    /// How the program is typed.
+    /// The command that starts the program, as a user types it.
     pub typed: &'a str,
     /// Its JSON document, or on a modelled chip the summary of the run.
     pub document: &'a str,
 }
 
-/// What a run has come to, to be told and written.
+/// The result of a run, ready to be printed and written.
 pub(super) struct RunOutcome<'a> {
     pub text: &'a str,
     pub json: &'a str,
@@ -59,7 +59,7 @@ pub(super) struct Outputs {
     svg: Option<Destination>,
     /// Pictures of the application's own, with their flags.
     pictures: Vec<(&'static str, Destination)>,
-    /// What the run writes itself: a trace, links and the like.
+    /// Files that the run itself writes, such as a trace.
     of_run: Vec<PathBuf>,
     /// Whether nothing else goes to standard output.
     is_free: bool,
@@ -118,7 +118,7 @@ impl Outputs {
     /// Tells the result, writes the files, and ends with the verification, if there is one.
     ///
     /// # Errors
-    /// What could not be written; or the result is not confirmed.
+    /// A file cannot be written, or the result is refuted.
     pub fn write(self, outcome: RunOutcome<'_>) -> Result<(), Failure> {
         let RunOutcome { text, json, csv, drawn, picture: own_picture, verification, has_run_files } =
             outcome;

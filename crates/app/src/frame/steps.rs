@@ -1,14 +1,15 @@
 //! How far a run is, told to the terminal: the count that those who observe the run see, where somebody can.
 //!
 //! Without observers the first process counts what it knows: on a modelled chip the steps of all places, else those
-//! that were dealt out, which about as many are done of. Invariant: of a total that will grow nothing is foretold, and
-//! nothing here is part of the run.
+//! that were dealt out, which about as many are done of. A run may name its phases; then steps are those of the phase.
+//! Invariant: of a total that will grow nothing is foretold, and nothing here is part of the run.
 
-use crate::console::Progress;
+use crate::console::{PhaseLine, Progress};
 use isles::progress;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Steps that the places of this process have done.
 static DONE: AtomicU64 = AtomicU64::new(0);
@@ -17,6 +18,65 @@ thread_local! {
     /// At the thread of the first place: what tells whenever steps are done, how many there are, and whether there will
     /// be more.
     static TELLING: RefCell<Option<(StepsTeller, (u64, bool))>> = const { RefCell::new(None) };
+
+    /// At the thread of the first place: the current phase of the run.
+    static PHASE: RefCell<Option<CurrentPhase>> = const { RefCell::new(None) };
+}
+
+/// The current phase of a run.
+struct CurrentPhase {
+    /// Its name, and that of its current step, if there is one.
+    names: Vec<String>,
+    /// When something was last told.
+    told: Instant,
+    line: PhaseLine,
+}
+
+/// Starts the phase `name`; its steps, called `unit`, count from zero.
+pub(super) fn begin_phase(name: &str, unit: &str) {
+    let names = vec![name.to_owned()];
+    // The line of the phase before goes first.
+    end_phase();
+    PHASE.set(Some(CurrentPhase { names, told: Instant::now(), line: PhaseLine::begin(name) }));
+    count_from_zero(name, unit);
+}
+
+/// Starts a step of the current phase, such as "iteration 7"; its own steps, called `unit`, count from zero.
+pub(super) fn begin_step(step: &str, unit: &str) {
+    let title = PHASE.with_borrow_mut(|phase| {
+        let phase = phase.as_mut()?;
+        phase.names.truncate(1);
+        phase.names.push(step.to_owned());
+        phase.line.redraw(&phase.names);
+        Some(phase.names.join(", "))
+    });
+    count_from_zero(title.as_deref().unwrap_or(step), unit);
+}
+
+/// Ends the current phase, if there is one: nothing of it stays on the terminal.
+pub(super) fn end_phase() {
+    PHASE.take();
+}
+
+/// Counts steps from zero, for those who observe the run as well, who see `title`.
+fn count_from_zero(title: &str, unit: &str) {
+    progress::begin_phase(title);
+    progress::add_total(0, unit);
+    TELLING.with_borrow_mut(|telling| {
+        if let Some((teller, _)) = telling {
+            teller.base = DONE.load(Ordering::Relaxed); // relaxed, as below
+            begin_in_phase(&mut teller.progress);
+        }
+    });
+}
+
+/// Lets `progress` count from zero in the current phase, if there is one.
+fn begin_in_phase(progress: &mut Progress) {
+    PHASE.with_borrow(|phase| {
+        if let Some(phase) = phase {
+            progress.begin_phase(phase.names.clone(), phase.told);
+        }
+    });
 }
 
 /// Says that this place has done some steps of those that a [`StepsGuard`] tells of.
@@ -31,7 +91,7 @@ pub fn add_done(steps: u64) {
     });
 }
 
-/// What tells the terminal how far a run is.
+/// Tells the terminal how far a run is.
 pub(super) struct StepsTeller {
     progress: Progress,
     /// What was done in this process before.
@@ -43,7 +103,9 @@ impl StepsTeller {
     pub(super) fn new(total: u64, unit: impl Into<Cow<'static, str>>, before: u64) -> StepsTeller {
         let before = progress::observed().map_or(before, |seen| seen.done);
         let base = DONE.load(Ordering::Relaxed) - before.min(DONE.load(Ordering::Relaxed)); // relaxed, as above
-        StepsTeller { progress: Progress::new(total, unit).after(before), base }
+        let mut progress = Progress::new(total, unit);
+        begin_in_phase(&mut progress);
+        StepsTeller { progress: progress.after(before), base }
     }
 
     /// Whether it is time to tell again.
@@ -65,6 +127,11 @@ impl StepsTeller {
             }
         };
         self.progress.tell(done);
+        PHASE.with_borrow_mut(|phase| {
+            if let Some(phase) = phase {
+                phase.told = Instant::now();
+            }
+        });
     }
 }
 
@@ -82,5 +149,37 @@ impl StepsGuard {
 impl Drop for StepsGuard {
     fn drop(&mut self) {
         TELLING.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Dealer;
+    use isles::Plan;
+
+    /// The names of the current phase.
+    fn names() -> Option<Vec<String>> {
+        PHASE.with_borrow(|phase| phase.as_ref().map(|phase| phase.names.clone()))
+    }
+
+    #[test]
+    fn a_phase_lasts_until_the_next_one_or_the_end_of_its_dealer_and_a_step_until_the_next_one() {
+        let (result, ..) = isles::simulate(2, Plan::calm(0), || async {
+            let dealer = Dealer { what: "units", asks_shares: true };
+            dealer.begin_step("of no phase");
+            assert_eq!(names(), None);
+            dealer.begin_phase("SCF");
+            dealer.begin_step("iteration 1");
+            dealer.begin_step("iteration 2");
+            assert_eq!(names().unwrap(), ["SCF", "iteration 2"]);
+            let steps = dealer.open_steps();
+            dealer.begin_phase("check");
+            assert_eq!(names().unwrap(), ["check"]);
+            drop((steps, dealer));
+            assert_eq!(names(), None);
+            Ok::<_, isles::Error>(())
+        });
+        result.unwrap();
     }
 }

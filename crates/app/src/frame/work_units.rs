@@ -46,35 +46,20 @@ pub struct WorkUnits {
     balance: Balance,
     next: Counter,
     meter: RunMeter,
-    /// Units of the times before, and whether there will be others.
-    before: u64,
-    is_repeated: bool,
 }
 
 impl WorkUnits {
     /// `count` units, called `what`, from 0 up.
     pub(super) fn new(count: u64, what: &'static str, balance: Balance, meter: RunMeter) -> WorkUnits {
         isles::progress::add_total(count, what);
-        let (what, next, before, is_repeated) = (Cow::Borrowed(what), Counter::new(), 0, false);
-        WorkUnits { count, what, balance, next, meter, before, is_repeated }
+        WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), meter }
     }
 
-    /// The same units, which will be computed again and again, nobody knows how often.
-    #[must_use]
-    pub fn repeated(self) -> WorkUnits {
-        isles::progress::expect_more();
-        WorkUnits { is_repeated: true, ..self }
-    }
-
-    /// The same units once more, from the first on; what each place does of them adds up.
+    /// The same units once more, from the first on; what each place does of them adds up. In a phase or a step of its
+    /// own ([`super::Dealer::begin_step`]) they are counted from zero.
     pub fn again(&self) -> WorkUnits {
         isles::progress::add_total(self.count, &self.what);
-        WorkUnits { next: Counter::new(), before: self.before + self.count, ..self.clone() }
-    }
-
-    /// How many units are known of, with those of the times before.
-    fn known(&self) -> u64 {
-        self.before + self.count
+        WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
     /// Whether places steal units from each other: then [`WorkUnits::balance`] computes them, and no place takes any.
@@ -87,14 +72,14 @@ impl WorkUnits {
     /// # Errors
     /// A place has died.
     pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
-        let teller = StepsTeller::new(self.known(), self.what.clone(), self.before);
-        let _telling = StepsGuard::begin(teller, self.known(), self.is_repeated);
+        let teller = StepsTeller::new(self.count, self.what.clone(), 0);
+        let _telling = StepsGuard::begin(teller, self.count, false);
         unit_bag::balance(self.count, self.meter.shares().clone(), kernel).await
     }
 
     /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
-        let teller = || StepsTeller::new(self.known(), self.what.clone(), self.before);
+        let teller = || StepsTeller::new(self.count, self.what.clone(), 0);
         let progress = (here().index() == 0).then(teller);
         UnitQueue {
             units: self,
@@ -152,8 +137,8 @@ impl UnitQueue<'_> {
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
             // Units are dealt in order, so about as many are done; but on a chip, where cores run ahead of each other
             // and nobody asks for shares, one process has done all.
-            let dealt = self.units.meter.asks_shares().then_some(self.units.before + unit);
-            progress.tell(dealt, (self.units.known(), self.units.is_repeated));
+            let dealt = self.units.meter.asks_shares().then_some(unit);
+            progress.tell(dealt, (self.units.count, false));
         }
         self.started = Some(Instant::now());
         Ok(Some(unit))

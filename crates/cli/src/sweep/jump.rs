@@ -7,13 +7,13 @@
 
 use super::point::Point;
 
-/// How much faster than at a faster clock a point may be: a hundredth is chance.
+/// Largest part by which a point may be faster than one at a faster clock; less is chance.
 const FASTER_MAX: f64 = 0.01;
 
-/// How much slower than time times clock allows a point may be.
+/// Largest part by which a point may be slower than the ratio of the clocks allows.
 const SLOWER_MAX: f64 = 0.1;
 
-/// Whether `point` compares with `faster`: the same but for a faster clock. Returns by what factor that is faster.
+/// Returns the ratio of the clocks of `faster` and `point`, or `None` unless `faster` differs by a faster clock only.
 fn clock_ratio(point: &Point, faster: &Point) -> Option<f64> {
     let (own, other) = (point.clock?.0, faster.clock?.0);
     let is_same = point.setting.places == faster.setting.places
@@ -22,8 +22,8 @@ fn clock_ratio(point: &Point, faster: &Point) -> Option<f64> {
     (is_same && other > own && own > 0.0).then(|| other / own)
 }
 
-/// Returns of each point whether it jumps: it is faster than one at a faster clock, or more than a tenth slower than
-/// time times clock allows.
+/// Returns for each point whether it jumps: it is faster than one at a faster clock, or more than a tenth slower than
+/// the ratio of the clocks allows.
 pub fn jumps(points: &[Point]) -> Vec<bool> {
     let jumps_against = |point: &Point, faster: &Point| {
         clock_ratio(point, faster).is_some_and(|ratio| {

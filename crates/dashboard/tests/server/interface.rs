@@ -86,7 +86,7 @@ fn what_is_answered_is_what_the_document_says() {
     assert_eq!(snapshot["places"]["tasks"][1], 7);
     assert_eq!(
         snapshot["progress"],
-        serde_json::json!({"label": "sources", "done": 2, "total": 5, "grows": false})
+        serde_json::json!({"phase": "", "label": "sources", "done": 2, "total": 5, "grows": false})
     );
     let problem = server.get("/nothing");
     assert_eq!(problem.header("content-type"), Some("application/problem+json"));

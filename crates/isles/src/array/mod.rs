@@ -47,7 +47,7 @@ pub use part::ArrayPart;
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, PlaceGuard, PlaceRef, Result};
-use isles_runtime::ClosedWindow;
+use isles_services::ClosedWindow;
 use layout::ArrayLayout;
 use part::PartShape;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,8 @@ use super::moves::Tile;
 use super::part::PartShape;
 use super::{ArrayError, DistArray, Element, Halo, misused, three};
 use crate::{Combine, Error, ErrorKind, Result, WindowNumber};
-use isles_runtime::{OpenWindow, of_library};
+use isles_runtime::of_library;
+use isles_services::OpenWindow;
 use std::ops::Range;
 use std::panic::Location;
 

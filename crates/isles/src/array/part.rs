@@ -6,7 +6,7 @@
 use super::layout::ArrayLayout;
 use super::{Halo, last, three};
 use bytemuck::{AnyBitPattern, NoUninit};
-use isles_runtime::{ClosedWindow, OwnPart};
+use isles_services::{ClosedWindow, OwnPart};
 use std::ops::{Index, IndexMut};
 use std::panic::Location;
 

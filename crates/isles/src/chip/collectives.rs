@@ -12,7 +12,8 @@ use crate::chip::work::stopwatch::Stopwatch;
 use crate::settings::{ConfigError, Setting};
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::run::MainTask;
-use isles_runtime::{BroadcastAlgorithm, Collectives, Shape, Team, here, now};
+use isles_runtime::{here, now};
+use isles_services::{BroadcastAlgorithm, Collectives, Shape, Team};
 use isles_transport::PlaceId;
 use isles_transport_chip::{ChipWorld, Placement, Protocol, ProtocolConfig};
 use std::cell::{Cell, RefCell};
@@ -312,7 +313,7 @@ impl Trial {
         let roots: Vec<MainTask> = locals
             .iter()
             .map(|local| {
-                local.set_collectives(Rc::new(fixed));
+                isles_services::set_collectives(&local, Rc::new(fixed));
                 let span = Rc::clone(&span);
                 let main = async move {
                     let (team, mut slice) = (Team::world(), vec![0_u64; bytes / 8]);

@@ -33,8 +33,8 @@ pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
 fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     let clock = Rc::clone(stopwatch);
     let clock = Clock::Modelled(Box::new(move || clock.now(place)));
-    let local = Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock);
-    local.set_incoherent_memory(Rc::new(ChipMemory));
+    let local = Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock, isles_services::services);
+    isles_services::set_incoherent_memory(&local, Rc::new(ChipMemory));
     local
 }
 

@@ -25,7 +25,8 @@ use isles_chip::governor::Policy;
 use isles_chip::quantity::{Bytes, scaled};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
-use isles_runtime::{Collectives, MeasuredRegion, Result, RunReport};
+use isles_runtime::{MeasuredRegion, Result, RunReport};
+use isles_services::Collectives;
 use isles_telemetry::CounterId;
 use isles_transport_chip::export::RegionFacts;
 use isles_transport_chip::{
@@ -281,7 +282,9 @@ fn run(
     let locals = all_locals(&stopwatch, launch.places);
     let ground = TrialContext { chip, protocol_config, placement: settings.placement.value.clone() };
     let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
-    locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
+    locals
+        .iter()
+        .for_each(|local| isles_services::set_collectives(&local, Rc::clone(&chosen) as Rc<dyn Collectives>));
     let observation = ChipObservation::begin(launch, chip, (&world, &locals))?;
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let driven = drive((&world, &stopwatch), &locals, observation.as_ref(), || root.take());
@@ -294,7 +297,7 @@ fn run(
     let regions = report.regions();
     let ended = measured.map(|measured| ChipRun::end(&world, draft, measured, &regions));
     let result = result.and_then(|()| {
-        if locals.iter().any(|local| local.teams_may_be_apart()) {
+        if locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
             attend_all(&world, &locals);
         }
         teams_in_step(&locals)

@@ -31,8 +31,8 @@
 
 use super::clocks::ask;
 use isles_chip::shared::CachePolicy;
-pub use isles_runtime::MemoryKind;
-use isles_runtime::{IncoherentMemory, MemoryStretch};
+pub use isles_services::MemoryKind;
+use isles_services::{IncoherentMemory, MemoryStretch};
 use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 

@@ -108,7 +108,7 @@ impl WorldDriver {
         let local = |place| {
             let clock = world.clone();
             let clock = Clock::Steps(Box::new(move || Duration::from_micros(clock.step())));
-            Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
+            Local::new(Box::new(world.endpoint(PlaceId(place))), clock, isles_services::services)
         };
         let locals: Vec<Rc<Local>> = (0..places).map(local).collect();
         let busy = RefCell::new(vec![true; locals.len()]);
@@ -135,7 +135,7 @@ impl WorldDriver {
 
     /// Lets all places take in what collectives that are over have left under way, and says whether they were the same.
     fn settle_teams(&self) -> Result<()> {
-        if self.locals.iter().any(|local| local.teams_may_be_apart()) {
+        if self.locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
             // Places may send to each other for ever; what a team sends comes within that many steps.
             for _ in 0..SETTLED_STEPS_MAX {
                 let attended =

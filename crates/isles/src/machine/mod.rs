@@ -82,12 +82,12 @@ impl ComparedWaits {
     ///
     /// `wake` lets a place have a turn.
     pub(crate) fn goes_on(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {
-        let broken = locals.iter().map(|local| local.broken_teams()).sum();
+        let broken = locals.iter().map(|local| isles_services::broken_teams(local)).sum();
         if std::mem::replace(&mut self.is_compared, true) && broken == self.broken {
             return false;
         }
         self.broken = broken;
-        let asked = locals.iter().filter(|local| local.compare_waits_soon());
+        let asked = locals.iter().filter(|local| isles_services::compare_waits_soon(local));
         asked.map(|local| wake(local.here())).count() > 0
     }
 }

@@ -99,7 +99,7 @@ fn run_program(
     children.rendezvous(JOIN_LIMIT).map_err(|error| unable(why_not_joined(&error, init::exists())))?;
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
-    let local = Local::new(attach(endpoint, collector), Clock::host());
+    let local = Local::new(attach(endpoint, collector), Clock::host(), isles_services::services);
     observe_in(&segment, &local);
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
@@ -204,7 +204,8 @@ fn serve(segment: &Segment, place: PlaceId) {
     segment.settle(place);
     match segment.endpoint(place) {
         Ok(endpoint) => {
-            let local = Local::new(attach(endpoint, Collector::inherited()), Clock::host());
+            let local =
+                Local::new(attach(endpoint, Collector::inherited()), Clock::host(), isles_services::services);
             observe_in(segment, &local);
             run::serve(&local);
         }

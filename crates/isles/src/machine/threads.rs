@@ -57,7 +57,8 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
             shared.settle(place);
             match shared.endpoint(place) {
                 Ok(endpoint) => {
-                    let local = Local::new(attach(endpoint, collector), Clock::host());
+                    let local =
+                        Local::new(attach(endpoint, collector), Clock::host(), isles_services::services);
                     observe_in(&shared, &local);
                     run::serve(&local);
                 }
@@ -74,7 +75,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
     }
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
-    let local = Local::new(attach(endpoint, collector), Clock::host());
+    let local = Local::new(attach(endpoint, collector), Clock::host(), isles_services::services);
     observe_in(&segment, &local);
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);

@@ -258,7 +258,7 @@ impl Three {
         let local = |place| {
             let clock = world.clone();
             let clock = Clock::Steps(Box::new(move || Duration::from_micros(clock.step())));
-            Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
+            Local::new(Box::new(world.endpoint(PlaceId(place))), clock, isles_services::services)
         };
         let locals: Vec<Rc<Local>> = (0..PLACES).map(local).collect();
         let result = Rc::new(RefCell::new(None));

@@ -130,7 +130,7 @@ impl Conversation {
     /// Begins one, up to the moment when the place waits for its peers.
     fn begin() -> Conversation {
         let world = World::new(PLACES, Plan::calm(1));
-        let local = Local::new(Box::new(world.endpoint(PlaceId(0))), clock(&world));
+        let local = Local::new(Box::new(world.endpoint(PlaceId(0))), clock(&world), isles_services::services);
         let peers = (1..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
         let _root = local.enter(|| MainTask::start(&local, program()));
         let conversation = Conversation { world, local: Rc::clone(&local), peers, _root };
@@ -224,7 +224,7 @@ impl Stock {
 /// A place whose messages are recorded.
 fn recorded(world: &World, place: PlaceId, said: &Rc<RefCell<Vec<Piece>>>) -> Rc<Local> {
     let endpoint = Recorder { endpoint: world.endpoint(place), said: Rc::clone(said) };
-    Local::new(Box::new(endpoint), clock(world))
+    Local::new(Box::new(endpoint), clock(world), isles_services::services)
 }
 
 fn clock(world: &World) -> Clock {

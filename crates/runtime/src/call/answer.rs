@@ -28,9 +28,9 @@ const COUNTED: u32 = 2;
 
 impl ReplyTo {
     /// Nobody waits.
-    pub(super) const NONE: ReplyTo = ReplyTo { caller: PlaceId(0), slot: None };
+    pub(crate) const NONE: ReplyTo = ReplyTo { caller: PlaceId(0), slot: None };
 
-    pub(super) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {
+    pub(crate) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {
         Ok(ReplyTo { caller, slot: Some(CallId::decode(reader)?) })
     }
 
@@ -40,7 +40,7 @@ impl ReplyTo {
     }
 
     /// Answers with an error a call whose body never started.
-    pub(super) fn refuse(self, local: &Local, scope: Scope, error: Error) {
+    pub(crate) fn refuse(self, local: &Local, scope: Scope, error: Error) {
         drop_borrowed(local, scope);
         self.send_error(local, false, &error);
     }
@@ -84,7 +84,7 @@ pub(super) struct ReplyGuard {
 }
 
 impl ReplyGuard {
-    pub(super) fn new(address: ReplyTo, scope: Scope) -> Self {
+    pub(crate) fn new(address: ReplyTo, scope: Scope) -> Self {
         ReplyGuard { address, scope: Some(scope) }
     }
 
@@ -94,7 +94,7 @@ impl ReplyGuard {
     }
 
     /// Sends the answer.
-    pub(super) fn send<R: Ship>(mut self, result: Result<R>) {
+    pub(crate) fn send<R: Ship>(mut self, result: Result<R>) {
         Local::with(|local| self.conclude(local, result));
     }
 
@@ -198,7 +198,7 @@ impl AnswerMemory {
 
 impl Answer {
     /// The value, back from its bytes, at the place that asked.
-    pub(super) fn decode<R: Ship>(self) -> Result<R::Value> {
+    pub(crate) fn decode<R: Ship>(self) -> Result<R::Value> {
         let whole = |mut reader: Reader<'_>| {
             let value = R::decode(&mut reader)?;
             reader.finish()?;

@@ -142,7 +142,7 @@ pub(super) fn checked_value<S: Site, V>(value: V, check: impl FnOnce(&V) -> Resu
 pub(super) struct CatchPanic<B>(B);
 
 impl<B> CatchPanic<B> {
-    pub(super) fn new(body: B) -> Self {
+    pub(crate) fn new(body: B) -> Self {
         CatchPanic(body)
     }
 }
@@ -165,7 +165,7 @@ impl<V, B: Future<Output = Result<V>>> Future for CatchPanic<B> {
 pub(super) struct PlainTask<F>(F);
 
 impl<F> PlainTask<F> {
-    pub(super) fn new(future: F) -> Self {
+    pub(crate) fn new(future: F) -> Self {
         PlainTask(future)
     }
 }

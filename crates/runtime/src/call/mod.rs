@@ -27,7 +27,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::finish::{RemoteScope, Scope, ScopeKind};
 use crate::local::{Encode, Local};
 use crate::message::{Arrived, Head, Refused};
-use crate::phaser;
 use crate::place::Place;
 use crate::task::Priority;
 use crate::task::coop::cooperate_call;
@@ -135,7 +134,7 @@ where
 
 /// A body that was asked for.
 #[must_use]
-pub(crate) struct Asked {
+pub struct Asked {
     /// Open until the answer is there, or nobody waits for it any more.
     _span: span::OpenSpan,
     answered: Result<Answered>,
@@ -145,7 +144,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// What the body returned, an `R`.
-    pub(crate) async fn answer<R: Ship>(self) -> Result<R::Value> {
+    pub async fn answer<R: Ship>(self) -> Result<R::Value> {
         let Asked { _span, answered, to, site } = self;
         let answer = answered?.await;
         answer.and_then(|answer| answer.decode::<R>()).map_err(|error| error.at(to, Some(site)))
@@ -153,7 +152,7 @@ impl Asked {
 }
 
 /// As [`at_there`], but asks before it returns, whatever the budget of the place.
-pub(crate) fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Asked
+pub fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Asked
 where
     S: Site,
     C: Travel,
@@ -179,7 +178,7 @@ fn span_of_call<S: Site>(local: &Local, to: PlaceId) -> span::OpenSpan {
 }
 
 /// Runs an operation that the program called at `caller`: it may panic, and each of its errors names that line.
-pub(crate) async fn called_at<V>(
+pub async fn called_at<V>(
     caller: &'static Location<'static>,
     operation: impl Future<Output = Result<V>>,
 ) -> Result<V> {
@@ -211,7 +210,7 @@ where
 /// As [`spawn_at`], at another place; returns whether the message is on its way. If not, the enclosing finish has the
 /// error, with what `explain` adds to it, or is cancelled.
 #[inline]
-pub(crate) fn spawn_there<S, C, F, B>(
+pub fn spawn_there<S, C, F, B>(
     local: &Local,
     _site: S,
     place: PlaceId,
@@ -279,7 +278,7 @@ impl Local {
 
     /// Counts one more task in `scope`; returns the new task's scope.
     #[inline]
-    pub(crate) fn begin_in(&self, scope: Scope) -> Scope {
+    pub fn begin_in(&self, scope: Scope) -> Scope {
         if let ScopeKind::Counted(key) = scope.kind() {
             self.finishes.begin(key);
             return scope;
@@ -302,7 +301,7 @@ where
     let scope = local.begin();
     let landed = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip())
         .and_then(|()| local.round_trip::<C>(captures))
-        .or_else(|error| phaser::land_here(local, captures, error));
+        .or_else(|error| land_refused(local, captures, error));
     match landed {
         // NEED: the future has no `'static` type.
         // SOUND: landed captures own what they hold, see `body`.
@@ -324,6 +323,15 @@ pub(crate) fn undecodable(fault: DecodeError) -> Error {
     Error::undecodable("its captures", fault)
 }
 
+/// Reads captures that could not be written with `error`, as they would land here, if a service lets them.
+#[cold]
+fn land_refused<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Landed> {
+    let mut landed = None;
+    let mut land = |bytes: &[u8]| landed = Some(C::decode(&mut Reader::new(bytes)).map_err(undecodable));
+    local.services().land_refused(local, &|writer| captures.encode(writer), error, &mut land)?;
+    landed.expect("a service that has written captures has them read")
+}
+
 /// Receives a `spawn_at!`.
 #[inline(always)]
 pub(crate) fn receive_spawn(
@@ -337,7 +345,7 @@ pub(crate) fn receive_spawn(
 
 /// Starts the task of a `spawn_at!` whose head is read.
 #[inline(always)]
-pub(crate) fn start_spawned(
+pub fn start_spawned(
     local: &Local,
     source: PlaceId,
     head: Head,
@@ -447,7 +455,7 @@ impl Local {
             return Ok(Written::Here(len));
         }
         drop(writing);
-        self.services.parts.borrow_mut().roll_back_sent();
+        self.parts.borrow_mut().roll_back_sent();
         Ok(Written::Longer(self.written_for_here(len, encode)?))
     }
 }

@@ -27,12 +27,12 @@ pub(crate) struct CallId {
 }
 
 impl CallId {
-    pub(super) fn encode(self, writer: &mut Writer<'_>) {
+    pub(crate) fn encode(self, writer: &mut Writer<'_>) {
         writer.put_u32(self.index);
         writer.put_u32(self.generation);
     }
 
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(CallId { index: reader.take_u32()?, generation: reader.take_u32()? })
     }
 }
@@ -179,7 +179,7 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    pub(super) fn new(local: &Local, slot: CallId) -> Self {
+    pub(crate) fn new(local: &Local, slot: CallId) -> Self {
         Answered { slot: Some(slot), attachment: local.attachment() }
     }
 }
@@ -281,7 +281,7 @@ mod tests {
     fn a_body_counts_if_its_call_counted_even_if_the_answer_comes_before_it_waits() {
         let world = World::new(3, Plan::calm(0));
         for counted in [false, true] {
-            let local = Local::new(Box::new(world.endpoint(PlaceId(1))), Clock::host());
+            let local = Local::new(Box::new(world.endpoint(PlaceId(1))), Clock::host(), |_, _| Box::new(()));
             let (index, slot) = nested_call(&local);
             let answer = Ok(Answer::Bytes(Vec::new()));
             let conclusion = local.calls.pending.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();

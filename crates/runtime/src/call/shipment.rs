@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
 use crate::local::{Encode, Local};
 use crate::message::{Handler, Head};
-use crate::phaser;
+use crate::service::RefusedBody;
 use crate::wire::Writer;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, TaskRefusal};
@@ -62,8 +62,8 @@ impl<'a> Shipment<'a> {
             head.encode(writer);
             (self.encode)(writer)
         });
-        let sent =
-            sent.or_else(|unsent| phaser::send_along(local, self.to, head, self.encode, unsent.into()));
+        let body = RefusedBody { to: self.to, head, encode: self.encode };
+        let sent = sent.or_else(|unsent| local.services().send_refused(local, &body, unsent.into()));
         match sent {
             Ok(sent) => {
                 local.calls.site_counts.borrow_mut().add(self.site, sent.bytes);
@@ -117,7 +117,7 @@ impl<'a> Shipment<'a> {
                 if let Some(key) = key {
                     local.finishes.settle(local, key, self.to, false);
                 }
-                Err(located(phaser::not_in_calls(error.into())))
+                Err(located(local.services().refused_call(local, error.into())))
             }
         }
     }

@@ -4,6 +4,7 @@
 //! indexes, so that places that are threads do not share counters.
 
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
+use crate::error::RUNTIME_SITE;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -50,7 +51,7 @@ pub(crate) struct SiteNumber(u32);
 static SITES: Mutex<Vec<&'static SiteCell>> = Mutex::new(Vec::new());
 
 /// The site of everything that the runtime itself starts.
-pub(crate) static INTERNAL: SiteCell = SiteCell::new("isles");
+pub(crate) static INTERNAL: SiteCell = SiteCell::new(RUNTIME_SITE);
 
 impl SiteCell {
     /// The cell of the site at `location`.

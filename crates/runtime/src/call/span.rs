@@ -9,18 +9,27 @@ use crate::local::Local;
 use isles_protocol::PlaceId;
 use isles_transport::{Source, Span, SpanId};
 
-/// What spans are called.
-/// A turn of a task.
+/// The name of the span of a task's turn.
 pub(crate) const TASK: &str = "task";
+/// That of an `at!` at its caller.
 pub(crate) const CALL: &str = "at →";
+/// That of an `at!` at the place that it went to.
 pub(crate) const BODY: &str = "at ←";
+/// That of a finish.
 pub(crate) const FINISH: &str = "finish";
-pub(crate) const SEND: &str = "send →";
-pub(crate) const RECEIVE: &str = "recv ←";
-pub(crate) const PUT: &str = "put →";
-pub(crate) const GET: &str = "get ←";
-pub(crate) const FENCE: &str = "fence";
-pub(crate) const LOCK: &str = "lock";
+/// That of a send over a channel or to a member of a team.
+pub const SEND: &str = "send →";
+/// That of a receive.
+pub const RECEIVE: &str = "recv ←";
+/// That of a put into a window.
+pub const PUT: &str = "put →";
+/// That of a get from a window.
+pub const GET: &str = "get ←";
+/// That of a window's fence.
+pub const FENCE: &str = "fence";
+/// That of a window's lock.
+pub const LOCK: &str = "lock";
+/// That of the whole run.
 pub(crate) const RUN: &str = "the whole run";
 
 /// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.
@@ -39,12 +48,12 @@ const NONE: SpanId = SpanId(u32::MAX);
 
 /// A span of this place, until it is dropped; or none, where nobody draws any.
 #[must_use = "a span ends when it is dropped"]
-pub(crate) struct OpenSpan(SpanId);
+pub struct OpenSpan(SpanId);
 
 impl Local {
     /// Begins a span, if this machine draws any.
     #[inline]
-    pub(crate) fn span(
+    pub fn span(
         &self,
         name: &'static str,
         other: Option<PlaceId>,
@@ -62,7 +71,7 @@ impl Local {
 
 impl OpenSpan {
     /// Nothing that could end.
-    pub(crate) const NONE: OpenSpan = OpenSpan(NONE);
+    pub const NONE: OpenSpan = OpenSpan(NONE);
 }
 
 impl Drop for OpenSpan {

@@ -302,7 +302,7 @@ pub struct Capture<'a, S: ?Sized, F, L> {
 
 impl<'a, S: ?Sized, F, L> Capture<'a, S, F, L> {
     /// Captures `source` by reference.
-    pub(super) fn of(source: &'a S) -> Self {
+    pub fn of(source: &'a S) -> Self {
         Capture { source, form: PhantomData }
     }
 }

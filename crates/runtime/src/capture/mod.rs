@@ -14,7 +14,7 @@ pub mod form;
 pub mod kind;
 pub mod outcome;
 pub mod references;
-pub(crate) mod roundtrip_check;
+pub mod roundtrip_check;
 pub mod shipment;
 
 pub use kind::{Known, prefix, tag};
@@ -132,63 +132,64 @@ pub trait Handle: Serialize + DeserializeOwned {
     }
 }
 
-/// Types whose values may go to another place: all that serde can write, and read into something owned. Nobody
-/// implements it; it is the bound of a type parameter whose values a body takes along.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot travel to another place",
-    label = "this body takes a `{Self}` along",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and take a handle along (`Replicated`, `PlaceLocal`, `Global`)",
-    note = "a type parameter needs the bound `isles::CanTravel`, which every type with serde's traits fulfils",
-    note = "to send something else instead, list what travels: `at!(place, [name = expression] body)`",
-    note = "references inside of structures, `&mut` references and functions that are named as values (write `|x| f(x)`) cannot travel"
-)]
-pub trait CanTravel: Serialize + DeserializeOwned {}
+/// Declares traits that every type with their supertraits implements: bounds with error messages of their own.
+macro_rules! bounds {
+    ($($(#[$attribute:meta])* pub trait $name:ident: ($($bound:tt)+);)+) => {$(
+        $(#[$attribute])*
+        pub trait $name: $($bound)+ {}
 
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned> CanTravel for T {}
+        #[diagnostic::do_not_recommend]
+        impl<T: $($bound)+> $name for T {}
+    )+};
+}
 
-/// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Nobody implements it; it is
-/// the bound of a type parameter whose values are sent.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be sent over a channel",
-    label = "a channel carries values to other places, and a `{Self}` cannot go there",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and send a handle (`Replicated`, `PlaceLocal`, `Global`)",
-    note = "what is borrowed must be made owned (`String` instead of `&str`, `Vec<T>` instead of `&[T]`)",
-    note = "a type parameter needs the bound `isles::CanSend`, which every owned type with serde's traits fulfils"
-)]
-pub trait CanSend: Serialize + DeserializeOwned + 'static {}
+bounds! {
+    /// Types whose values may go to another place: all that serde can write, and read into something owned. Nobody
+    /// implements it; it is the bound of a type parameter whose values a body takes along.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot travel to another place",
+        label = "this body takes a `{Self}` along",
+        note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and take a handle along (`Replicated`, `PlaceLocal`, `Global`)",
+        note = "a type parameter needs the bound `isles::CanTravel`, which every type with serde's traits fulfils",
+        note = "to send something else instead, list what travels: `at!(place, [name = expression] body)`",
+        note = "references inside of structures, `&mut` references and functions that are named as values (write `|x| f(x)`) cannot travel"
+    )]
+    pub trait CanTravel: (Serialize + DeserializeOwned);
 
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + 'static> CanSend for T {}
+    /// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Nobody implements it; it
+    /// is the bound of a type parameter whose values are sent.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot be sent over a channel",
+        label = "a channel carries values to other places, and a `{Self}` cannot go there",
+        note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and send a handle (`Replicated`, `PlaceLocal`, `Global`)",
+        note = "what is borrowed must be made owned (`String` instead of `&str`, `Vec<T>` instead of `&[T]`)",
+        note = "a type parameter needs the bound `isles::CanSend`, which every owned type with serde's traits fulfils"
+    )]
+    pub trait CanSend: (Serialize + DeserializeOwned + 'static);
 
-/// What windows, arrays and the slices of a team are made of: numbers, arrays of them, and structures that derive the
-/// traits of `bytemuck`. Nobody implements it; it is the bound of a type parameter that stands for an element.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an element of a window, an array, or a slice that a team moves",
-    label = "elements are moved as bytes, and a `{Self}` may hold more than plain numbers",
-    note = "derive for it `Clone, Copy, bytemuck::NoUninit, bytemuck::AnyBitPattern`, and write `#[repr(C)]` above: all fields are numbers then, without gaps",
-    note = "the program needs `bytemuck = {{ version = \"1\", features = [\"derive\"] }}` for that",
-    note = "what holds pointers, such as `String` and `Vec`, is sent over a channel or with `send`",
-    note = "a type parameter needs the bound `isles::array::Element`"
-)]
-pub trait Element: NoUninit + AnyBitPattern {}
+    /// Elements of windows, arrays and the slices of a team: numbers, arrays of them, and structures that derive the
+    /// traits of `bytemuck`. Nobody implements it; it is the bound of a type parameter that stands for an element.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot be an element of a window, an array, or a slice that a team moves",
+        label = "elements are moved as bytes, and a `{Self}` may hold more than plain numbers",
+        note = "derive for it `Clone, Copy, bytemuck::NoUninit, bytemuck::AnyBitPattern`, and write `#[repr(C)]` above: all fields are numbers then, without gaps",
+        note = "the program needs `bytemuck = {{ version = \"1\", features = [\"derive\"] }}` for that",
+        note = "what holds pointers, such as `String` and `Vec`, is sent over a channel or with `send`",
+        note = "a type parameter needs the bound `isles::array::Element`"
+    )]
+    pub trait Element: (NoUninit + AnyBitPattern);
 
-#[diagnostic::do_not_recommend]
-impl<T: NoUninit + AnyBitPattern> Element for T {}
-
-/// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the
-/// bound of a type parameter whose values a body gives back.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot come back from another place",
-    label = "this body gives a `{Self}`",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it; what is borrowed must be made owned (`.clone()`, `.to_vec()`, `.to_string()`)",
-    note = "a type parameter needs the bound `isles::CanReturn`, which every type with serde's traits fulfils",
-    note = "end the body with `;` if nobody needs its value"
-)]
-pub trait CanReturn: Serialize + DeserializeOwned {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned> CanReturn for T {}
+    /// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the
+    /// bound of a type parameter whose values a body gives back.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot come back from another place",
+        label = "this body gives a `{Self}`",
+        note = "derive `serde::Serialize` and `serde::Deserialize` for it; what is borrowed must be made owned (`.clone()`, `.to_vec()`, `.to_string()`)",
+        note = "a type parameter needs the bound `isles::CanReturn`, which every type with serde's traits fulfils",
+        note = "end the body with `;` if nobody needs its value"
+    )]
+    pub trait CanReturn: (Serialize + DeserializeOwned);
+}
 
 /// Targets of references that may come back: none. It exists for its message.
 #[diagnostic::on_unimplemented(

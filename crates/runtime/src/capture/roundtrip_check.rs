@@ -23,7 +23,7 @@ thread_local! {
 
 /// Whether the value that is written or read now is on trial and goes nowhere.
 #[inline]
-pub(crate) fn is_on() -> bool {
+pub fn is_on() -> bool {
     SHIPMENTS_MAX > 0 && ON.get()
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn capture<T: Serialize + DeserializeOwned>(
 /// # Errors
 /// As for [`capture`].
 #[cold]
-pub(crate) fn value<T: Serialize + DeserializeOwned>(value: &T) -> Result<()> {
+pub fn value<T: Serialize + DeserializeOwned>(value: &T) -> Result<()> {
     run::<T>(|writer| writer.put_value(value), |bytes| Writer::new(bytes))
 }
 

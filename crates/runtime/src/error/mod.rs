@@ -3,17 +3,14 @@
 //! A task's body may fail with any error type; the error then travels as text, because the place that hears
 //! of it may be another process. What a program can act on is the [`ErrorKind`].
 
+pub(crate) mod entered;
 pub(crate) mod foreign;
 pub(crate) mod panic;
 mod text;
 
-use crate::call::site::INTERNAL;
 use crate::limits::{CAUSES_MAX, ERROR_BYTES_MAX, ERROR_TEXT_BYTES_MAX, ERROR_TEXT_BYTES_MIN};
-use crate::local::Local;
-use crate::wire::{DecodeError, EncodeError};
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedSet;
-use isles_transport::Death;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
@@ -22,6 +19,9 @@ use std::fmt;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use text::BoundedText;
+
+/// The site of what the runtime itself starts.
+pub(crate) const RUNTIME_SITE: &str = "isles";
 
 /// Deepest nesting of causes that is read: a peer must not choose how much of the stack reading takes.
 const NESTING_MAX: u32 = 16;
@@ -112,7 +112,7 @@ impl Error {
     }
 
     /// What went wrong, without the kind and the place.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0.text
     }
 
@@ -131,52 +131,22 @@ impl Error {
         self.0.causes.iter().map(|cause| Error(Box::new(cause.clone()))).collect()
     }
 
-    /// The error of a place that died, with how, as far as that is known here.
-    pub(crate) fn dead(place: PlaceId) -> Self {
-        let death = Local::try_with(|local| local.endpoint().death(place)).flatten();
-        Error::new(ErrorKind::DeadPlace(place), death.unwrap_or(Death::Ended).to_string())
-    }
-
-    /// The error of a place that died with tasks of the finish that the program called at `site`.
-    pub(crate) fn dead_in(place: PlaceId, site: Option<&Location<'_>>) -> Self {
-        match site {
-            Some(site) => Error::dead(place).with(|| format!("the finish at {site} had tasks there")),
-            None => Error::dead(place),
-        }
-    }
-
     /// Whether it is the death of one place and nothing else.
     pub(crate) fn is_death(&self) -> bool {
         matches!(self.0.kind, ErrorKind::DeadPlace(_))
     }
 
     /// The error of a body that panicked with `payload`.
-    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+    pub fn panicked(payload: Box<dyn Any + Send>) -> Self {
         let is_closed_output = panic::is_closed_output(&*payload);
         let text = panic::describe(payload);
         Error::new(if is_closed_output { ErrorKind::OutputClosed } else { ErrorKind::Panicked }, text)
     }
 
     /// The same error, whose text goes on with what else it says.
-    pub(crate) fn with(mut self, what: impl FnOnce() -> String) -> Self {
+    pub fn with(mut self, what: impl FnOnce() -> String) -> Self {
         self.0.text += &format!("; {}", what());
         self
-    }
-
-    /// The error of a value that could not be written.
-    pub(crate) fn unencodable(fault: EncodeError) -> Self {
-        match fault {
-            EncodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
-            fault => Error::new(ErrorKind::Undecodable, fault.to_string()),
-        }
-    }
-
-    /// The error of `what`, which could not be read.
-    pub(crate) fn undecodable(what: &str, fault: DecodeError) -> Self {
-        match fault {
-            DecodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
-            fault => Error::new(ErrorKind::Undecodable, format!("{what} could not be read: {fault}")),
-        }
     }
 
     /// Whether it says nothing but that something was cancelled.
@@ -193,13 +163,13 @@ impl Error {
         // What failed at another place is known there without the line that asked for it.
         if body.place == Some(place) && body.site.is_none() {
             // A line of the program, or nothing: where the runtime starts something is no use to anybody.
-            body.site = site.filter(|site| *site != INTERNAL.location()).map(str::to_owned);
+            body.site = site.filter(|site| *site != RUNTIME_SITE).map(str::to_owned);
         }
         self
     }
 
     /// Adds the line of the program that called the operation which failed, wherever no line is named yet.
-    pub(crate) fn called_at(mut self, here: PlaceId, caller: &Location<'_>) -> Self {
+    pub fn called_at(mut self, here: PlaceId, caller: &Location<'_>) -> Self {
         // A death is of one place and known at all.
         if self.0.place.is_none() && self.0.kind != ErrorKind::Several && !self.is_death() {
             self.0.place = Some(here);
@@ -238,7 +208,7 @@ impl Error {
     }
 
     /// The wire form, at most `len_max` bytes: what is said is cut to make it fit, where it happened is kept.
-    pub(crate) fn to_wire(&self, len_max: usize) -> Vec<u8> {
+    pub fn to_wire(&self, len_max: usize) -> Vec<u8> {
         let mut body = self.0.cut(ERROR_TEXT_BYTES_MAX);
         loop {
             // An error holds strings and numbers only, which always encode.
@@ -257,7 +227,7 @@ impl Error {
     }
 
     /// Reads the wire form.
-    pub(crate) fn from_wire(bytes: &[u8]) -> Self {
+    pub fn from_wire(bytes: &[u8]) -> Self {
         match postcard::from_bytes::<Body>(bytes) {
             Ok(body) => Error(Box::new(body)),
             Err(fault) => {

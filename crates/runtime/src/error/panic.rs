@@ -7,8 +7,8 @@
 //! this looks at the one that was: it looks only while no other run goes on in the process, so that no panic of that
 //! run falls into the gap. Invariant: a note is of this thread, and is taken by whoever catches the panic.
 
+use crate::error::entered::entered;
 use crate::error::{Error, ErrorKind};
-use crate::local::Local;
 use isles_transport::notice;
 use std::any::Any;
 use std::cell::RefCell;
@@ -64,7 +64,7 @@ impl PanicHook {
             return;
         }
         let hook: Hook = Box::new(move |panic| {
-            let in_place = Local::try_with(|_| ()).is_some();
+            let in_place = entered().is_some();
             if let (Some(site), true) = (panic.location(), in_place) {
                 LAST.set(Some(site.to_string()));
             }
@@ -126,7 +126,7 @@ pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
 
 /// Drops a value of the program in the middle of an operation of the runtime, which goes on if that panics: nobody
 /// waits for the drop, so the panic is a line on standard error.
-pub(crate) fn drop_caught<T>(value: T) {
+pub fn drop_caught<T>(value: T) {
     if const { !needs_drop::<T>() } {
         return;
     }
@@ -140,7 +140,7 @@ fn tell_failed_drop(payload: Box<dyn Any + Send>) {
     let error = Error::panicked(payload);
     // As of a detached task: nobody reads what the destructor prints, which is no fault.
     if *error.kind() != ErrorKind::OutputClosed {
-        let here = Local::try_with(Local::here);
+        let here = entered();
         let error = here.into_iter().fold(error, |error, here| error.at(here, None));
         notice(format_args!("isles: the drop of a value failed {error}"));
     }

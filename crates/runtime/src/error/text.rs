@@ -17,7 +17,7 @@ pub(super) struct BoundedText {
 }
 
 impl BoundedText {
-    pub(super) fn new(len_max: usize) -> BoundedText {
+    pub(crate) fn new(len_max: usize) -> BoundedText {
         BoundedText { len_max, head: String::new(), tail: String::new(), left_out: 0 }
     }
 

@@ -201,7 +201,7 @@ where
         this.key.set(None);
         this.span = OpenSpan::NONE;
         let result = this.result.take().expect("a finish is polled until it is ready, not longer");
-        let left = Local::with(|local| local.services.objects.finish_ended(key));
+        let left = Local::with(|local| local.services().finish_ended(key));
         Poll::Ready(join(result, released).and_then(|value| left.map(|()| value)))
     }
 }

@@ -4,6 +4,7 @@
 //! turns its outcome into a result. See `docs/design/finish.md`.
 
 mod future;
+pub(crate) mod output_queue;
 mod table;
 
 pub(crate) use future::finish_at;
@@ -25,7 +26,7 @@ impl Local {
     ///
     /// The body of an `at!` from another place is counted from then on.
     #[inline]
-    pub(crate) fn counting_key(&self, scope: Scope) -> Option<Key> {
+    pub fn counting_key(&self, scope: Scope) -> Option<Key> {
         match scope.kind() {
             ScopeKind::Counted(key) => Some(key),
             ScopeKind::Detached => None,
@@ -104,7 +105,7 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 /// Which finish counts what a task starts; see [`ScopeKind`].
 // One word, as `Key` is: every message hands it on through memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scope(u64);
+pub struct Scope(u64);
 
 /// The upper half of a scope of each kind but that of a key.
 const REMOTE: u64 = (u32::MAX - 1) as u64;
@@ -112,10 +113,11 @@ const DETACHED: u64 = u32::MAX as u64;
 
 impl Scope {
     /// None; see [`ScopeKind::Detached`].
-    pub(crate) const DETACHED: Scope = Scope(DETACHED << 32);
+    pub const DETACHED: Scope = Scope(DETACHED << 32);
 
+    /// Returns the scope of a task that the finish `key` of this place counts.
     #[inline]
-    pub(crate) fn counted(key: Key) -> Scope {
+    pub fn counted(key: Key) -> Scope {
         debug_assert!(key.to_bits() >> 32 < REMOTE, "a place has fewer finishes");
         Scope(key.to_bits())
     }
@@ -125,8 +127,9 @@ impl Scope {
         Scope(REMOTE << 32 | u64::from(index))
     }
 
+    /// Returns which tasks are counted where.
     #[inline]
-    pub(crate) fn kind(self) -> ScopeKind {
+    pub fn kind(self) -> ScopeKind {
         match self.0 >> 32 {
             DETACHED => ScopeKind::Detached,
             REMOTE => ScopeKind::Remote(self.0 as u32),
@@ -137,7 +140,7 @@ impl Scope {
 
 /// The kinds of scopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScopeKind {
+pub enum ScopeKind {
     /// The finish behind this key; the task itself is one of its live tasks.
     Counted(Key),
     /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The

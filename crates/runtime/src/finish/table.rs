@@ -2,10 +2,10 @@
 
 use super::error_of;
 use crate::error::Error;
+use crate::finish::output_queue::OutputQueue;
 use crate::finish::{Scope, ScopeKind};
 use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
-use crate::local::output_queue::OutputQueue;
 use crate::message::Handler;
 use crate::time::{Due, TimerId};
 use crate::{finish, part};

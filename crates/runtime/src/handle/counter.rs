@@ -58,27 +58,6 @@ impl Drop for CounterCell {
     }
 }
 
-/// Which shared words of this place are in use.
-#[derive(Default)]
-pub(crate) struct WordTable {
-    next: u32,
-    free: Vec<u32>,
-}
-
-impl WordTable {
-    fn take(&mut self, words: u32) -> Option<u32> {
-        if let Some(word) = self.free.pop() {
-            return Some(word);
-        }
-        let word = self.next;
-        (word < words).then(|| self.next += 1).map(|()| word)
-    }
-
-    fn give_back(&mut self, word: u32) {
-        self.free.push(word);
-    }
-}
-
 /// Integers that a counter gives out: all of Rust's of up to 64 bits, so that a bare literal is one, too.
 pub trait CounterNumber: Copy + sealed::Sealed {
     /// The number as a counter holds it; 0 for a negative one, below which a counter has nothing.

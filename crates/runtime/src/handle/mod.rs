@@ -5,8 +5,8 @@
 
 mod counter;
 mod place_local;
+pub(crate) mod words;
 
-pub(crate) use counter::WordTable;
 pub use counter::{Counter, CounterNumber};
 pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef, Replicated};
 
@@ -23,6 +23,8 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 /// Implements serde and `Handle` for a handle of the form `{ share: PartRef, value: Rc<T> }`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! travels_by_share {
     ($handle:ident, $part:ty) => {
         impl<T: 'static> serde::Serialize for $handle<T> {
@@ -35,8 +37,8 @@ macro_rules! travels_by_share {
         impl<'de, T: 'static> serde::Deserialize<'de> for $handle<T> {
             #[inline]
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let (share, value) = crate::part::PartRef::with_value(deserializer)?;
-                $handle::of(share, value).ok_or_else(|| serde::de::Error::custom(crate::handle::NO_VALUE))
+                let (share, value) = $crate::service::PartRef::with_value(deserializer)?;
+                $handle::of(share, value).ok_or_else(|| serde::de::Error::custom($crate::service::NO_VALUE))
             }
         }
 
@@ -46,33 +48,36 @@ macro_rules! travels_by_share {
             }
         }
 
-        impl<T: 'static> crate::capture::Handle for $handle<T> {
+        impl<T: 'static> $crate::capture::Handle for $handle<T> {
             #[inline]
-            fn __isles_put(&self, to: &mut crate::wire::Writer<'_>) -> Result<(), crate::wire::EncodeError> {
+            fn __isles_put(
+                &self,
+                to: &mut $crate::wire::Writer<'_>,
+            ) -> Result<(), $crate::wire::EncodeError> {
                 self.share.put(to)
             }
 
             #[inline]
-            fn __isles_take(from: &mut crate::wire::Reader<'_>) -> Result<Self, crate::wire::DecodeError> {
-                let (share, value) = crate::part::PartRef::take(from)?;
-                $handle::of(share, value).ok_or_else(|| serde::de::Error::custom(crate::handle::NO_VALUE))
+            fn __isles_take(from: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::wire::DecodeError> {
+                let (share, value) = $crate::service::PartRef::take(from)?;
+                $handle::of(share, value).ok_or_else(|| serde::de::Error::custom($crate::service::NO_VALUE))
             }
         }
 
         impl<T: 'static> $handle<T> {
             /// The handle that has arrived, if `value` is what it stands for.
             #[inline]
-            fn of(share: crate::part::PartRef, value: Option<crate::part::Value>) -> Option<Self> {
+            fn of(share: $crate::service::PartRef, value: Option<$crate::service::Value>) -> Option<Self> {
                 let value = value?.downcast::<$part>().ok()?;
                 Some($handle { share, value })
             }
         }
     };
 }
-pub(crate) use travels_by_share;
+pub use travels_by_share;
 
 /// What is said of a handle that has arrived where its part has no value.
-pub(crate) const NO_VALUE: &str = "the handle's part is not at this place";
+pub const NO_VALUE: &str = "the handle's part is not at this place";
 
 /// A reference to a value that stays where it was made (X10's `GlobalRef`).
 ///

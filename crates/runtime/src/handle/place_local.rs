@@ -7,9 +7,8 @@ use crate::call;
 use crate::call::function::Function;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
-use crate::members::Members;
+use crate::members::{Members, PlaceGroup};
 use crate::part::{PartRef, fold, replicate};
-use crate::team::Team;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::{Cell, Ref, RefCell, RefMut};
@@ -88,7 +87,7 @@ impl<T: 'static> PlaceLocal<T> {
     /// As for [`PlaceLocal::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of
     /// another run.
     #[track_caller]
-    pub fn new_on(team: &Team, make: fn() -> T) -> impl Future<Output = Result<Self>> {
+    pub fn new_on(team: &impl PlaceGroup, make: fn() -> T) -> impl Future<Output = Result<Self>> {
         let (caller, members) = (Location::caller(), team.members());
         call::called_at(caller, async move {
             PlaceLocal::make(caller, members?, Function(make), |Function(make)| make()).await
@@ -116,7 +115,7 @@ impl<T: 'static> PlaceLocal<T> {
     /// # Errors
     /// As for [`PlaceLocal::new_on`].
     #[track_caller]
-    pub fn with_on<A>(team: &Team, seed: A, make: fn(A) -> T) -> impl Future<Output = Result<Self>>
+    pub fn with_on<A>(team: &impl PlaceGroup, seed: A, make: fn(A) -> T) -> impl Future<Output = Result<Self>>
     where
         A: Serialize + DeserializeOwned + Clone,
     {
@@ -265,7 +264,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
     /// As for [`Replicated::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of
     /// another run.
     #[track_caller]
-    pub fn new_on(team: &Team, value: T) -> impl Future<Output = Result<Self>> {
+    pub fn new_on(team: &impl PlaceGroup, value: T) -> impl Future<Output = Result<Self>> {
         let (caller, members) = (Location::caller(), team.members());
         call::called_at(caller, async move { Replicated::make(caller, members?, value).await })
     }

@@ -8,30 +8,32 @@
 
 mod backlog;
 mod clock;
+mod death;
 mod outbox;
-pub(crate) mod output_queue;
 mod probe;
 mod queue;
 mod send;
-mod services;
 pub mod told;
 mod turn;
+mod unsent;
 mod worker;
 
 pub use clock::Clock;
-pub(crate) use send::{Encode, Sent, Unsent};
-pub(crate) use services::{Handler, Inquiry, Service, dispatch};
+pub use send::{Encode, Sent};
+pub use unsent::Unsent;
 pub use worker::Step;
 
 use crate::attachment::Attachment;
 use crate::call::CallTable;
 use crate::call::site::SiteCell;
+use crate::error::entered;
 use crate::finish::{FinishTable, Scope};
-use crate::handle::WordTable;
+use crate::handle::words::WordTable;
+use crate::part::PartTable;
 use crate::run::process;
 use crate::run::region::MeasuredRegion;
 use crate::run::report::{RunState, StatedMemory, Totals};
-use crate::shared::IncoherentMemory;
+use crate::service::{ServiceTable, Services};
 use crate::task::{Injector, Pool, Priority, TaskMemory, TaskRef};
 use crate::time::Timers;
 use backlog::Backlog;
@@ -41,7 +43,6 @@ use outbox::Outbox;
 pub use probe::CoreReading;
 use probe::Probe;
 use queue::{ReadyQueue, SuspendedTasks};
-use services::Services;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
@@ -74,6 +75,8 @@ pub struct Local {
     delivering: Cell<bool>,
     /// Whether a message is being written now, and to whom: then nothing else may be sent but by the outbox.
     writing: Cell<Option<PlaceId>>,
+    /// Whether something in the message that is written, or was written last, may not travel alone.
+    pub(crate) has_refused: Cell<bool>,
     outbox: RefCell<Outbox>,
     /// How many messages the outbox holds; lets a send look without a borrow.
     outbox_len: Cell<usize>,
@@ -83,7 +86,10 @@ pub struct Local {
     pub(crate) finishes: FinishTable,
     pub(crate) calls: CallTable,
     pub(crate) words: RefCell<WordTable>,
+    pub(crate) parts: RefCell<PartTable>,
     pub(crate) services: Services,
+    /// Whether services take in what comes without a message.
+    pub(crate) is_watching: Cell<bool>,
     pub(crate) timers: Timers,
     pub(crate) tally: Totals,
     pub(crate) stated_memory: Rc<StatedMemory>,
@@ -100,8 +106,6 @@ pub struct Local {
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
     /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
     others: OnceCell<Box<dyn Fn() -> bool>>,
-    /// Where the machine models it: memory that all places share and nothing keeps coherent.
-    incoherent_memory: OnceCell<Rc<dyn IncoherentMemory>>,
     /// What tells those who observe the run; none where nobody does.
     probe: OnceCell<Box<Probe>>,
     /// On a modelled chip that is observed: clock, voltage and energy of the core.
@@ -127,11 +131,12 @@ fn no_place() -> ! {
 }
 
 /// Restores the place that was entered before, also while that unwinds.
-struct EnterGuard(*const Local);
+struct EnterGuard(*const Local, Option<PlaceId>);
 
 impl Drop for EnterGuard {
     fn drop(&mut self) {
         CURRENT.set(self.0);
+        entered::enter(self.1);
     }
 }
 
@@ -142,7 +147,7 @@ pub(crate) struct FlagGuard<'a> {
 }
 
 /// A message is being written, until this is dropped; then it is as it was before.
-pub(crate) struct WritingGuard<'a> {
+pub struct WritingGuard<'a> {
     local: &'a Local,
     before: Option<PlaceId>,
 }
@@ -169,8 +174,13 @@ impl Drop for FlagGuard<'_> {
 }
 
 impl Local {
-    /// The state of the place that `endpoint` attaches.
-    pub fn new(endpoint: Box<dyn Endpoint>, clock: Clock) -> Rc<Local> {
+    /// Returns the state of the place that `endpoint` attaches, with the services that `services` makes for place
+    /// `here` of so many places.
+    pub fn new(
+        endpoint: Box<dyn Endpoint>,
+        clock: Clock,
+        services: fn(here: PlaceId, places: u32) -> Box<dyn ServiceTable>,
+    ) -> Rc<Local> {
         process::watch_forks();
         let tasks = TaskMemory::new(endpoint.unparker());
         Rc::new(Local {
@@ -185,7 +195,9 @@ impl Local {
                 .multicast()
                 .is_some_and(|offered| !offered.bytes(Class::Control).is_empty()),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
-            services: Services::new(endpoint.here(), endpoint.places()),
+            services: Services::new(services(endpoint.here(), endpoint.places())),
+            is_watching: Cell::new(false),
+            parts: RefCell::default(),
             timers: Timers::default(),
             run: RunState::default(),
             endpoint,
@@ -196,6 +208,7 @@ impl Local {
             scope: Cell::new(Scope::DETACHED),
             delivering: Cell::new(false),
             writing: Cell::new(None),
+            has_refused: Cell::new(false),
             outbox: RefCell::default(),
             outbox_len: Cell::new(0),
             sent_waits: RefCell::default(),
@@ -210,7 +223,6 @@ impl Local {
             gave_way: Cell::new(false),
             deaths: RefCell::default(),
             others: OnceCell::new(),
-            incoherent_memory: OnceCell::new(),
             probe: OnceCell::new(),
             core_reading: Cell::default(),
             tasks,
@@ -223,16 +235,6 @@ impl Local {
         assert!(self.others.set(Box::new(others)).is_ok(), "the other places are known already");
     }
 
-    /// Says what memory the machine models that all places share and nothing keeps coherent. Once.
-    pub fn set_incoherent_memory(&self, memory: Rc<dyn IncoherentMemory>) {
-        assert!(self.incoherent_memory.set(memory).is_ok(), "the memory is known already");
-    }
-
-    /// The memory that all places share and nothing keeps coherent, where the machine models it.
-    pub(crate) fn incoherent_memory(&self) -> Option<&Rc<dyn IncoherentMemory>> {
-        self.incoherent_memory.get()
-    }
-
     /// Whom the message is for that is being written; this place, if none is.
     #[inline]
     pub(crate) fn written_to(&self) -> PlaceId {
@@ -241,7 +243,7 @@ impl Local {
 
     /// Runs `f` with this as the place of the calling thread.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _before = EnterGuard(CURRENT.replace(self));
+        let _before = EnterGuard(CURRENT.replace(self), entered::enter(Some(self.here)));
         f()
     }
 
@@ -251,7 +253,7 @@ impl Local {
     /// If none is.
     #[inline]
     #[track_caller]
-    pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
+    pub fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         // NEED: a scoped thread-local reference.
         // SOUND: as in `try_with`.
         match unsafe { current().as_ref() } {
@@ -265,12 +267,13 @@ impl Local {
         let here = Self::try_with(Local::here);
         // A thread that is past its end has none.
         let _ = CURRENT.try_with(|current| current.set(std::ptr::null()));
+        entered::enter(None);
         here
     }
 
     /// Runs `f` with the place entered on this thread, if there is one.
     #[inline]
-    pub(crate) fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
+    pub fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
         // NEED: a scoped thread-local reference.
         // SOUND: the pointer is set by `enter`, which borrows the place until it has set the one before again; the
         // reference does not escape `f`.
@@ -286,7 +289,7 @@ impl Local {
 
     /// What this place has in common with no other, and with none of another run.
     #[inline]
-    pub(crate) fn attachment(&self) -> Attachment {
+    pub fn attachment(&self) -> Attachment {
         self.attachment
     }
 
@@ -302,7 +305,7 @@ impl Local {
     }
 
     /// The clock of the machine.
-    pub(crate) fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
@@ -319,12 +322,12 @@ impl Local {
     }
 
     /// The attachment to the other places.
-    pub(crate) fn endpoint(&self) -> &dyn Endpoint {
+    pub fn endpoint(&self) -> &dyn Endpoint {
         &*self.endpoint
     }
 
     /// Whether this place has learnt that `place` is dead.
-    pub(crate) fn is_dead(&self, place: PlaceId) -> bool {
+    pub fn is_dead(&self, place: PlaceId) -> bool {
         place != self.here && self.endpoint.is_dead(place)
     }
 
@@ -335,19 +338,19 @@ impl Local {
     }
 
     /// Whether some task is ready to run.
-    pub(crate) fn has_ready(&self) -> bool {
+    pub fn has_ready(&self) -> bool {
         self.ready.borrow().len() > 0
     }
 
     /// The scope of the task that runs now.
     #[inline]
-    pub(crate) fn scope(&self) -> Scope {
+    pub fn scope(&self) -> Scope {
         self.scope.get()
     }
 
     /// Sets the scope of what runs from now on; returns the one before.
     #[inline]
-    pub(crate) fn set_scope(&self, scope: Scope) -> Scope {
+    pub fn set_scope(&self, scope: Scope) -> Scope {
         self.scope.replace(scope)
     }
 

@@ -9,7 +9,7 @@
 //! Where the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands
 //! would try for most of its time what is refused. Invariant: no queue is empty.
 
-use super::send::Unsent;
+use super::unsent::Unsent;
 use crate::limits::{CROWD_MIN, CROWD_REFUSALS};
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedMap;
@@ -17,7 +17,7 @@ use isles_transport::{Class, HandlerId};
 use std::collections::VecDeque;
 
 /// A message as it is to be sent.
-pub(super) struct Message {
+pub(super) struct WaitingMessage {
     pub(super) handler: HandlerId,
     pub(super) bytes: Vec<u8>,
 }
@@ -25,15 +25,15 @@ pub(super) struct Message {
 /// Tries to send what waited. A message to a dead place is dropped: its sender hears of the death.
 pub(super) trait Transmit {
     /// To one place.
-    fn one(&mut self, to: PlaceId, class: Class, message: &Message) -> Result<(), Unsent>;
+    fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 
     /// To several at once.
-    fn several(&mut self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent>;
+    fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 }
 
 /// What stands in the queue of one receiver.
 enum Waiting {
-    One(Message),
+    One(WaitingMessage),
     /// Its part in the multicast of this number.
     Part(u64),
     /// A message that its sender still holds, with the number of its turn.
@@ -60,7 +60,7 @@ struct Multicast {
     number: u64,
     to: Vec<PlaceId>,
     class: Class,
-    message: Message,
+    message: WaitingMessage,
 }
 
 /// What waits for one receiver.
@@ -107,7 +107,7 @@ impl Outbox {
     }
 
     /// Puts a message where its turn stands.
-    pub(super) fn fill(&mut self, turn: OutboxTicket, message: Message) {
+    pub(super) fn fill(&mut self, turn: OutboxTicket, message: WaitingMessage) {
         if let Some((line, index)) = self.position(turn) {
             line[index] = Waiting::One(message);
         }
@@ -133,7 +133,7 @@ impl Outbox {
     }
 
     /// The same for several receivers at once; counts as one message to each.
-    pub(super) fn put_multicast(&mut self, to: &[PlaceId], class: Class, message: Message) {
+    pub(super) fn put_multicast(&mut self, to: &[PlaceId], class: Class, message: WaitingMessage) {
         self.numbers += 1;
         let number = self.numbers;
         for to in to {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     impl Notes {
-        fn post(&mut self, to: &[PlaceId], message: &Message) -> Result<(), Unsent> {
+        fn post(&mut self, to: &[PlaceId], message: &WaitingMessage) -> Result<(), Unsent> {
             if let Some(dead) = to.iter().find(|place| self.dead.contains(place)) {
                 return Err(Unsent::DeadPlace(*dead));
             }
@@ -310,17 +310,17 @@ mod tests {
     }
 
     impl Transmit for Notes {
-        fn one(&mut self, to: PlaceId, _: Class, message: &Message) -> Result<(), Unsent> {
+        fn one(&mut self, to: PlaceId, _: Class, message: &WaitingMessage) -> Result<(), Unsent> {
             self.post(&[to], message)
         }
 
-        fn several(&mut self, to: &[PlaceId], _: Class, message: &Message) -> Result<(), Unsent> {
+        fn several(&mut self, to: &[PlaceId], _: Class, message: &WaitingMessage) -> Result<(), Unsent> {
             self.post(to, message)
         }
     }
 
-    fn message(number: u8) -> Message {
-        Message { handler: HandlerId(0), bytes: vec![number] }
+    fn message(number: u8) -> WaitingMessage {
+        WaitingMessage { handler: HandlerId(0), bytes: vec![number] }
     }
 
     /// Puts message `number` behind what waits for `to`.

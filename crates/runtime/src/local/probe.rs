@@ -164,6 +164,13 @@ impl Local {
         }
     }
 
+    /// The program starts a phase.
+    pub(crate) fn note_phase(&self, name: &str) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().begin_phase(name);
+        }
+    }
+
     /// The program has more steps to do.
     pub(crate) fn note_total(&self, steps: u64, unit: &str) {
         if let Some(probe) = self.probe.get() {

@@ -12,9 +12,9 @@
 //! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
 //! poll sends against a full queue at that bound.
 
-use super::outbox::{Message, OutboxTicket, Transmit};
+use super::outbox::{OutboxTicket, Transmit, WaitingMessage};
+use super::unsent::Unsent;
 use super::{Clock, Local, Step, WritingGuard};
-use crate::error::{Error, ErrorKind};
 use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
@@ -25,52 +25,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
-/// Why nothing was sent.
-#[derive(Debug)]
-pub(crate) enum Unsent {
-    /// No room now; [`Local::send`] never answers this.
-    Full,
-    /// The receiver is dead.
-    DeadPlace(PlaceId),
-    /// The message is longer than the transport carries.
-    TooLong { len: usize, max: usize },
-    /// A value refused to be encoded.
-    Unencodable(EncodeError),
-}
-
-impl From<SendError> for Unsent {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::DeadPlace(place) => Unsent::DeadPlace(place),
-            SendError::TooLong { len, max } => Unsent::TooLong { len, max },
-            // A message that was abandoned is handled by who wrote it.
-            SendError::Full | SendError::Abandoned => Unsent::Full,
-        }
-    }
-}
-
-impl From<Unsent> for Error {
-    fn from(unsent: Unsent) -> Self {
-        match unsent {
-            Unsent::DeadPlace(place) => Error::dead(place),
-            Unsent::TooLong { len, max } => Error::new(ErrorKind::TooLong { len, max }, ""),
-            Unsent::Unencodable(fault) => Error::unencodable(fault),
-            Unsent::Full => Error::new(ErrorKind::Misused, "the queue to the place is full"),
-        }
-    }
-}
-
 /// Writes the body of a message.
 ///
 /// What sends it is not generic: a program has hundreds of kinds of bodies, and this much code for each of them takes a
 /// compiler long and makes no message faster.
-pub(crate) type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
+pub type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
 
 /// What a send did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub struct Sent {
     /// Length of the message's body in bytes.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
 }
 
 impl Local {
@@ -81,7 +46,7 @@ impl Local {
     /// # Errors
     /// Nothing was sent; see [`Unsent`].
     #[inline]
-    pub(crate) fn send(
+    pub fn send(
         &self,
         to: PlaceId,
         class: Class,
@@ -93,7 +58,7 @@ impl Local {
 
     /// As [`Local::send`], for a message of probably `guess` bytes: if so, it is written once.
     #[inline]
-    pub(crate) fn send_about(
+    pub fn send_about(
         &self,
         to: PlaceId,
         class: Class,
@@ -167,7 +132,8 @@ impl Local {
 
     /// Says that a message to `to` is written, until the answer is dropped: what is sent meanwhile is put aside.
     #[inline]
-    pub(crate) fn begin_writing(&self, to: PlaceId) -> WritingGuard<'_> {
+    pub fn begin_writing(&self, to: PlaceId) -> WritingGuard<'_> {
+        self.has_refused.set(false);
         WritingGuard { local: self, before: self.writing.replace(Some(to)) }
     }
 
@@ -197,11 +163,11 @@ impl Local {
         let room = if guess <= inline_max { guess } else { ROOM_GUESS.min(inline_max) };
         let mut result = self.endpoint.send(to, class, handler, room, &mut fill);
         if let Some(fault) = fault.take() {
-            self.services.parts.borrow_mut().roll_back_sent();
+            self.parts.borrow_mut().roll_back_sent();
             return Err(Unsent::Unencodable(fault));
         }
         if result == Err(SendError::Abandoned) {
-            self.services.parts.borrow_mut().roll_back_sent();
+            self.parts.borrow_mut().roll_back_sent();
             let len = needed.get();
             result = if len <= inline_max {
                 self.endpoint.send(to, class, handler, len, &mut fill)
@@ -209,11 +175,11 @@ impl Local {
                 return self.attempt_block(to, class, handler, len, encode);
             };
             if let Some(fault) = fault.take() {
-                self.services.parts.borrow_mut().roll_back_sent();
+                self.parts.borrow_mut().roll_back_sent();
                 return Err(Unsent::Unencodable(fault));
             }
             if result == Err(SendError::Abandoned) {
-                self.services.parts.borrow_mut().roll_back_sent();
+                self.parts.borrow_mut().roll_back_sent();
                 return Err(Unsent::Unencodable(EncodeError::Unsteady));
             }
         }
@@ -242,7 +208,7 @@ impl Local {
         match (sent, fault) {
             (Ok(sent), _) => self.settle(sent, (to, class), len),
             (Err(_), Some(fault)) => {
-                self.services.parts.borrow_mut().roll_back_sent();
+                self.parts.borrow_mut().roll_back_sent();
                 Err(Unsent::Unencodable(fault))
             }
             (Err(panic), None) => resume_unwind(panic),
@@ -259,21 +225,21 @@ impl Local {
     ) -> Result<Sent, Unsent> {
         match result {
             Ok(()) => {
-                self.services.parts.borrow_mut().commit_sent();
+                self.parts.borrow_mut().commit_sent();
                 self.tally.sent(class, bytes);
                 self.note_sent(to, bytes);
                 Ok(Sent { bytes })
             }
             Err(error) => {
-                self.services.parts.borrow_mut().roll_back_sent();
+                self.parts.borrow_mut().roll_back_sent();
                 Err(error.into())
             }
         }
     }
 
     /// Keeps the books of a message that was written on the heap.
-    pub(crate) fn settle_sent(&self, written: Result<(), EncodeError>) -> Result<(), Unsent> {
-        let mut parts = self.services.parts.borrow_mut();
+    pub fn settle_sent(&self, written: Result<(), EncodeError>) -> Result<(), Unsent> {
+        let mut parts = self.parts.borrow_mut();
         match written {
             Ok(()) => parts.commit_sent(),
             Err(_) => parts.roll_back_sent(),
@@ -283,7 +249,7 @@ impl Local {
 
     /// Writes what `encode` writes for `to` into `room`; gives its length, and whether `room` holds all of it and may
     /// be sent as it is: handles are lent by the message that takes them along.
-    pub(crate) fn write_ahead(
+    pub fn write_ahead(
         &self,
         to: PlaceId,
         room: &mut [u8],
@@ -293,7 +259,7 @@ impl Local {
         let mut writer = Writer::new(room);
         let written = encode(&mut writer);
         let (len, fits) = (writer.written(), !writer.overflowed());
-        let mut parts = self.services.parts.borrow_mut();
+        let mut parts = self.parts.borrow_mut();
         let has_lent = parts.has_lent();
         if has_lent {
             parts.roll_back_sent();
@@ -302,7 +268,7 @@ impl Local {
     }
 
     /// What `encode` writes for this place itself, in `len` bytes.
-    pub(crate) fn written_for_here(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
+    pub fn written_for_here(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
         let mut bytes = vec![0; len];
         let _writing = self.begin_writing(self.here);
         self.settle_sent(encode_again(&mut bytes, encode))?;
@@ -320,7 +286,7 @@ impl Local {
         let mut measure = Writer::new(&mut []);
         let measured = encode(&mut measure);
         let len = measure.written();
-        self.services.parts.borrow_mut().roll_back_sent();
+        self.parts.borrow_mut().roll_back_sent();
         measured.map_err(Unsent::Unencodable)?;
         let max = self.limits.block_bytes_max;
         if len > max {
@@ -328,7 +294,7 @@ impl Local {
         }
         let mut bytes = vec![0; len];
         self.settle_sent(encode_again(&mut bytes, encode))?;
-        turn.fill(Message { handler, bytes });
+        turn.fill(WaitingMessage { handler, bytes });
         self.tally.add(CounterId::PutAside, 1);
         Ok(Sent { bytes: len })
     }
@@ -345,9 +311,9 @@ impl Local {
         if self.endpoint.is_dead(to) {
             return Err(Unsent::DeadPlace(to));
         }
-        let lent = self.services.parts.borrow_mut().begin_another();
+        let lent = self.parts.borrow_mut().begin_another();
         let sent = self.put_aside(OutboxTicketGuard::new(self, to, class), handler, encode);
-        self.services.parts.borrow_mut().resume(lent);
+        self.parts.borrow_mut().resume(lent);
         sent
     }
 
@@ -358,7 +324,7 @@ impl Local {
     ///
     /// # Errors
     /// Some may have got it; see [`Unsent`].
-    pub(crate) fn multicast(
+    pub fn multicast(
         &self,
         to: &[PlaceId],
         class: Class,
@@ -378,15 +344,15 @@ impl Local {
             let _writing = self.begin_writing(to[0]);
             encode_again(&mut bytes, encode)
         };
-        if self.services.parts.borrow().has_lent() {
+        if self.parts.borrow().has_lent() {
             // Each receiver of a handle takes weight of its own.
-            self.services.parts.borrow_mut().roll_back_sent();
+            self.parts.borrow_mut().roll_back_sent();
             return to
                 .iter()
                 .try_for_each(|to| self.send_encoded(*to, class, handler, len, encode).map(drop));
         }
         written.map_err(Unsent::Unencodable)?;
-        let message = Message { handler, bytes };
+        let message = WaitingMessage { handler, bytes };
         let is_behind =
             self.outbox_len.get() > 0 && to.iter().any(|to| self.outbox.borrow().holds(*to, class));
         let attempt = if is_behind { Err(Unsent::Full) } else { self.attempt_multicast(to, class, &message) };
@@ -399,7 +365,12 @@ impl Local {
         Ok(())
     }
 
-    fn attempt_multicast(&self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
+    fn attempt_multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        message: &WaitingMessage,
+    ) -> Result<(), Unsent> {
         let len = message.bytes.len();
         let offered = self.endpoint.multicast().ok_or(SendError::TooLong { len, max: 0 })?;
         offered.send_to_all(to, class, message.handler, &message.bytes)?;
@@ -452,7 +423,7 @@ impl Local {
     /// written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is taken in
     /// that could make room.
     #[inline]
-    pub(crate) fn keeps_tasks_back(&self) -> bool {
+    pub fn keeps_tasks_back(&self) -> bool {
         matches!(self.clock, Clock::Modelled(_)) && self.is_sending() && !self.is_full()
     }
 
@@ -505,7 +476,7 @@ impl<'a> OutboxTicketGuard<'a> {
     }
 
     /// Leaves a message where the turn stands.
-    fn fill(self, message: Message) {
+    fn fill(self, message: WaitingMessage) {
         self.local.outbox.borrow_mut().fill(self.turn, message);
         std::mem::forget(self);
     }
@@ -530,7 +501,7 @@ fn encode_again(room: &mut [u8], encode: &Encode<'_>) -> Result<(), EncodeError>
 struct Retry<'a>(&'a Local);
 
 impl Transmit for Retry<'_> {
-    fn one(&mut self, to: PlaceId, class: Class, message: &Message) -> Result<(), Unsent> {
+    fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent> {
         let encode = |writer: &mut Writer<'_>| {
             writer.put_bytes(&message.bytes);
             Ok(())
@@ -538,7 +509,7 @@ impl Transmit for Retry<'_> {
         self.0.attempt(to, class, message.handler, ROOM_GUESS, &encode).map(drop)
     }
 
-    fn several(&mut self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
+    fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent> {
         self.0.attempt_multicast(to, class, message)
     }
 }

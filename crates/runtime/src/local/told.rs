@@ -15,10 +15,21 @@ use std::fmt::Arguments;
 pub mod progress {
     use super::Local;
 
+    /// Starts the phase `name` of the program, such as "stability check". It lasts until the next one starts, and its
+    /// steps count from zero.
+    ///
+    /// Called at one place, while no other counts steps. Of a long name the first 96 bytes are shown.
+    ///
+    /// # Panics
+    /// On a thread that is no place.
+    pub fn begin_phase(name: &str) {
+        Local::with(|local| local.note_phase(name));
+    }
+
     /// Says that the program has `steps` more to do, called `unit` in the plural: "sources".
     ///
-    /// Any place may say so, as often as there is more to do; the sum of all is the whole. A program has one unit: of
-    /// several names the last one is shown, and of a long one the first 48 bytes.
+    /// Any place may say so, as often as there is more to do; the sum of all is the whole. A program, or a phase of it,
+    /// has one unit: of several names the last one is shown, and of a long one the first 48 bytes.
     ///
     /// # Panics
     /// On a thread that is no place.
@@ -35,7 +46,7 @@ pub mod progress {
         Local::with(Local::note_more_to_come);
     }
 
-    /// The steps of a run as those who observe it see them.
+    /// The steps of a run, or of its current phase, as those who observe it see them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Steps {
         /// How many all places have done.

@@ -179,7 +179,7 @@ impl Local {
     /// Lets the next operation look at the clock: it takes what tasks of other places may have asked for meanwhile.
     #[cold]
     #[inline(never)]
-    pub(crate) fn measure_shared_turn(&self) {
+    pub fn measure_shared_turn(&self) {
         let turn = &self.turn;
         if let Clock::Host(_) = self.clock {
             if turn.looks.replace(LONG_TURN_LOOKS) == 0 && !self.has_far {
@@ -249,7 +249,7 @@ impl Local {
     }
 
     /// Notes that a task of another place has asked for what may not be here yet.
-    pub(crate) fn note_request(&self) {
+    pub fn note_request(&self) {
         self.turn.requests.set(self.turn.requests.get() + 1);
     }
 

@@ -2,17 +2,16 @@
 
 use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
-use crate::channel::look_into_rings;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, ScopeKind, fault_of};
 use crate::limits::{READY_BATCH, REST_LOOKS, ROOM_WAIT, WAIT_MAX};
 use crate::message;
-use crate::message::Handler;
+use crate::part;
 use crate::run::process;
 use crate::task::{Ended, TaskRef};
 use isles_protocol::PlaceId;
 use isles_telemetry::CounterId;
-use isles_transport::{Class, Inbound, Next, Source, notice};
+use isles_transport::{Class, HandlerId, Inbound, Next, Source, notice};
 use std::time::Duration;
 
 /// What one step of a place came to.
@@ -43,7 +42,7 @@ impl Local {
         self.note_busy_step(begun);
         self.finishes.note_progress(self);
         self.timers.expire_busy(self);
-        self.services.run_due(self);
+        self.run_due();
         Step::Busy
     }
 
@@ -58,11 +57,18 @@ impl Local {
 
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
-        let was_busy = self.services.teams.compare_waits_if_asked(self)
+        let was_busy = self.services().run_idle(self)
             || self.timers.expire(self) > 0
             || self.finishes.idle(self)
-            || self.services.run_due(self);
+            || self.run_due();
         if was_busy { Step::Busy } else { Step::Idle }
+    }
+
+    /// Does what is due by now of services and parts; returns whether anything was.
+    #[inline]
+    fn run_due(&self) -> bool {
+        let were_services_due = self.services().run_due(self);
+        part::run_due(self) || were_services_due
     }
 
     /// Waits until there may be something to do, for at most `limit`.
@@ -71,7 +77,7 @@ impl Local {
         let shortest = [limit, due].into_iter().flatten().fold(WAIT_MAX, Duration::min);
         self.note_rest();
         let limit = if self.outbox_len.get() == 0 { shortest } else { ROOM_WAIT };
-        self.endpoint.wait_with(Some(limit), &|| self.services.channels.borrow().have_values());
+        self.endpoint.wait_with(Some(limit), &|| self.is_watching.get() && self.services().has_arrivals());
         self.note_wake();
     }
 
@@ -82,10 +88,10 @@ impl Local {
     }
 
     /// Delivers a batch of arrivals; returns how many.
-    pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
+    pub fn take_in(&self, inbound: Inbound) -> usize {
         let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
-            + look_into_rings(self)
+            + if self.is_watching.get() { self.services().look(self) } else { 0 }
     }
 
     /// As [`Local::take_in`]; where nothing has arrived and no task is ready, looks for a while.
@@ -100,18 +106,18 @@ impl Local {
 
     /// Whether a place that has nothing to do may keep its processor to look for messages.
     #[inline]
-    pub(crate) fn may_look(&self) -> bool {
+    pub fn may_look(&self) -> bool {
         !self.shares_processors && !self.has_far && matches!(self.clock, Clock::Host(_))
     }
 
     /// Shows the oldest message from `source`, if it is a small one for `handler`, to `read`, and takes it if that
     /// gives something; see [`isles_transport::Endpoint::take_next`].
     #[inline]
-    pub(crate) fn take_next(
+    pub fn take_next(
         &self,
         source: PlaceId,
         class: Class,
-        handler: Handler,
+        handler: HandlerId,
         mut read: impl FnMut(&[u8]) -> Option<()>,
     ) -> Next {
         // What `read` decodes may send.
@@ -119,7 +125,7 @@ impl Local {
         let mut len = 0;
         let mut wants = |to, bytes: &[u8]| {
             len = bytes.len();
-            to == handler.id() && read(bytes).is_some()
+            to == handler && read(bytes).is_some()
         };
         let next = self.endpoint.take_next(source, class, &mut wants);
         if next == Next::Taken {
@@ -211,7 +217,7 @@ impl Local {
 
     /// Tells the finish of `scope` that one of its tasks has ended.
     #[inline]
-    pub(crate) fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
+    pub fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
         match (scope.kind(), result) {
             (ScopeKind::Counted(key), Ok(())) => self.finishes.end(self, key, None),
             (_, Ok(())) => {}

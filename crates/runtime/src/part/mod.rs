@@ -21,7 +21,7 @@ mod tests;
 
 use deaths::DeathStep;
 use isles_protocol::ordered::OrderedSet;
-pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
+pub use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
 use slots::SlotHint;
 pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
@@ -30,7 +30,7 @@ use crate::attachment::{Attachment, FOREIGN};
 use crate::capture::roundtrip_check;
 use crate::error::{Result, panic};
 use crate::limits::RETURNS_MAX;
-use crate::local::{Inquiry, Local, Service};
+use crate::local::Local;
 use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -38,16 +38,14 @@ use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
-use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// What the handles to a part stand for at one place.
-pub(crate) type Value = Rc<dyn Any>;
+pub type Value = Rc<dyn Any>;
 
 /// The name of a part in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct PartId {
+pub struct PartId {
     /// The place that made it and counts it.
     pub(crate) home: PlaceId,
     /// Counts the parts made at `home`; never reused.
@@ -76,7 +74,7 @@ enum PartMessage {
 /// One handle's share of a part: as long as it lives, the part does. Elsewhere than at its place, in its run, it counts
 /// nothing and stands for nothing.
 #[derive(Debug)]
-pub(crate) struct PartRef {
+pub struct PartRef {
     // The name of the part, apart: the slot has its room.
     serial: u64,
     home: PlaceId,
@@ -93,21 +91,21 @@ impl PartRef {
 
     /// Makes a part here, with `value` as what the handle stands for on this place. `at` says which places have a
     /// value, if others do.
-    pub(crate) fn make(value: Value, at: Option<Members>) -> PartRef {
+    pub fn make(value: Value, at: Option<Members>) -> PartRef {
         Local::with(|local| {
-            let (id, slot) = local.services.parts.borrow_mut().make(local.here(), value, at);
+            let (id, slot) = local.parts.borrow_mut().make(local.here(), value, at);
             PartRef::of(local, id, slot)
         })
     }
 
     /// Where it may be used.
-    pub(crate) fn attachment(&self) -> Attachment {
+    pub fn attachment(&self) -> Attachment {
         self.attachment
     }
 
     /// The name of the part.
     #[inline]
-    pub(crate) fn id(&self) -> PartId {
+    pub fn id(&self) -> PartId {
         PartId { home: self.home, serial: self.serial }
     }
 
@@ -119,7 +117,7 @@ impl PartRef {
             if id.home.0.max(lender.unwrap_or(id.home).0) >= local.places() {
                 return None;
             }
-            let (slot, value) = local.services.parts.borrow_mut().count_received(id, lender, local.here());
+            let (slot, value) = local.parts.borrow_mut().count_received(id, lender, local.here());
             Some((PartRef::of(local, id, slot), value))
         })?
     }
@@ -138,15 +136,15 @@ impl PartRef {
             if roundtrip_check::is_on() {
                 return Ok(None);
             }
-            local.services.parts.borrow_mut().count_sent((self.id(), self.slot), local.written_to());
+            local.parts.borrow_mut().count_sent((self.id(), self.slot), local.written_to());
             Ok(Some(local.here()))
         })
         .unwrap_or(Err("a handle can be sent only from within a place"))
     }
 
     /// What the handle stands for on this place, if it is there and a `T`.
-    pub(crate) fn value<T: 'static>(&self) -> Option<Rc<T>> {
-        self.attachment.try_with(|local| local.services.parts.borrow().value(self.id()))??.downcast().ok()
+    pub fn value<T: 'static>(&self) -> Option<Rc<T>> {
+        self.attachment.try_with(|local| local.parts.borrow().value(self.id()))??.downcast().ok()
     }
 
     /// Which places have a value, if more than the home do; known where there is one.
@@ -154,13 +152,13 @@ impl PartRef {
     /// # Errors
     /// [`Misused`](crate::ErrorKind::Misused): the handle does not belong here.
     fn members(&self) -> Result<Option<Members>> {
-        self.attachment.with(|local| local.services.parts.borrow().members(self.id()))
+        self.attachment.with(|local| local.parts.borrow().members(self.id()))
     }
 }
 
 impl Clone for PartRef {
     fn clone(&self) -> Self {
-        let slot = self.attachment.try_with(|local| local.services.parts.borrow_mut().retain(self.id()));
+        let slot = self.attachment.try_with(|local| local.parts.borrow_mut().retain(self.id()));
         PartRef { slot: slot.unwrap_or(self.slot), ..*self }
     }
 }
@@ -168,7 +166,7 @@ impl Clone for PartRef {
 impl Drop for PartRef {
     fn drop(&mut self) {
         self.attachment.try_with(|local| {
-            let freed = local.services.parts.borrow_mut().release((self.id(), self.slot), local.here());
+            let freed = local.parts.borrow_mut().release((self.id(), self.slot), local.here());
             if let Some(id) = freed {
                 free_all(local, id);
             }
@@ -207,7 +205,7 @@ impl PartRef {
     /// # Errors
     /// As for [`PartRef::name`].
     #[inline]
-    pub(crate) fn put(&self, to: &mut Writer<'_>) -> std::result::Result<(), EncodeError> {
+    pub fn put(&self, to: &mut Writer<'_>) -> std::result::Result<(), EncodeError> {
         let (home, serial, lenders, lender) = self.name().map_err(serde::ser::Error::custom)?;
         to.put_numbers([home.into(), serial, lenders.into(), lender.into()]);
         Ok(())
@@ -218,7 +216,7 @@ impl PartRef {
     /// # Errors
     /// [`DecodeError`]: it is not that, or of no place of this run.
     #[inline]
-    pub(crate) fn take(from: &mut Reader<'_>) -> std::result::Result<(PartRef, Option<Value>), DecodeError> {
+    pub fn take(from: &mut Reader<'_>) -> std::result::Result<(PartRef, Option<Value>), DecodeError> {
         let [home, serial, lenders, lender] = from.take_numbers()?;
         let narrow = |number| u32::try_from(number).ok();
         let name = narrow(home).zip(u8::try_from(lenders).ok()).zip(narrow(lender));
@@ -248,49 +246,34 @@ impl<'de> Deserialize<'de> for PartRef {
 impl PartRef {
     /// A share that has arrived, with what the handle stands for on this place, if it is there.
     #[inline]
-    pub(crate) fn with_value<'de, D: Deserializer<'de>>(
+    pub fn with_value<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<(PartRef, Option<Value>), D::Error> {
         PartRef::named(Name::deserialize(deserializer)?).ok_or_else(|| serde::de::Error::custom(NO_PLACE))
     }
 }
 
-impl Service for RefCell<PartTable> {
-    fn new(_here: PlaceId, _places: u32) -> Self {
-        RefCell::default()
-    }
+/// Settles what `place`, which has died, had.
+pub(crate) fn place_died(local: &Local, place: PlaceId) {
+    let others: Vec<PlaceId> = local.others().collect();
+    let steps = {
+        let mut parts = local.parts.borrow_mut();
+        let homes = parts.homes_of_lent_to(&OrderedSet::from_iter([place]));
+        parts.deaths.learn(place, homes, (local.here(), &others))
+    };
+    settle_deaths(local, steps);
+}
 
-    /// Settles what the dead place had.
-    fn place_died(&self, local: &Local, place: PlaceId) {
-        let others: Vec<PlaceId> = local.others().collect();
-        let steps = {
-            let mut parts = self.borrow_mut();
-            let homes = parts.homes_of_lent_to(&OrderedSet::from_iter([place]));
-            parts.deaths.learn(place, homes, (local.here(), &others))
-        };
-        settle_deaths(local, steps);
-    }
-
-    /// Returns nothing: nobody waits for a part.
-    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn next_due(&self) -> Option<Duration> {
-        self.borrow().next_settling()
-    }
-
-    /// Gives back what this place owes, if it is time to.
-    #[inline]
-    fn run_due(&self, local: &Local) -> bool {
-        let is_due = self.borrow().is_due();
-        is_due && settle_in_time(local)
-    }
+/// Gives back what this place owes, if it is time to; returns whether it was.
+#[inline]
+pub(crate) fn run_due(local: &Local) -> bool {
+    let is_due = local.parts.borrow().is_due();
+    is_due && settle_in_time(local)
 }
 
 /// Gives back what this place owes, if it is time to; says whether it was.
 fn settle_in_time(local: &Local) -> bool {
-    let is_return_due = local.services.parts.borrow_mut().is_return_due(local.clock().now());
+    let is_return_due = local.parts.borrow_mut().is_return_due(local.clock().now());
     if is_return_due {
         settle(local);
     }
@@ -300,15 +283,15 @@ fn settle_in_time(local: &Local) -> bool {
 /// Frees a part of this home that is out of use everywhere.
 fn free_all(local: &Local, id: PartId) {
     let mut settled = Settled::default();
-    local.services.parts.borrow_mut().free_all(id, &mut settled);
+    local.parts.borrow_mut().free_all(id, &mut settled);
     carry_out(local, settled);
 }
 
 /// Gives back what this place owes.
 #[inline]
 pub(crate) fn settle(local: &Local) {
-    if local.services.parts.borrow().is_due() {
-        let settled = local.services.parts.borrow_mut().settle(local.here());
+    if local.parts.borrow().is_due() {
+        let settled = local.parts.borrow_mut().settle(local.here());
         carry_out(local, settled);
     }
 }
@@ -326,7 +309,7 @@ fn carry_out(local: &Local, settled: Settled) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
         PartMessage::Return(counts) => counts.into_iter().try_for_each(|(id, count)| {
-            let freed = local.services.parts.borrow_mut().given_back(id, (source, count), local.here());
+            let freed = local.parts.borrow_mut().given_back(id, (source, count), local.here());
             if let Some(id) =
                 freed.map_err(|NotLent| Refused::of_service("it gives back handles that were not lent"))?
             {
@@ -335,13 +318,13 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             Ok(())
         }),
         PartMessage::Free(id) if id.home == source => {
-            let freed = local.services.parts.borrow_mut().free(id);
+            let freed = local.parts.borrow_mut().free(id);
             panic::drop_caught(freed);
             Ok(())
         }
         PartMessage::Free(_) => Err(Refused::NotItsHome),
         PartMessage::Adopt(ids) if ids.iter().all(|id| id.home == local.here()) => {
-            ids.into_iter().for_each(|id| local.services.parts.borrow_mut().adopt(id, source));
+            ids.into_iter().for_each(|id| local.parts.borrow_mut().adopt(id, source));
             Ok(())
         }
         PartMessage::Adopt(_) => Err(Refused::NotItsHome),
@@ -351,17 +334,17 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         PartMessage::Inquire(dead) => {
             let others: Vec<PlaceId> = local.others().collect();
-            let steps = local.services.parts.borrow_mut().deaths.inquired(source, dead, &others);
+            let steps = local.parts.borrow_mut().deaths.inquired(source, dead, &others);
             settle_deaths(local, steps);
             Ok(())
         }
         PartMessage::Ask(round, dead) => {
-            let steps = local.services.parts.borrow_mut().deaths.asked(source, round, dead);
+            let steps = local.parts.borrow_mut().deaths.asked(source, round, dead);
             settle_deaths(local, steps);
             Ok(())
         }
         PartMessage::Answer(round) => {
-            let steps = local.services.parts.borrow_mut().deaths.answered(source, round);
+            let steps = local.parts.borrow_mut().deaths.answered(source, round);
             settle_deaths(local, steps);
             Ok(())
         }
@@ -380,7 +363,7 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
             DeathStep::Tell(to, dead) => tell(to, &PartMessage::Forget(dead)),
             DeathStep::Forget(dead) => forget_lent(local, local.here(), &dead),
             DeathStep::Answer(home, round, dead) => {
-                let orphans = local.services.parts.borrow_mut().leave_dead_parents(home, &dead);
+                let orphans = local.parts.borrow_mut().leave_dead_parents(home, &dead);
                 orphans.chunks(RETURNS_MAX).for_each(|ids| tell(home, &PartMessage::Adopt(ids.to_vec())));
                 tell(home, &PartMessage::Answer(round));
             }
@@ -390,6 +373,6 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
 
 /// Forgets what was lent from here to the dead, of parts of `home`.
 fn forget_lent(local: &Local, home: PlaceId, dead: &OrderedSet<PlaceId>) {
-    let unused = local.services.parts.borrow_mut().forget_lent(home, dead, local.here());
+    let unused = local.parts.borrow_mut().forget_lent(home, dead, local.here());
     unused.into_iter().for_each(|id| free_all(local, id));
 }

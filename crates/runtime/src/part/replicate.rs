@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 /// The site of bodies that the runtime sends itself.
 #[derive(Clone, Copy)]
-pub(crate) struct InternalSite;
+pub struct InternalSite;
 
 impl Site for InternalSite {
     const LOCATION: &'static str = "isles";
@@ -32,7 +32,7 @@ impl Site for InternalSite {
 }
 
 /// A capture of the runtime itself: any value that serde can carry.
-pub(crate) struct SerdeCapture<'a, T>(pub(crate) &'a T);
+pub struct SerdeCapture<'a, T>(pub &'a T);
 
 impl<T: Serialize + DeserializeOwned> Travel for SerdeCapture<'_, T> {
     type Landed = OwnedCapture<T>;
@@ -47,7 +47,7 @@ impl<T: Serialize + DeserializeOwned> Travel for SerdeCapture<'_, T> {
 }
 
 /// A result of the runtime itself.
-pub(crate) struct SerdeReturn<T>(pub(crate) T);
+pub struct SerdeReturn<T>(pub T);
 
 impl<T: Serialize + DeserializeOwned> Ship for SerdeReturn<T> {
     type Value = T;
@@ -65,7 +65,7 @@ impl<T: Serialize + DeserializeOwned> Ship for SerdeReturn<T> {
 ///
 /// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: what a program
 /// hands over travels in the seed, as a [`Function`]. `caller` is the line of the program that waits for it.
-pub(crate) async fn replicate<A, T, M>(
+pub async fn replicate<A, T, M>(
     caller: &'static Location<'static>,
     members: Members,
     seed: &A,
@@ -86,7 +86,7 @@ where
         Error::new(ErrorKind::Misused, text)
     })?;
     let share = PartRef::make(value as Rc<dyn Any>, Some(members.clone()));
-    let tree = Tree { id: share.id(), members, root: root as u32 };
+    let tree = ReplicationTree { id: share.id(), members, root: root as u32 };
     finish::finish_at(Some(caller), async {
         send_down(&tree, seed, 1..tree.members.len() as u32, make);
     })
@@ -96,21 +96,21 @@ where
 
 /// A part on its way to its members, which are numbered from the maker, the root.
 #[derive(Serialize, Deserialize)]
-struct Tree {
+struct ReplicationTree {
     id: PartId,
     members: Members,
     /// The rank of the maker.
     root: u32,
 }
 
-impl Tree {
+impl ReplicationTree {
     fn place(&self, offset: u32) -> Place {
         Place::of(self.members.member((self.root + offset) as usize % self.members.len()))
     }
 }
 
 /// Sends the seed to the first place of each half of `range`, which sends it on to the rest of that half.
-fn send_down<A, T, M>(tree: &Tree, seed: &A, range: Range<u32>, make: M)
+fn send_down<A, T, M>(tree: &ReplicationTree, seed: &A, range: Range<u32>, make: M)
 where
     A: Serialize + DeserializeOwned,
     T: 'static,
@@ -124,13 +124,13 @@ where
             to,
             (SerdeCapture(tree), (SerdeCapture(&rest), SerdeCapture(seed))),
             move |mut landed| async move {
-                let (tree, (rest, seed)): (Tree, _) = landed.bind();
-                if !Local::with(|local| tree.members.are_of(local)) {
+                let (tree, (rest, seed)): (ReplicationTree, _) = landed.bind();
+                if !tree.members.are_of(Local::with(Local::places)) {
                     return Err(Error::new(ErrorKind::Undecodable, "a part for places that are not there"));
                 }
                 send_down(&tree, &seed, rest, make);
                 let value = Rc::new(make(seed));
-                Local::with(|local| local.services.parts.borrow_mut().place(tree.id, value, tree.members));
+                Local::with(|local| local.parts.borrow_mut().place(tree.id, value, tree.members));
                 Ok(())
             },
         );
@@ -146,7 +146,7 @@ fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 ///
 /// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower
 /// places. The tree of merges depends on the number of places only, whoever asks.
-pub(crate) async fn fold<T, V, R>(share: &PartRef, read: R, merge: fn(V, V) -> V) -> Result<V>
+pub async fn fold<T, V, R>(share: &PartRef, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,
     V: Serialize + DeserializeOwned,

@@ -151,11 +151,11 @@ impl<E> PartSlots<E> {
 }
 
 /// Builds the hasher of a table whose keys are a few numbers.
-pub(crate) type NumberHasherBuilder = BuildHasherDefault<NumberHasher>;
+pub type NumberHasherBuilder = BuildHasherDefault<NumberHasher>;
 
 /// Hashes numbers of 32 and 64 bits.
 #[derive(Default)]
-pub(crate) struct NumberHasher(u64);
+pub struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn write(&mut self, bytes: &[u8]) {

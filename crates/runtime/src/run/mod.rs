@@ -14,7 +14,6 @@ use crate::local::{Local, Step};
 use crate::part;
 use crate::run::report::{RunMessage, RunReport};
 use crate::task::Priority;
-use crate::team::compare_waits;
 use isles_protocol::PlaceId;
 use isles_transport::Class;
 use std::cell::Cell;
@@ -249,7 +248,7 @@ impl StallWatch {
         }
         let silence = now.saturating_sub(since);
         if silence >= COMPARE_WAIT && !std::mem::replace(&mut self.compared, true) {
-            compare_waits(local);
+            local.services().compare_waits(local);
             for place in local.others().filter(|place| !local.is_dead(*place)) {
                 report::tell(local, place, &RunMessage::CompareWaits);
             }
@@ -299,7 +298,7 @@ fn shut_down(local: &Local) -> RunReport {
 pub fn close(local: &Local) {
     loop {
         local.drop_tasks();
-        let values = local.services.parts.borrow_mut().clear();
+        let values = local.parts.borrow_mut().clear();
         if values.is_empty() {
             break;
         }

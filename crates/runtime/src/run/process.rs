@@ -103,7 +103,10 @@ mod tests {
     /// Runs a task that forks, and `asks` in the child; returns how the child ended.
     fn exit_of_child(asks: fn()) -> libc::c_int {
         let _one = FORKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let local = Local::new(Box::new(World::new(2, Plan::calm(0)).endpoint(PlaceId(0))), Clock::host());
+        let local =
+            Local::new(Box::new(World::new(2, Plan::calm(0)).endpoint(PlaceId(0))), Clock::host(), |_, _| {
+                Box::new(())
+            });
         let child = std::rc::Rc::new(std::cell::Cell::new(0));
         let noted = std::rc::Rc::clone(&child);
         let root = local.enter(|| {

@@ -4,9 +4,9 @@ use super::region::MeasuredRegion;
 use crate::call::site::SiteCount;
 use crate::error::{Error, ErrorKind, named};
 use crate::finish::Scope;
-use crate::local::{Inquiry, Local};
+use crate::local::Local;
 use crate::message::{Handler, Refused};
-use crate::team::{ProgressQuery, compare_waits};
+use crate::service::Inquiry;
 use crate::time::earlier;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
@@ -147,7 +147,7 @@ impl Local {
     /// What this place has counted so far, but for what only observers are told.
     pub(crate) fn counts(&self) -> CounterValues {
         let mut values = self.tally.0.each_ref().map(Cell::get);
-        values[CounterId::MemberUnexpected.index()] = self.services.messages.borrow().unexpected();
+        self.services().count(&mut values);
         values
     }
 
@@ -160,7 +160,7 @@ impl Local {
             finish_messages,
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
             sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
-            parts: self.services.parts.borrow().len() as u64,
+            parts: self.parts.borrow().len() as u64,
             memory_held: self.stated_memory.peak(),
             regions: self.regions.borrow().clone(),
         }
@@ -170,7 +170,7 @@ impl Local {
 impl Local {
     /// What this place waits for, one line each, without its name.
     pub fn explain(&self) -> Vec<String> {
-        causes(self, &Inquiry { asker: self.here(), queries: &[] })
+        causes(self, &Inquiry { asker: self.here(), query: &[] })
     }
 
     /// What has gone wrong in the tasks of finishes that are not over, as far as this place knows.
@@ -178,10 +178,20 @@ impl Local {
         self.finishes.failures()
     }
 
+    /// The end of the run as far as services have a say in it.
+    ///
+    /// # Errors
+    /// Tasks waited for each other without end, say members of a team in different collectives, and no call of the
+    /// program has ended with that error.
+    pub fn unheard(&self) -> crate::Result<()> {
+        self.services().take_fault().map_or(Ok(()), Err)
+    }
+
     /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
         let due = earlier(self.timers.next(), self.turn_due());
-        earlier(earlier(due, self.finishes.next_rest()), self.services.next_due())
+        let due = earlier(earlier(due, self.finishes.next_rest()), self.services().next_due());
+        earlier(due, self.parts.borrow().next_settling())
     }
 }
 
@@ -279,7 +289,7 @@ pub(crate) enum RunMessage {
     /// From the first place, where nothing happens: say to the members of your teams in which collectives you wait.
     CompareWaits,
     /// Say what you wait for, and whether you have begun what the sender waits for.
-    Explain(Vec<ProgressQuery>),
+    Explain(Vec<u8>),
     /// What the sender waits for.
     Explained(Vec<String>),
 }
@@ -298,7 +308,7 @@ pub(crate) struct RunState {
 impl Local {
     /// How often another place has said what it waits for: explanations since the last request, and waits in teams.
     pub(crate) fn heard_of_waits(&self) -> usize {
-        self.run.explanations.borrow().len() + self.services.teams.waits_heard()
+        self.run.explanations.borrow().len() + self.services().waits_heard()
     }
 }
 
@@ -313,11 +323,11 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         RunMessage::Dismiss if source == PlaceId(0) => local.run.dismissed.set(true),
         RunMessage::Farewell(report, unheard) if local.here() == PlaceId(0) => {
             local.run.farewells.borrow_mut().insert(source, *report);
-            local.services.teams.note_unheard(unheard);
+            unheard.into_iter().for_each(|fault| local.services().keep_fault(fault));
         }
-        RunMessage::CompareWaits => _ = compare_waits(local),
-        RunMessage::Explain(queries) => {
-            let lines = explanation(local, &Inquiry { asker: source, queries: &queries });
+        RunMessage::CompareWaits => _ = local.services().compare_waits(local),
+        RunMessage::Explain(query) => {
+            let lines = explanation(local, &Inquiry { asker: source, query: &query });
             tell(local, source, &RunMessage::Explained(lines));
         }
         RunMessage::Explained(lines) => {
@@ -342,7 +352,7 @@ fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
     let calls = local.calls.pending.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
-    let services = local.services.explain(inquiry);
+    let services = local.services().explain(inquiry);
     let tasks = local.waiting_sites(|scope| scope != Scope::DETACHED).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
         1 => format!("1 waiting task started at {site}"),
@@ -426,7 +436,7 @@ fn print(lines: &[String]) {
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
     let unheard = unheard(local);
     let heard = local.run.explanations.take().into_iter().flat_map(|(_, lines)| lines);
-    let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
+    let own = explanation(local, &Inquiry { asker: local.here(), query: &[] });
     let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
     let seconds = silence.as_secs_f64();
     let text = format!("nothing has happened for {seconds:.1} s; waiting for:\n  {}", lines.join("\n  "));
@@ -435,7 +445,7 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 
 /// The error of a run that goes on for `after` since its `main` has failed with `fault`, or has panicked.
 pub(crate) fn outlived(local: &Local, after: Duration, fault: Option<String>) -> Error {
-    let own = explanation(local, &Inquiry { asker: local.here(), queries: &[] });
+    let own = explanation(local, &Inquiry { asker: local.here(), query: &[] });
     let (how, seconds) =
         (fault.map_or("panicked".to_owned(), |fault| format!("failed ({fault})")), after.as_secs_f64());
     let text = format!(
@@ -453,12 +463,11 @@ pub(crate) fn print_stall(local: &Local, silence: Duration) {
         whole => whole.to_string(),
     };
     notice(format_args!("isles: {here}: nothing has happened for {seconds} s; waiting for:"));
-    print(&explanation(local, &Inquiry { asker: here, queries: &[] }));
+    print(&explanation(local, &Inquiry { asker: here, query: &[] }));
     local.run.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {
-            let queries = local.services.teams.queries(place);
-            tell(local, place, &RunMessage::Explain(queries));
+            tell(local, place, &RunMessage::Explain(local.services().query(place)));
         }
     }
 }

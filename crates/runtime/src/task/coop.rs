@@ -27,16 +27,16 @@ const BUDGET_MODELLED: u32 = 16;
 const BUDGET_IN_STEPS: u32 = OPERATION;
 
 /// Effort of an operation on a handle, a phaser or a finish: a few dozen nanoseconds.
-pub(crate) const OPERATION: u32 = 8;
+pub const OPERATION: u32 = 8;
 
 /// Effort of an `at!`, or of a message to a member, that is over at once: next to nothing.
-pub(crate) const CALL: u32 = 1;
+pub const CALL: u32 = 1;
 
 /// Effort of an operation that has waited for another host by looking: tens of microseconds at most.
-pub(crate) const LOOK: u32 = 4;
+pub const LOOK: u32 = 4;
 
 /// Effort of a piece of a long message that is read from its sender's memory: a turn.
-pub(crate) const PIECE: u32 = BUDGET;
+pub const PIECE: u32 = BUDGET;
 
 /// Effort of an `at!` that fails at once: a turn. Nothing that computes depends on it, and a loop that only fails moves
 /// the clock of a modelled chip by no more than its turns.
@@ -79,7 +79,7 @@ pub async fn sent() {
 /// Waits until what this place has sent is on its way, where its send could not wait, so that what the task computes
 /// next keeps nothing back.
 #[inline]
-pub(crate) async fn let_leave() {
+pub async fn let_leave() {
     poll_fn(poll_leave).await;
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn let_leave() {
 ///
 /// Asks again at each poll: it may be part of a future that its task polls twice in one turn.
 #[inline]
-pub(crate) fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
+pub fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
     Local::with(|local| {
         if !local.keeps_tasks_back() {
             return Poll::Ready(());
@@ -101,7 +101,7 @@ pub(crate) fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
 
 /// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.
 #[inline]
-pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
+pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
     if Local::with(must_give_way) {
         context.waker().wake_by_ref();
         return Poll::Pending;
@@ -113,7 +113,7 @@ pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
 ///
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
-pub(crate) fn must_give_way(local: &Local) -> bool {
+pub fn must_give_way(local: &Local) -> bool {
     let budget = match local.clock() {
         Clock::Host(_) => BUDGET,
         Clock::Modelled(_) => BUDGET_MODELLED,
@@ -133,19 +133,19 @@ pub(crate) fn must_give_way(local: &Local) -> bool {
 
 /// Notes that an operation has ended in its first poll.
 #[inline]
-pub(crate) fn spend(effort: u32) {
+pub fn spend(effort: u32) {
     Local::with(|local| spend_of(local, effort));
 }
 
 /// As [`spend`], of a place that is known.
 #[inline]
-pub(crate) fn spend_of(local: &Local, effort: u32) {
+pub fn spend_of(local: &Local, effort: u32) {
     local.spent.set(local.spent.get() + effort);
 }
 
 /// Runs `operation` when the budget allows it, and spends `effort` if it does not wait.
 #[inline]
-pub(crate) async fn cooperate<F: Future>(effort: u32, operation: F) -> F::Output {
+pub async fn cooperate<F: Future>(effort: u32, operation: F) -> F::Output {
     cooperate_by(|_| effort, operation).await
 }
 
@@ -178,7 +178,8 @@ async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: 
 type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
 
 /// What the first attempt of an operation came to.
-pub(crate) enum Attempt<'a, R> {
+pub enum Attempt<'a, R> {
+    /// It has its value.
     Done(R),
     /// It has to wait.
     Slow(Slow<'a, R>),
@@ -187,7 +188,7 @@ pub(crate) enum Attempt<'a, R> {
 /// An attempt that has to wait for `operation`. Apart, so that what one that is over needs stays in registers.
 #[cold]
 #[inline(never)]
-pub(crate) fn slowly<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
+pub fn slowly<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
 where
     F: Future<Output = Result<R>> + 'a,
 {
@@ -197,7 +198,7 @@ where
 /// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
 ///
 /// It begins when the budget allows it; `attempt` spends what it costs.
-pub(crate) struct AtOnce<'a, R, F> {
+pub struct AtOnce<'a, R, F> {
     /// The line of the program that errors name.
     line: Option<&'static Location<'static>>,
     /// Called once.
@@ -206,14 +207,15 @@ pub(crate) struct AtOnce<'a, R, F> {
 }
 
 impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> AtOnce<'a, R, F> {
+    /// Returns an operation that `attempt` begins.
     #[inline]
-    pub(crate) fn new(attempt: F) -> Self {
+    pub fn new(attempt: F) -> Self {
         AtOnce { line: None, attempt, slow: None }
     }
 
     /// Its errors name `line`.
     #[inline]
-    pub(crate) fn named(line: &'static Location<'static>, attempt: F) -> Self {
+    pub fn named(line: &'static Location<'static>, attempt: F) -> Self {
         AtOnce { line: Some(line), attempt, slow: None }
     }
 }

@@ -87,7 +87,7 @@ impl Pool {
 
     /// Memory for a value of `layout`, which is not empty, uninitialised: a cell, if it fits into one.
     #[inline]
-    pub(super) fn take(&self, layout: Layout) -> NonNull<u8> {
+    pub(crate) fn take(&self, layout: Layout) -> NonNull<u8> {
         self.live.set(self.live.get() + 1);
         if fits(layout) {
             return self.take_cell(layout);
@@ -150,7 +150,7 @@ impl Pool {
     }
 
     /// How much memory is handed out, in values.
-    pub(super) fn live(&self) -> usize {
+    pub(crate) fn live(&self) -> usize {
         self.live.get()
     }
 

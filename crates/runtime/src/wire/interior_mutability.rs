@@ -38,7 +38,7 @@ const OWNERS: &[&str] = &[
 ///
 /// # Errors
 /// The type, with what to do.
-pub(super) fn refuse<T: ?Sized>() -> Result<(), EncodeError> {
+pub(crate) fn refuse<T: ?Sized>() -> Result<(), EncodeError> {
     refuse_named(type_name::<T>())
 }
 

@@ -17,9 +17,9 @@ mod reading;
 mod tests;
 mod writing;
 
-pub(crate) use numbers::{is_word, of_word, word_of};
+pub use numbers::{is_word, of_word, word_of};
 
-use crate::error::{Error, panic};
+use crate::error::{Error, ErrorKind, panic};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_transport::BlockMemory;
 use serde::Serialize;
@@ -412,7 +412,7 @@ impl<'a> Reader<'a> {
 
     /// Takes `prefix`, if it comes next; says whether it does.
     #[inline]
-    pub(crate) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
+    pub fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         let comes = self.bytes[self.position..].starts_with(prefix);
         self.position += if comes { prefix.len() } else { 0 };
         comes
@@ -585,6 +585,24 @@ impl<T: NoUninit + AnyBitPattern> Deref for PodSlice<T> {
         match &self.place {
             SliceStorage::Block(block, range) => bytemuck::cast_slice(&block.bytes()[range.clone()]),
             SliceStorage::Copied(elements) => elements,
+        }
+    }
+}
+
+impl Error {
+    /// The error of a value that could not be written.
+    pub fn unencodable(fault: EncodeError) -> Self {
+        match fault {
+            EncodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
+            fault => Error::new(ErrorKind::Undecodable, fault.to_string()),
+        }
+    }
+
+    /// The error of `what`, which could not be read.
+    pub fn undecodable(what: &str, fault: DecodeError) -> Self {
+        match fault {
+            DecodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
+            fault => Error::new(ErrorKind::Undecodable, format!("{what} could not be read: {fault}")),
         }
     }
 }

@@ -113,13 +113,13 @@ const WORD_BYTES: usize = size_of::<u64>();
 
 /// Whether a `T` is a number of at most a word.
 #[inline]
-pub(crate) fn is_word<T>() -> bool {
+pub fn is_word<T>() -> bool {
     size_of::<T>() <= WORD_BYTES && found_for::<T>(kind_of_number).is_some()
 }
 
 /// The bits of a number of at most a word; none of any other value.
 #[inline]
-pub(crate) fn word_of<T>(value: &T) -> Option<u64> {
+pub fn word_of<T>(value: &T) -> Option<u64> {
     let Block { bytes, .. } = of_slice(std::slice::from_ref(value)).filter(|_| is_word::<T>())?;
     let mut word = [0; WORD_BYTES];
     word[..size_of::<T>()].copy_from_slice(&bytes[..size_of::<T>()]);
@@ -128,7 +128,7 @@ pub(crate) fn word_of<T>(value: &T) -> Option<u64> {
 
 /// The number that [`word_of`] has made `word` of; none if a `T` is no such number.
 #[inline]
-pub(crate) fn of_word<T>(word: u64) -> Option<T> {
+pub fn of_word<T>(word: u64) -> Option<T> {
     let bytes = word.to_ne_bytes();
     // NEED: the compiler does not know that a `T` is a number.
     // SOUND: it is, so any bytes are one; there are enough of them, and they need not be aligned.

@@ -60,13 +60,13 @@ macro_rules! long_numbers {
 }
 
 impl<'r, 'de> Values<'r, 'de> {
-    pub(super) fn new(from: &'r mut Reader<'de>) -> Self {
+    pub(crate) fn new(from: &'r mut Reader<'de>) -> Self {
         Values { from, depth: 0 }
     }
 
     /// Reads what `seed` asks for: lists of numbers from a block.
     #[inline]
-    pub(super) fn take<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, DecodeError> {
+    pub(crate) fn take<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, DecodeError> {
         match numbers::wanted(&seed, self)? {
             Some(list) => Ok(list),
             None => seed.deserialize(self),

@@ -27,13 +27,13 @@ pub(super) struct Values<'w, 'a> {
 }
 
 impl<'w, 'a> Values<'w, 'a> {
-    pub(super) fn new(to: &'w mut Writer<'a>) -> Self {
+    pub(crate) fn new(to: &'w mut Writer<'a>) -> Self {
         Values { to, depth: 0 }
     }
 
     /// Writes a value whose type is known here: lists of numbers as a block.
     #[inline]
-    pub(super) fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
+    pub(crate) fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         if self.to.watching {
             interior_mutability::refuse::<T>()?;
         }

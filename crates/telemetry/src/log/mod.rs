@@ -15,7 +15,7 @@ pub use reader::{LogError, LogReader, RecordedRun};
 pub use writer::LogWriter;
 
 /// The first bytes of a log, with the version of its form.
-const MAGIC: &[u8; 8] = b"ISLELOG\x03";
+const MAGIC: &[u8; 8] = b"ISLELOG\x04";
 
 /// What a frame begins with.
 const MARK: [u8; 4] = *b"\xf7ISL";

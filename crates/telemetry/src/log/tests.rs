@@ -26,7 +26,8 @@ fn run(seconds: u64) -> Vec<Sample> {
             place.values[CounterId::Queue.index()] = (second * 7919) % 13;
             place.values[CounterId::MemoryBytes.index()] = if second == 5 { u64::MAX } else { 1 };
         }
-        sample.progress = ProgressSample { done: second, total: 200, grows: false, unit: "steps".to_owned() };
+        let (unit, phase) = ("steps".to_owned(), format!("phase {}", second / 4));
+        sample.progress = ProgressSample { done: second, total: 200, grows: false, unit, phase };
         if second > 3 {
             sample.places[2].death = Some(DeathCause::Killed(9));
             sample.finishes = vec![OpenFinish { id: second, label: "a:1".into(), ..Default::default() }];

@@ -23,7 +23,7 @@ use crate::counter::COUNTERS;
 const MAGIC: u64 = u64::from_be_bytes(*b"ISLESCTR");
 
 /// The version of the layout.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// Words of a line of the host's caches.
 const LINE: u64 = 8;
@@ -59,6 +59,10 @@ mod head {
     pub const UNIT: usize = 16;
     /// A group: until when the energy of the chip is known, and the energy.
     pub const ENERGY: usize = 24;
+    /// The name of the phase of the program.
+    pub const PHASE: usize = 32;
+    /// Steps done, and steps that there were, of all places when the phase began.
+    pub const PHASE_BEGIN: usize = 44;
 }
 
 /// Words of a place before its counters: liveness, time, copies, process.
@@ -78,6 +82,12 @@ const PLACE_WORDS: u64 = group_words(PLACE_VALUES + PROGRESS_WORDS);
 
 /// Bytes of the name of the steps of a program.
 const UNIT_BYTES: usize = 48;
+
+/// Bytes of the name of a phase of a program.
+const PHASE_BYTES: usize = 96;
+
+const _: () = assert!(head::PHASE + PHASE_BYTES / 8 <= head::PHASE_BEGIN);
+const _: () = assert!(head::PHASE_BEGIN + PROGRESS_WORDS <= HEAD_WORDS as usize);
 
 /// Open finishes that a place tells of; more are only counted.
 const FINISHES: usize = 8;

@@ -5,8 +5,8 @@
 
 use super::{
     ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, HEAD_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC,
-    PLACE_VALUES, PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION,
-    WAITS, group_words, head,
+    PHASE_BYTES, PLACE_VALUES, PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES,
+    VERSION, WAITS, group_words, head,
 };
 use crate::counter::{COUNTERS, CounterId, names_hash};
 use crate::page::output;
@@ -102,7 +102,7 @@ pub struct PagesReader {
     memory: Vec<u64>,
     /// The last energy of the chip that was that of all cores, too, and the energy of each.
     energy: (EnergySample, Vec<u64>),
-    /// Steps done, and steps that there are, of all places.
+    /// Steps done, and steps that there are, of all places since the run began.
     progress: [u64; PROGRESS_WORDS],
     finishes: Vec<Vec<OpenFinish>>,
     /// Of each place, the messages it had sent when its row of peers was read, and the row.
@@ -182,10 +182,11 @@ impl PagesReader {
             energy: self.energy.0,
             end: RunEnd::decode(words[head::END]),
             progress: ProgressSample {
-                done: self.progress[0],
-                total: self.progress[1],
+                done: self.progress[0].saturating_sub(words[head::PHASE_BEGIN]),
+                total: self.progress[1].saturating_sub(words[head::PHASE_BEGIN + 1]),
                 grows: words[head::GROWS] != 0,
                 unit: text(&words[head::UNIT..head::UNIT + UNIT_BYTES / 8]),
+                phase: text(&words[head::PHASE..head::PHASE + PHASE_BYTES / 8]),
             },
             missed: self.missed,
             links: links.collect(),

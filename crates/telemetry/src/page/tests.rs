@@ -81,7 +81,7 @@ fn what_places_copy_is_what_a_reader_sees() {
     assert_eq!((sample.time_ms, sample.model_ns, sample.end), (60, 70, RunEnd::Failed));
     assert_eq!(
         sample.progress,
-        ProgressSample { done: 3, total: 9, grows: false, unit: "sources".to_owned() }
+        ProgressSample { done: 3, total: 9, grows: false, unit: "sources".to_owned(), phase: String::new() }
     );
     assert_eq!(sample.missed, 0);
     let mut seen = sample.places[1].clone();
@@ -147,15 +147,52 @@ fn the_progress_of_a_run_is_that_of_all_its_places_with_the_last_name() {
     places[0].add_total(5, "a name that is rather long");
     places[2].add_total(7, "steps");
     places.iter().for_each(|place| place.add_done(2));
-    assert_eq!(seen(), ProgressSample { done: 6, total: 12, grows: false, unit: "steps".to_owned() });
+    let steps = |done, total, grows| ProgressSample {
+        done,
+        total,
+        grows,
+        unit: "steps".to_owned(),
+        ..ProgressSample::default()
+    };
+    assert_eq!(seen(), steps(6, 12, false));
     // Neither a copy of the counters nor a wrong number harms it.
     places[1].copy(Liveness::Busy, u64::MAX, &[u64::MAX; COUNTERS.len()]);
     places[1].add_done(u64::MAX);
     places[1].add_total(0, &format!("{}\u{e4}", "x".repeat(UNIT_BYTES - 1)));
-    assert_eq!(
-        seen(),
-        ProgressSample { done: u64::MAX, total: 12, grows: false, unit: "x".repeat(UNIT_BYTES - 1) }
-    );
+    let unit = "x".repeat(UNIT_BYTES - 1);
+    assert_eq!(seen(), ProgressSample { unit, ..steps(u64::MAX, 12, false) });
+}
+
+#[test]
+fn the_steps_of_a_phase_count_from_zero() {
+    let layout = PageLayout::new(2, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut reader = pages.reader().unwrap();
+    let places: Vec<PlaceWriter> =
+        (0..2).map(|place| PlaceWriter::new(pages.memory(), layout, place)).collect();
+    let seen = |reader: &mut PagesReader| {
+        pages.flush();
+        let seen = reader.read().unwrap().progress;
+        let own = places[1].progress();
+        assert_eq!((own.done, own.total, own.grows), (seen.done, seen.total, seen.grows));
+        seen
+    };
+    places[0].add_total(8, "units");
+    places.iter().for_each(|place| place.add_done(3));
+    places[0].expect_more();
+    places[0].begin_phase("stability check, product 1");
+    let begun = ProgressSample {
+        unit: "units".to_owned(),
+        phase: "stability check, product 1".to_owned(),
+        ..ProgressSample::default()
+    };
+    assert_eq!(seen(&mut reader), begun);
+    places[0].add_total(4, "units");
+    places[1].add_done(1);
+    assert_eq!(seen(&mut reader), ProgressSample { done: 1, total: 4, ..begun.clone() });
+    places[0].begin_phase(&format!("{}\u{394}", "x".repeat(PHASE_BYTES - 1)));
+    assert_eq!(seen(&mut reader), ProgressSample { phase: "x".repeat(PHASE_BYTES - 1), ..begun });
 }
 
 #[test]

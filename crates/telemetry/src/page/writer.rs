@@ -4,8 +4,8 @@
 //! place.
 
 use super::{
-    CounterTable, ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES,
-    PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
+    CounterTable, ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PHASE_BYTES,
+    PLACE_VALUES, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
 };
 use crate::page::group;
 use crate::page::output::{self, RingWriter};
@@ -15,6 +15,7 @@ use crate::sample::{
     RunEnd,
 };
 use std::cell::Cell;
+use std::iter::repeat;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -183,13 +184,7 @@ impl PlaceWriter {
     /// Says that the program has `steps` more to do, at any place, and what they are, in the plural. Of several names
     /// the last one counts; of a long one, the beginning.
     pub fn add_total(&self, steps: u64, unit: &str) {
-        let end = (0..=UNIT_BYTES.min(unit.len())).rev().find(|end| unit.is_char_boundary(*end)).unwrap_or(0);
-        let words = &self.words.words()[head::UNIT..head::UNIT + UNIT_BYTES / 8];
-        let bytes = unit.as_bytes()[..end].chunks(8).map(text_word);
-        for (word, value) in words.iter().zip(bytes.chain(std::iter::repeat(0))) {
-            // Relaxed: places that name the steps alike write the same, and readers come by system calls.
-            word.store(value, Ordering::Relaxed);
-        }
+        self.write_text(head::UNIT, UNIT_BYTES, unit);
         // Places that begin at about the same time say what each has to do; that is no growth.
         let known = self.progress();
         if steps > 0 && known.done > known.total / 10 {
@@ -204,15 +199,49 @@ impl PlaceWriter {
         self.words.words()[head::GROWS].store(1, Ordering::Relaxed);
     }
 
-    /// What all places together say of their progress, but for the name of the steps.
+    /// Starts the phase `name` of the program, whose steps count from zero. A long name is cut. Called at one place,
+    /// while no other counts steps.
+    pub fn begin_phase(&self, name: &str) {
+        self.write_text(head::PHASE, PHASE_BYTES, name);
+        let words = self.words.words();
+        for (word, sum) in words[head::PHASE_BEGIN..].iter().zip(self.sums()) {
+            // Relaxed: a reader that sees the one without the other shows wrong steps once.
+            word.store(sum, Ordering::Relaxed);
+        }
+        words[head::GROWS].store(0, Ordering::Relaxed); // relaxed, as above
+    }
+
+    /// Writes the beginning of `text` to `bytes` bytes from word `at` of the head on.
+    fn write_text(&self, at: usize, bytes: usize, text: &str) {
+        let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let values = text.as_bytes()[..end].chunks(8).map(text_word);
+        for (word, value) in self.words.words()[at..at + bytes / 8].iter().zip(values.chain(repeat(0))) {
+            // Relaxed: places that name the steps alike write the same, and readers come by system calls.
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// What all places together say of their progress, but for the names of the steps and the phase.
     pub fn progress(&self) -> ProgressSample {
         // Relaxed: counts of others, each for itself.
         let word = |at: usize| self.words.words()[at].load(Ordering::Relaxed);
-        let sum = |which: usize| {
+        let [done, total] = self.sums();
+        ProgressSample {
+            done: done.saturating_sub(word(head::PHASE_BEGIN)),
+            total: total.saturating_sub(word(head::PHASE_BEGIN + 1)),
+            grows: word(head::GROWS) != 0,
+            ..ProgressSample::default()
+        }
+    }
+
+    /// Steps done, and steps that there are, of all places since the run began.
+    fn sums(&self) -> [u64; PROGRESS_WORDS] {
+        std::array::from_fn(|which| {
             let at = |place: u32| self.layout.place_at(place) as usize + PLACE_VALUES + 1 + which;
-            (0..self.layout.places).map(|place| word(at(place))).fold(0, u64::saturating_add)
-        };
-        ProgressSample { done: sum(0), total: sum(1), grows: word(head::GROWS) != 0, unit: String::new() }
+            // Relaxed: counts of others, each for itself.
+            let word = |place: u32| self.words.words()[at(place)].load(Ordering::Relaxed);
+            (0..self.layout.places).map(word).fold(0, u64::saturating_add)
+        })
     }
 
     fn add_progress(&self, which: usize, steps: u64) {

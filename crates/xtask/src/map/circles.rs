@@ -49,6 +49,22 @@ pub fn largest(tree: &Tree) -> Vec<(String, Vec<String>)> {
     found
 }
 
+/// A line for each file of the largest circle of the crate `name`: the files of the circle that it imports.
+pub fn describe(tree: &Tree, name: &str) -> Vec<String> {
+    let folder = format!("{}/src/", tree.folder(name));
+    let modules = ModuleTree::of(tree, &folder);
+    let circle = modules.largest_circle();
+    let of_circle = |path: &ModulePath| {
+        let file = &modules.modules[path].file.path;
+        circle.contains(file).then(|| file.strip_prefix(&folder).unwrap_or(file))
+    };
+    let lines = modules.modules.keys().filter_map(|path| {
+        let to: Vec<&str> = modules.imported(path).into_iter().filter_map(of_circle).collect();
+        Some(format!("{} -> {}", of_circle(path)?, to.join(", ")))
+    });
+    lines.collect()
+}
+
 /// A path of modules from the root of the crate.
 type ModulePath = Vec<String>;
 

@@ -50,8 +50,9 @@ fn is_reexport(before: &[&Token]) -> bool {
 /// A path in code that starts with `crate` or `super`, and the index of its last token.
 fn path_in_code(code: &[&Token], at: usize) -> Option<(Vec<String>, usize)> {
     let is_start = code[at].is("crate") || code[at].is("super");
-    let is_of_macro = at > 0 && (code[at - 1].is("$") || code[at - 1].is(":"));
-    if !is_start || is_of_macro {
+    // `$crate::` is of a macro, `pub(in crate::a)` imports nothing.
+    let is_other = at > 0 && ["$", ":", "in"].iter().any(|before| code[at - 1].is(before));
+    if !is_start || is_other {
         return None;
     }
     let mut path = vec![code[at].text.clone()];
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn paths_in_code_count_and_those_of_macros_do_not() {
         assert_eq!(
-            of("fn f() -> crate::a::B { super::c(); $crate::d::e(); other::crate_name() }"),
+            of("pub(in crate::x) fn f() -> crate::a::B { super::c(); $crate::d::e(); other::crate_name() }"),
             ["crate::a::B", "super::c"]
         );
     }

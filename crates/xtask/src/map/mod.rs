@@ -68,6 +68,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "plot",
             "protocol",
             "runtime",
+            "services",
             "telemetry",
             "transport",
             "transport-chip",
@@ -111,6 +112,11 @@ pub fn check_with_features(tree: &Tree) -> Vec<Finding> {
         println!("largest import circle of `{name}`: {} files", circle.len());
     }
     findings
+}
+
+/// A line for each file of the largest import circle of the crate `name`.
+pub fn circle(tree: &Tree, name: &str) -> Vec<String> {
+    circles::describe(tree, name)
 }
 
 /// The findings about the tree.

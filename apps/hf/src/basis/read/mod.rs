@@ -9,6 +9,7 @@ use super::super::element::Element;
 use super::super::input_error::{InputError, excerpt, number};
 use super::{BasisSet, CONTRACTIONS_MAX, Contraction, MOMENTUM_MAX, PRIMITIVES_MAX};
 use super::{gaussian, nwchem};
+use isles_app::frame::count;
 
 /// What stands between the elements in Gaussian's form.
 pub(super) const SEPARATOR: &str = "****";
@@ -193,7 +194,9 @@ impl Findings<'_> {
             return Err(self.malformed(&rows[0], allowed));
         }
         if columns > rows.len() {
-            let allowed = format!("at most {} coefficients, as many as there are primitives", rows.len());
+            let [coefficients, primitives] = [("coefficient", "coefficients"), ("primitive", "primitives")]
+                .map(|(one, more)| count(rows.len() as u64, one, more));
+            let allowed = format!("at most {coefficients} for {primitives}, not {columns}");
             return Err(self.malformed(&rows[0], &allowed));
         }
         Ok(columns)

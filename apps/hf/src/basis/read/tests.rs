@@ -57,7 +57,11 @@ fn a_row_with_more_words_than_its_form_is_refused() {
         ),
         (
             "C S\n1 9.0 0.5\n",
-            "line 2: found `1 9.0 0.5`, expected at most 1 coefficients, as many as there are",
+            "line 2: found `1 9.0 0.5`, expected at most 1 coefficient for 1 primitive, not 2",
+        ),
+        (
+            "C S\n9.0 0.5 0.1 0.1\n3.0 0.5 0.1 0.1\n",
+            "line 2: found `9.0 0.5 0.1 0.1`, expected at most 2 coefficients for 2 primitives, not 3",
         ),
         (
             "C SP\n1 9.0 0.5 0.5\n",

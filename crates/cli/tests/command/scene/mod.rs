@@ -289,6 +289,11 @@ impl From<Output> for Ended {
 }
 
 impl Ended {
+    /// The phases that standard error names, in order.
+    pub fn phases(&self) -> Vec<&str> {
+        self.stderr.lines().filter_map(|line| line.strip_prefix("phase: ")).collect()
+    }
+
     /// The one line that says why nothing was done.
     ///
     /// # Panics

@@ -20,7 +20,8 @@ use crate::print::notice;
 use crate::settings::Environment;
 use crate::test::TestBody;
 use crate::trace::{Collector, attach};
-use isles_runtime::{Clock, Collectives, Local, run};
+use isles_runtime::{Clock, Local, run};
+use isles_services::Collectives;
 use isles_telemetry::RunDescription;
 use isles_transport::composite::CompositeEndpoint;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
@@ -221,9 +222,9 @@ pub(super) fn run_place<V>(
 ) -> V {
     let recorded = collector.map(|collector| RecordedRun::begin(library, &hosts, collector));
     let endpoint = attach(endpoint, recorded.as_ref().map(RecordedRun::collector));
-    let local = Local::new(endpoint, Clock::host());
+    let local = Local::new(endpoint, Clock::host(), isles_services::services);
     if !hierarchical_collectives {
-        local.set_collectives(Rc::new(FlatCollectives));
+        isles_services::set_collectives(&local, Rc::new(FlatCollectives));
     }
     if let Some(words) = words {
         observe_by(&words, &local, 0);

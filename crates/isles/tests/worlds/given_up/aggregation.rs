@@ -29,9 +29,9 @@ async fn push_all(seed: u64, first: u64, items: &Aggregator<u64>) -> Result<()> 
         let pushed = match random.below(4) {
             0 => {
                 let pushed = items.push_all([(to, item)]);
-                interrupt("runtime/aggregation/aggregator push_all", &mut random, pushed).await
+                interrupt("services/aggregation/aggregator push_all", &mut random, pushed).await
             }
-            _ => interrupt("runtime/aggregation/aggregator push", &mut random, items.push(to, item)).await,
+            _ => interrupt("services/aggregation/aggregator push", &mut random, items.push(to, item)).await,
         };
         let noted = if pushed.transpose()?.is_some() { &PUSHED } else { &UNSURE };
         noted.with_borrow_mut(|noted| noted.insert(item));
@@ -48,7 +48,8 @@ async fn gather(seed: u64, squares: &Gatherer<u64, u64>) -> Result<()> {
         let right: Vec<u64> = numbers.iter().map(|number| number * number).collect();
         if random.below(2) == 0 {
             let gathered = squares.gather(numbers.iter().map(to));
-            if let Some(found) = interrupt("runtime/aggregation/gatherer gather", &mut random, gathered).await
+            if let Some(found) =
+                interrupt("services/aggregation/gatherer gather", &mut random, gathered).await
             {
                 assert_eq!(found?, right);
             }
@@ -56,7 +57,7 @@ async fn gather(seed: u64, squares: &Gatherer<u64, u64>) -> Result<()> {
             let mut found = vec![0; numbers.len()];
             let gathered = squares.gather_into(numbers.iter().map(to), &mut found);
             if let Some(gathered) =
-                interrupt("runtime/aggregation/gatherer gather_into", &mut random, gathered).await
+                interrupt("services/aggregation/gatherer gather_into", &mut random, gathered).await
             {
                 gathered?;
                 assert_eq!(found, right);
@@ -73,14 +74,14 @@ async fn program(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 0);
     let nothing = PlaceLocal::new(|| ()).await?;
     let made = Aggregator::new(&nothing, apply);
-    attempt("runtime/aggregation/aggregator new", &mut random, made).await?;
+    attempt("services/aggregation/aggregator new", &mut random, made).await?;
     let options = AggregatorOptions::default().bucket(1 + random.below(6) as usize);
     let made = Aggregator::batched(options.clone(), &nothing, |state, items: Vec<u64>| {
         items.into_iter().for_each(|item| apply(state, item));
     });
-    attempt("runtime/aggregation/aggregator batched", &mut random, made).await?;
+    attempt("services/aggregation/aggregator batched", &mut random, made).await?;
     let made = Aggregator::with(options.clone(), &nothing, apply);
-    let items = match interrupt("runtime/aggregation/aggregator with", &mut random, made).await {
+    let items = match interrupt("services/aggregation/aggregator with", &mut random, made).await {
         Some(items) => items?,
         None => Aggregator::with(options, &nothing, apply).await?,
     };
@@ -104,7 +105,7 @@ async fn program(seed: u64) -> Result<()> {
     assert!(APPLIED.with_borrow(|applied| applied.contains(&1)));
     let state = PlaceLocal::new(|| ()).await?;
     let made = Gatherer::new(&state, |(): &(), number: u64| number * number);
-    let squares = match interrupt("runtime/aggregation/gatherer new", &mut random, made).await {
+    let squares = match interrupt("services/aggregation/gatherer new", &mut random, made).await {
         Some(squares) => squares?,
         None => Gatherer::new(&state, |(): &(), number: u64| number * number).await?,
     };

@@ -31,13 +31,13 @@ async fn produce(seed: u64, first: u64, sender: &Sender<Fragile>) -> Result<()> 
         let limit = limit(&mut random);
         let sent = match random.below(4) {
             0 => {
-                interrupt("runtime/channel/mod try_send", &mut random, sender.try_send(Fragile(value))).await
+                interrupt("services/channel/mod try_send", &mut random, sender.try_send(Fragile(value))).await
             }
             1 => {
                 let sent = sender.send_timeout(Fragile(value), limit);
-                interrupt("runtime/channel/mod send_timeout", &mut random, sent).await
+                interrupt("services/channel/mod send_timeout", &mut random, sent).await
             }
-            _ => interrupt("runtime/channel/mod send", &mut random, sender.send(Fragile(value))).await,
+            _ => interrupt("services/channel/mod send", &mut random, sender.send(Fragile(value))).await,
         };
         match sent {
             Some(Ok(())) => drop(SENT.with_borrow_mut(|sent| sent.insert(value))),
@@ -58,14 +58,14 @@ async fn consume(seed: u64, number: u64, receiver: &Receiver<Fragile>) -> Result
     loop {
         let limit = limit(&mut random);
         let received = match random.below(5) {
-            0 => interrupt("runtime/channel/mod try_recv", &mut random, receiver.try_recv()).await,
+            0 => interrupt("services/channel/mod try_recv", &mut random, receiver.try_recv()).await,
             1 => {
                 let received = receiver.recv_timeout(limit);
-                interrupt("runtime/channel/mod recv_timeout", &mut random, received).await
+                interrupt("services/channel/mod recv_timeout", &mut random, received).await
             }
             2 => {
                 let mut values = receiver.stream();
-                let next = interrupt("runtime/channel/mod next", &mut random, values.next()).await;
+                let next = interrupt("services/channel/mod next", &mut random, values.next()).await;
                 match next.transpose()? {
                     None => None,
                     Some(Some(value)) => Some(Ok(value)),
@@ -80,7 +80,7 @@ async fn consume(seed: u64, number: u64, receiver: &Receiver<Fragile>) -> Result
                 };
                 Some(received)
             }
-            _ => interrupt("runtime/channel/mod recv", &mut random, receiver.recv()).await,
+            _ => interrupt("services/channel/mod recv", &mut random, receiver.recv()).await,
         };
         match received {
             Some(Ok(value)) => note_received(value.into_number()),
@@ -100,7 +100,8 @@ async fn program(seed: u64) -> Result<()> {
         |random: &mut Random| Place::new(random.below(place_count() as u64) as usize).expect("it is there");
     let (home, capacity) = (any(&mut random), [0, 1, 2, 16, 64][random.below(5) as usize]);
     let made =
-        interrupt("runtime/channel/mod channel_at", &mut random, channel_at::<Fragile>(home, capacity)).await;
+        interrupt("services/channel/mod channel_at", &mut random, channel_at::<Fragile>(home, capacity))
+            .await;
     let (sender, receiver) = match made {
         Some(made) => made?,
         None => channel_at(home, capacity).await?,

@@ -18,12 +18,12 @@ async fn send_all(seed: u64, team: &Team) -> Result<()> {
                 0 => {
                     let text = (number, vec![number; len]);
                     let sent = team.tagged(0).send(to, &text);
-                    interrupt("runtime/team/point_to_point/mod send", &mut random, sent).await
+                    interrupt("services/team/point_to_point/mod send", &mut random, sent).await
                 }
                 _ => {
                     let slice = vec![number; 400];
                     let sent = team.tagged(1).send_slice(to, &slice);
-                    interrupt("runtime/team/point_to_point/mod send_slice", &mut random, sent).await
+                    interrupt("services/team/point_to_point/mod send_slice", &mut random, sent).await
                 }
             };
             sent.transpose()?;
@@ -48,11 +48,12 @@ async fn receive_all(seed: u64, team: &Team) -> Result<()> {
         let received = match random.below(2) {
             0 => {
                 let received = team.tagged(0).recv_any::<(u64, Vec<u64>)>();
-                interrupt("runtime/team/point_to_point/mod recv_any", &mut random, received).await
+                interrupt("services/team/point_to_point/mod recv_any", &mut random, received).await
             }
             _ => {
                 let received = team.tagged(0).recv::<(u64, Vec<u64>)>(from);
-                let received = interrupt("runtime/team/point_to_point/mod recv", &mut random, received).await;
+                let received =
+                    interrupt("services/team/point_to_point/mod recv", &mut random, received).await;
                 received.map(|received| received.map(|text| (from, text)))
             }
         };
@@ -72,12 +73,12 @@ async fn receive_all(seed: u64, team: &Team) -> Result<()> {
         let received = match random.below(2) {
             0 => {
                 let received = team.tagged(1).recv_slice_any(&mut slice);
-                interrupt("runtime/team/point_to_point/mod recv_slice_any", &mut random, received).await
+                interrupt("services/team/point_to_point/mod recv_slice_any", &mut random, received).await
             }
             _ => {
                 let received = team.tagged(1).recv_slice(from, &mut slice);
                 let received =
-                    interrupt("runtime/team/point_to_point/mod recv_slice", &mut random, received).await;
+                    interrupt("services/team/point_to_point/mod recv_slice", &mut random, received).await;
                 received.map(|received| received.map(|()| from))
             }
         };
@@ -99,12 +100,12 @@ async fn exchanges(seed: u64, team: &Team) -> Result<()> {
     // An exchange that one side gives up leaves the other waiting, as a receive does whose sender has gone on.
     let patience = Duration::from_micros(200);
     let to_right = timeout(patience, team.tagged(2).send_recv::<u64, u64>(right, &1, left));
-    let exchanged = interrupt("runtime/team/point_to_point/mod send_recv", &mut random, to_right).await;
+    let exchanged = interrupt("services/team/point_to_point/mod send_recv", &mut random, to_right).await;
     drop(exchanged);
     let neighbors = if left == right { vec![left] } else { vec![left, right] };
     let values = vec![rank as u64; neighbors.len()];
     let exchanged = timeout(patience, team.neighbor_exchange(&neighbors, &values));
-    let name = "runtime/team/point_to_point/mod neighbor_exchange";
+    let name = "services/team/point_to_point/mod neighbor_exchange";
     interrupt(name, &mut random, exchanged).await;
     let (mut row, mut other) = ([0_u64; 4], [0_u64; 4]);
     let own = [rank as u64; 4];
@@ -112,11 +113,11 @@ async fn exchanges(seed: u64, team: &Team) -> Result<()> {
     let mut received = if left == right { vec![&mut row[..]] } else { vec![&mut row[..], &mut other[..]] };
     let exchanged = team.neighbor_exchange_slices(&neighbors, &sent, &mut received);
     let exchanged = timeout(patience, exchanged);
-    let name = "runtime/team/point_to_point/mod neighbor_exchange_slices";
+    let name = "services/team/point_to_point/mod neighbor_exchange_slices";
     interrupt(name, &mut random, exchanged).await;
     let exchanged = team.exchange_slices([(right, &own[..])], [(left, &mut row[..])]);
     let exchanged = timeout(patience, exchanged);
-    let name = "runtime/team/point_to_point/mod exchange_slices";
+    let name = "services/team/point_to_point/mod exchange_slices";
     interrupt(name, &mut random, exchanged).await;
     Ok(())
 }

@@ -34,7 +34,7 @@ async fn phases(seed: u64, task: u64, one: &Phaser, other: &Phaser) -> Result<()
         let mut waits = 0;
         if task.is_multiple_of(2) {
             loop {
-                let advanced = interrupt("runtime/phaser/mod advance", &mut random, one.advance()).await;
+                let advanced = interrupt("services/phaser/mod advance", &mut random, one.advance()).await;
                 if let Some(phase) = advanced {
                     assert_eq!(phase?, step);
                     break;
@@ -52,7 +52,8 @@ async fn phases(seed: u64, task: u64, one: &Phaser, other: &Phaser) -> Result<()
         } else {
             loop {
                 let both = Phaser::advance_all([one, other]);
-                if let Some(advanced) = interrupt("runtime/phaser/mod advance_all", &mut random, both).await {
+                if let Some(advanced) = interrupt("services/phaser/mod advance_all", &mut random, both).await
+                {
                     break advanced?;
                 }
                 if random.below(4) == 0 {

@@ -91,7 +91,7 @@ async fn guards(seed: u64, number: u64, object: &Shared<u64>, mapping: &Shared<M
     for _ in 0..2 + random.below(8) {
         match random.below(5) {
             0 | 1 => {
-                let Some(guard) = interrupt("runtime/shared/guard read", &mut random, object.read()).await
+                let Some(guard) = interrupt("services/shared/guard read", &mut random, object.read()).await
                 else {
                     continue;
                 };
@@ -103,8 +103,8 @@ async fn guards(seed: u64, number: u64, object: &Shared<u64>, mapping: &Shared<M
             2 | 3 => {
                 let repairs = random.below(4) == 0;
                 let guard = match repairs {
-                    true => interrupt("runtime/shared/guard repair", &mut random, object.repair()).await,
-                    false => interrupt("runtime/shared/guard write", &mut random, object.write()).await,
+                    true => interrupt("services/shared/guard repair", &mut random, object.repair()).await,
+                    false => interrupt("services/shared/guard write", &mut random, object.write()).await,
                 };
                 let Some(guard) = guard else { continue };
                 let (mut guard, inside) = (guard?, Inside::enter(true));
@@ -115,11 +115,11 @@ async fn guards(seed: u64, number: u64, object: &Shared<u64>, mapping: &Shared<M
                     WRITES.set(*guard);
                 }
                 drop(inside);
-                interrupt("runtime/shared/guard release", &mut random, guard.release()).await;
+                interrupt("services/shared/guard release", &mut random, guard.release()).await;
             }
             _ => {
                 let both = acquire_all((mapping.write(), object.read()));
-                let Some(both) = interrupt("runtime/shared/acquire acquire_all", &mut random, both).await
+                let Some(both) = interrupt("services/shared/acquire acquire_all", &mut random, both).await
                 else {
                     continue;
                 };
@@ -139,9 +139,9 @@ async fn guards(seed: u64, number: u64, object: &Shared<u64>, mapping: &Shared<M
 /// Indices that grow with their mapping, by operations that may be given up.
 async fn indices(seed: u64) -> Result<()> {
     let mut random = Random::stream(seed, 3);
-    attempt("runtime/shared/space new", &mut random, IndexSpace::new(4)).await?;
+    attempt("services/shared/space new", &mut random, IndexSpace::new(4)).await?;
     let made = IndexSpace::with(4, SharedOptions::default());
-    let space = match interrupt("runtime/shared/space with", &mut random, made).await {
+    let space = match interrupt("services/shared/space with", &mut random, made).await {
         Some(space) => space?,
         None => IndexSpace::new(4).await?,
     };
@@ -153,10 +153,10 @@ async fn indices(seed: u64) -> Result<()> {
                 for _ in 0..3 {
                     let count = 1 + random.below(400) as usize;
                     let added = space.extend(count);
-                    attempt("runtime/shared/space extend", &mut random, added).await?;
+                    attempt("services/shared/space extend", &mut random, added).await?;
                     let made = space.mapping::<u32>(SharedOptions::default());
-                    attempt("runtime/shared/space mapping", &mut random, made).await?;
-                    if let Some(range) = interrupt("runtime/shared/space read", &mut random, space.read()).await {
+                    attempt("services/shared/space mapping", &mut random, made).await?;
+                    if let Some(range) = interrupt("services/shared/space read", &mut random, space.read()).await {
                         assert!(range?.len() >= 4);
                     }
                 }
@@ -180,13 +180,13 @@ async fn fickle(seed: u64, object: &Shared<Count>) -> Result<()> {
             _ => refusing.remove(&own),
         });
         let failed = match random.below(4) {
-            0 => interrupt("runtime/shared/guard write", &mut random, object.write())
+            0 => interrupt("services/shared/guard write", &mut random, object.write())
                 .await
                 .map(|guard| guard.map(|mut guard| guard.0 += 1 + random.below(2))),
-            1 => interrupt("runtime/shared/guard repair", &mut random, object.repair())
+            1 => interrupt("services/shared/guard repair", &mut random, object.repair())
                 .await
                 .map(|guard| guard.map(|mut guard| guard.0 += 1)),
-            _ => interrupt("runtime/shared/guard read", &mut random, object.read())
+            _ => interrupt("services/shared/guard read", &mut random, object.read())
                 .await
                 .map(|guard| guard.map(drop)),
         };
@@ -202,12 +202,12 @@ async fn program(seed: u64) -> Result<()> {
     WRITES.set(0);
     REFUSING.take();
     let mut random = Random::stream(seed, 0);
-    attempt("runtime/shared/mod new", &mut random, Shared::new(1_u64)).await?;
+    attempt("services/shared/mod new", &mut random, Shared::new(1_u64)).await?;
     let made = Shared::with(2_u64, SharedOptions::default());
-    attempt("runtime/shared/mod with", &mut random, made).await?;
+    attempt("services/shared/mod with", &mut random, made).await?;
     let team = Team::world();
     let made = Shared::with_on(&team, 3_u64, SharedOptions::default());
-    attempt("runtime/shared/mod with_on", &mut random, made).await?;
+    attempt("services/shared/mod with_on", &mut random, made).await?;
     let mapping = Shared::new(Mapping::<u64>::new(1)).await?;
     let object = Shared::new(0_u64).await?;
     finish(async {

@@ -17,42 +17,42 @@ pub const OPERATIONS: &[Row] = &[
     ("isles/array/moves", "arrays", &["copy_into", "redistribute", "gather", "transpose_into", "transpose_with"]),
     ("isles/array/open", "arrays", &["open", "put", "get", "fence", "close", "accumulate", "fetch_add"]),
     ("isles/glb/mod", "handles", &["run", "run_with"]),
-    ("runtime/aggregation/aggregator", "aggregation", &["new", "with", "batched", "push", "push_all"]),
-    ("runtime/aggregation/gatherer", "aggregation", &["new", "gather", "gather_into"]),
+    ("services/aggregation/aggregator", "aggregation", &["new", "with", "batched", "push", "push_all"]),
+    ("services/aggregation/gatherer", "aggregation", &["new", "gather", "gather_into"]),
     ("runtime/call/mod", "handles", &["at_there"]),
-    ("runtime/channel/mod", "channels",
+    ("services/channel/mod", "channels",
         &["channel_at", "send", "try_send", "send_timeout", "recv", "try_recv", "recv_timeout", "next"]),
     ("runtime/finish/future", "handles", &["finish"]),
     ("runtime/handle/counter", "handles", &["take_below", "ask_below", "add", "get", "set"]),
     ("runtime/handle/place_local", "handles", &["new", "new_on", "with", "with_on", "reduce"]),
     ("runtime/join", "handles", &["everywhere"]),
     ("runtime/monitor", "handles", &["when"]),
-    ("runtime/phaser/mod", "phasers", &["advance", "advance_all"]),
-    ("runtime/shared/acquire", "shared", &["acquire_all"]),
-    ("runtime/shared/guard", "shared", &["read", "write", "repair", "release"]),
-    ("runtime/shared/mod", "shared", &["new", "with", "with_on"]),
-    ("runtime/shared/space", "shared", &["new", "with", "read", "mapping", "extend"]),
+    ("services/phaser/mod", "phasers", &["advance", "advance_all"]),
+    ("services/shared/acquire", "shared", &["acquire_all"]),
+    ("services/shared/guard", "shared", &["read", "write", "repair", "release"]),
+    ("services/shared/mod", "shared", &["new", "with", "with_on"]),
+    ("services/shared/space", "shared", &["new", "with", "read", "mapping", "extend"]),
     ("runtime/run/region", "handles", &["measured"]),
     ("runtime/task/coop", "handles", &["yield_now"]),
-    ("runtime/team/barrier", "teams", &["barrier"]),
-    ("runtime/team/mod", "teams", &["split"]),
-    ("runtime/team/point_to_point/mod", "messages",
+    ("services/team/barrier", "teams", &["barrier"]),
+    ("services/team/mod", "teams", &["split"]),
+    ("services/team/point_to_point/mod", "messages",
         &["send", "recv", "recv_any", "send_slice", "recv_slice", "recv_slice_any", "send_recv", "neighbor_exchange",
           "neighbor_exchange_slices", "exchange_slices"]),
-    ("runtime/team/rows", "teams",
+    ("services/team/rows", "teams",
         &["gather_slice", "gather_slice_into", "gatherv", "scatter_slice", "scatter_slice_into", "scatterv",
           "all_gather_slice", "all_gather_slice_into", "all_gatherv", "all_to_all_slice", "all_to_all_slice_into",
           "all_to_allv", "all_to_allv_with"]),
-    ("runtime/team/slices", "teams",
+    ("services/team/slices", "teams",
         &["broadcast_slice", "reduce_slice", "all_reduce_slice", "scan_slice", "exclusive_scan_slice"]),
-    ("runtime/team/values", "teams",
+    ("services/team/values", "teams",
         &["broadcast", "reduce", "all_reduce", "scan", "exclusive_scan", "gather", "all_gather", "scatter",
           "all_to_all"]),
     ("runtime/time", "handles", &["sleep", "timeout"]),
-    ("runtime/window/access", "windows",
+    ("services/window/access", "windows",
         &["put", "put_strided", "put_notify", "get", "get_strided", "accumulate", "fetch_add", "compare_exchange"]),
-    ("runtime/window/mod", "windows", &["new", "new_on", "with_lens"]),
-    ("runtime/window/sync", "windows",
+    ("services/window/mod", "windows", &["new", "new_on", "with_lens"]),
+    ("services/window/sync", "windows",
         &["fence", "flush", "start", "complete", "wait", "lock", "lock_shared", "unlock", "notified"]),
 ];
 
@@ -60,17 +60,21 @@ pub const OPERATIONS: &[Row] = &[
 #[rustfmt::skip]
 const NOT_GIVEN_UP: &[Row] = &[
     ("runtime/call/mod", "the future of the program itself, or over at its first poll", &["at", "at_here"]),
-    ("runtime/team/mod", "not of the façade: what collectives of arrays are made of", &["together"]),
-    ("runtime/channel/select", "what `select!` stands for; its operations are those of channels", &["begin"]),
-    ("runtime/shared/policy", "over at once elsewhere than on a chip; what a trial awaits is the program's", &["measured"]),
+    ("services/team/mod", "not of the façade: what collectives of arrays are made of", &["together"]),
+    ("services/channel/select", "what `select!` stands for; its operations are those of channels", &["begin"]),
+    ("services/shared/policy", "over at once elsewhere than on a chip; what a trial awaits is the program's", &["measured"]),
     ("runtime/join", "not of the façade: what `everywhere!` is made of", &["try_join_all"]),
-    ("runtime/window/own", "not of the façade: what open arrays are made of",
+    ("services/window/own", "not of the façade: what open arrays are made of",
         &["with_lens", "open", "close", "fence", "put", "get", "get_strided", "accumulate", "fetch_add"]),
+    ("runtime/call/mod", "of the interface for services: given up with their operations", &["answer", "called_at"]),
+    ("runtime/join", "of the interface for services: given up with their operations", &["try_join"]),
+    ("runtime/part/replicate", "of the interface for services: given up with their operations", &["replicate", "fold"]),
+    ("runtime/task/coop", "of the interface for services: given up with their operations", &["cooperate", "let_leave"]),
     ("runtime/task/coop", "over at once on the loopback, where nothing is sent piece by piece", &["sent"]),
 ];
 
 /// Functions that never wait on the loopback, so that they cannot be given up while they do.
-pub const NEVER_WAIT: &[&str] = &["runtime/shared/guard release", "runtime/window/sync complete"];
+pub const NEVER_WAIT: &[&str] = &["services/shared/guard release", "services/window/sync complete"];
 
 /// Types of the interface that are futures.
 const FUTURES: &[&str] =
@@ -132,7 +136,7 @@ fn futures_of(text: &str) -> Vec<&str> {
 fn every_public_future_has_a_world_that_gives_it_up() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("there are crates");
     let mut found = BTreeMap::new();
-    for name in ["isles", "runtime"] {
+    for name in ["isles", "runtime", "services"] {
         add_public(&crates.join(name).join("src"), name, &mut found);
     }
     let listed: BTreeSet<String> = names(OPERATIONS).union(&names(NOT_GIVEN_UP)).cloned().collect();

@@ -23,52 +23,54 @@ async fn collective(which: u64, team: &Team, random: &mut Random) -> Option<Resu
         }};
     }
     match which {
-        0 | 1 => interrupted!("runtime/team/barrier barrier", team.barrier()),
-        2 => interrupted!("runtime/team/values broadcast", team.broadcast(0, is_root.then_some(7_u64))),
-        3 => interrupted!("runtime/team/values reduce", team.reduce(0, rank, sum)),
-        4 => interrupted!("runtime/team/values all_reduce", team.all_reduce(rank, sum)),
-        5 => interrupted!("runtime/team/values scan", team.scan(rank, sum)),
-        6 => interrupted!("runtime/team/values exclusive_scan", team.exclusive_scan(rank, sum)),
-        7 => interrupted!("runtime/team/values gather", team.gather(0, rank)),
-        8 => interrupted!("runtime/team/values all_gather", team.all_gather(rank)),
-        9 => interrupted!("runtime/team/values scatter", team.scatter(0, is_root.then(|| vec![7_u64; size]))),
-        10 => interrupted!("runtime/team/values all_to_all", team.all_to_all(vec![rank; size])),
-        11 => interrupted!("runtime/team/slices broadcast_slice", team.broadcast_slice(0, &mut three)),
-        12 => interrupted!("runtime/team/slices reduce_slice", team.reduce_slice(0, &mut three, sum)),
-        13 => interrupted!("runtime/team/slices all_reduce_slice", team.all_reduce_slice(&mut three, sum)),
-        14 => interrupted!("runtime/team/slices scan_slice", team.scan_slice(&mut three, sum)),
+        0 | 1 => interrupted!("services/team/barrier barrier", team.barrier()),
+        2 => interrupted!("services/team/values broadcast", team.broadcast(0, is_root.then_some(7_u64))),
+        3 => interrupted!("services/team/values reduce", team.reduce(0, rank, sum)),
+        4 => interrupted!("services/team/values all_reduce", team.all_reduce(rank, sum)),
+        5 => interrupted!("services/team/values scan", team.scan(rank, sum)),
+        6 => interrupted!("services/team/values exclusive_scan", team.exclusive_scan(rank, sum)),
+        7 => interrupted!("services/team/values gather", team.gather(0, rank)),
+        8 => interrupted!("services/team/values all_gather", team.all_gather(rank)),
+        9 => {
+            interrupted!("services/team/values scatter", team.scatter(0, is_root.then(|| vec![7_u64; size])))
+        }
+        10 => interrupted!("services/team/values all_to_all", team.all_to_all(vec![rank; size])),
+        11 => interrupted!("services/team/slices broadcast_slice", team.broadcast_slice(0, &mut three)),
+        12 => interrupted!("services/team/slices reduce_slice", team.reduce_slice(0, &mut three, sum)),
+        13 => interrupted!("services/team/slices all_reduce_slice", team.all_reduce_slice(&mut three, sum)),
+        14 => interrupted!("services/team/slices scan_slice", team.scan_slice(&mut three, sum)),
         15 => interrupted!(
-            "runtime/team/slices exclusive_scan_slice",
+            "services/team/slices exclusive_scan_slice",
             team.exclusive_scan_slice(&mut three, sum)
         ),
-        16 => interrupted!("runtime/team/rows gather_slice", team.gather_slice(0, &row)),
+        16 => interrupted!("services/team/rows gather_slice", team.gather_slice(0, &row)),
         17 => interrupted!(
-            "runtime/team/rows gather_slice_into",
+            "services/team/rows gather_slice_into",
             team.gather_slice_into(0, &row, is_root.then_some(&mut many[..]))
         ),
-        18 => interrupted!("runtime/team/rows gatherv", team.gatherv(0, &row[..rank as usize % 3])),
+        18 => interrupted!("services/team/rows gatherv", team.gatherv(0, &row[..rank as usize % 3])),
         19 => interrupted!(
-            "runtime/team/rows scatter_slice",
+            "services/team/rows scatter_slice",
             team.scatter_slice(0, is_root.then_some(&all[..]))
         ),
         20 => interrupted!(
-            "runtime/team/rows scatter_slice_into",
+            "services/team/rows scatter_slice_into",
             team.scatter_slice_into(0, is_root.then_some(&all[..]), &mut three)
         ),
-        21 => interrupted!("runtime/team/rows scatterv", team.scatterv(0, is_root.then_some(&rows[..]))),
-        22 => interrupted!("runtime/team/rows all_gather_slice", team.all_gather_slice(&row)),
+        21 => interrupted!("services/team/rows scatterv", team.scatterv(0, is_root.then_some(&rows[..]))),
+        22 => interrupted!("services/team/rows all_gather_slice", team.all_gather_slice(&row)),
         23 => interrupted!(
-            "runtime/team/rows all_gather_slice_into",
+            "services/team/rows all_gather_slice_into",
             team.all_gather_slice_into(&row, &mut many)
         ),
-        24 => interrupted!("runtime/team/rows all_gatherv", team.all_gatherv(&row[..rank as usize % 3])),
-        25 => interrupted!("runtime/team/rows all_to_all_slice", team.all_to_all_slice(&all)),
+        24 => interrupted!("services/team/rows all_gatherv", team.all_gatherv(&row[..rank as usize % 3])),
+        25 => interrupted!("services/team/rows all_to_all_slice", team.all_to_all_slice(&all)),
         26 => interrupted!(
-            "runtime/team/rows all_to_all_slice_into",
+            "services/team/rows all_to_all_slice_into",
             team.all_to_all_slice_into(&all, &mut many)
         ),
-        27 => interrupted!("runtime/team/rows all_to_allv", team.all_to_allv(&rows)),
-        _ => interrupted!("runtime/team/rows all_to_allv_with", team.all_to_allv_with(&rows, |_, _| ())),
+        27 => interrupted!("services/team/rows all_to_allv", team.all_to_allv(&rows)),
+        _ => interrupted!("services/team/rows all_to_allv_with", team.all_to_allv_with(&rows, |_, _| ())),
     }
 }
 
@@ -95,7 +97,7 @@ async fn split(seed: u64, team: &Team) -> Result<()> {
     let mut random = Random::stream(seed, 40 + here().index() as u64);
     let split = loop {
         let split = team.split(here().index() % 2, 0);
-        if let Some(split) = interrupt("runtime/team/mod split", &mut random, split).await {
+        if let Some(split) = interrupt("services/team/mod split", &mut random, split).await {
             break explained(split)?;
         }
     };

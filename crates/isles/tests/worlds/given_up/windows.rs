@@ -45,7 +45,7 @@ fn leave(target: usize) {
 async fn unlock(window: &Window<u64>, random: &mut Random, target: usize) -> Result<bool> {
     let mut was_given_up = false;
     loop {
-        match interrupt("runtime/window/sync unlock", random, window.unlock(target)).await {
+        match interrupt("services/window/sync unlock", random, window.unlock(target)).await {
             None => was_given_up = true,
             // It had ended when it was given up.
             Some(Err(error)) if was_given_up && *error.kind() == ErrorKind::Misused => return Ok(false),
@@ -57,12 +57,12 @@ async fn unlock(window: &Window<u64>, random: &mut Random, target: usize) -> Res
 /// Adds one to the first number of a part that is locked; none if that was given up before, false if it may be done.
 async fn increment(window: &Window<u64>, random: &mut Random, target: usize) -> Result<Option<bool>> {
     let mut value = [0];
-    let got = interrupt("runtime/window/access get", random, window.get(target, 0, &mut value)).await;
+    let got = interrupt("services/window/access get", random, window.get(target, 0, &mut value)).await;
     if got.transpose()?.is_none() {
         return Ok(None);
     }
     let more = [value[0] + 1];
-    let put = attempt("runtime/window/access put", random, window.put(target, 0, &more)).await?;
+    let put = attempt("services/window/access put", random, window.put(target, 0, &more)).await?;
     if put.is_none() {
         add(target, 0, false);
     }
@@ -74,32 +74,32 @@ async fn access(window: &Window<u64>, random: &mut Random, target: usize, is_alo
     match random.below(6) {
         0 => {
             let fetched = window.fetch_add(target, 1, 1);
-            let fetched = attempt("runtime/window/access fetch_add", random, fetched).await?;
+            let fetched = attempt("services/window/access fetch_add", random, fetched).await?;
             add(target, 1, fetched.is_some());
         }
         // Not beside others, of which a window that checks would tell.
         1 if is_alone => {
             let put = window.put_strided(target, 4, (1, 2), &[7, 7]);
-            attempt("runtime/window/access put_strided", random, put).await?;
+            attempt("services/window/access put_strided", random, put).await?;
         }
         2 if is_alone => {
             let mut two = [0; 2];
             let got = window.get_strided(target, 4, (1, 2), &mut two);
-            if attempt("runtime/window/access get_strided", random, got).await?.is_some() {
+            if attempt("services/window/access get_strided", random, got).await?.is_some() {
                 assert!(two.iter().all(|value| [0, 7].contains(value)), "{two:?}");
             }
         }
         3 => {
             let operands = [1];
             let added = window.accumulate(target, 8, &operands, Combine::Max);
-            attempt("runtime/window/access accumulate", random, added).await?;
+            attempt("services/window/access accumulate", random, added).await?;
         }
         4 => {
             let exchanged = window.compare_exchange(target, 9, 0, 1);
-            attempt("runtime/window/access compare_exchange", random, exchanged).await?;
+            attempt("services/window/access compare_exchange", random, exchanged).await?;
         }
         _ => {
-            attempt("runtime/window/sync flush", random, window.flush(target)).await?;
+            attempt("services/window/sync flush", random, window.flush(target)).await?;
         }
     }
     Ok(())
@@ -111,9 +111,9 @@ async fn lock_epochs(seed: u64, window: &Window<u64>, is_queued: bool) -> Result
     for _ in 0..1 + random.below(8) {
         let (target, is_alone) = (random.below(window.size() as u64) as usize, random.below(3) > 0);
         let locked = match is_alone {
-            true => interrupt("runtime/window/sync lock", &mut random, window.lock(target)).await,
+            true => interrupt("services/window/sync lock", &mut random, window.lock(target)).await,
             false => {
-                interrupt("runtime/window/sync lock_shared", &mut random, window.lock_shared(target)).await
+                interrupt("services/window/sync lock_shared", &mut random, window.lock_shared(target)).await
             }
         };
         let Some(locked) = locked else { continue };
@@ -152,7 +152,7 @@ async fn ring_epochs(seed: u64, window: &Window<u64>) -> Result<()> {
         loop {
             let group = [right];
             let started = window.start(&group);
-            if let Some(started) = interrupt("runtime/window/sync start", &mut random, started).await {
+            if let Some(started) = interrupt("services/window/sync start", &mut random, started).await {
                 break started?;
             }
             let misused = window.complete().await.expect_err("nothing has started");
@@ -161,14 +161,14 @@ async fn ring_epochs(seed: u64, window: &Window<u64>) -> Result<()> {
         window.put(right, 2, &[step * 100 + rank as u64]).await?;
         let mut was_given_up = false;
         loop {
-            match interrupt("runtime/window/sync complete", &mut random, window.complete()).await {
+            match interrupt("services/window/sync complete", &mut random, window.complete()).await {
                 None => was_given_up = true,
                 Some(Err(error)) if was_given_up && *error.kind() == ErrorKind::Misused => break,
                 Some(completed) => break completed?,
             }
         }
         loop {
-            if let Some(waited) = interrupt("runtime/window/sync wait", &mut random, window.wait()).await {
+            if let Some(waited) = interrupt("services/window/sync wait", &mut random, window.wait()).await {
                 break waited?;
             }
         }
@@ -186,19 +186,19 @@ async fn fence_epochs(seed: u64, window: &Window<u64>) -> Result<()> {
     let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
     let data = [rank as u64];
     let put = window.put_notify(right, 3, &data);
-    attempt("runtime/window/access put_notify", &mut random, put).await?;
+    attempt("services/window/access put_notify", &mut random, put).await?;
     window.put_notify(right, 3, &data).await?;
     window.flush(right).await?;
     loop {
         let notified = window.notified(left, 1);
-        if let Some(notified) = interrupt("runtime/window/sync notified", &mut random, notified).await {
+        if let Some(notified) = interrupt("services/window/sync notified", &mut random, notified).await {
             break notified?;
         }
     }
     for _ in 0..3 {
         // One that was given up before it had begun is the next one.
         let fenced = loop {
-            if let Some(fenced) = interrupt("runtime/window/sync fence", &mut random, window.fence()).await {
+            if let Some(fenced) = interrupt("services/window/sync fence", &mut random, window.fence()).await {
                 break fenced;
             }
         };
@@ -213,9 +213,9 @@ async fn program(seed: u64) -> Result<()> {
     INSIDE.take();
     ADDED.take();
     let mut random = Random::stream(seed, 0);
-    attempt("runtime/window/mod new", &mut random, Window::<u64>::new(3)).await?;
+    attempt("services/window/mod new", &mut random, Window::<u64>::new(3)).await?;
     let team = Team::world();
-    attempt("runtime/window/mod new_on", &mut random, Window::<u64>::new_on(&team, 3)).await?;
+    attempt("services/window/mod new_on", &mut random, Window::<u64>::new_on(&team, 3)).await?;
     let lens = vec![10; place_count()];
     let options = match random.below(3) {
         0 => WindowOptions::queued(),
@@ -223,7 +223,7 @@ async fn program(seed: u64) -> Result<()> {
         _ => WindowOptions::default(),
     };
     let made = Window::<u64>::with_lens(&team, &lens, options);
-    let window = match interrupt("runtime/window/mod with_lens", &mut random, made).await {
+    let window = match interrupt("services/window/mod with_lens", &mut random, made).await {
         Some(window) => window?,
         None => Window::with_lens(&team, &lens, options).await?,
     };

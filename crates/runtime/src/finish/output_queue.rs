@@ -1,0 +1,77 @@
+//! What a protocol machine wants done, done in its order.
+//!
+//! To send may wait for room, and to wait delivers messages, which feed the machine again. What it says then comes
+//! after what it has said already: the machines of finishes and of phasers rely on the order of their messages. So
+//! outputs stand in one queue, and whoever put the first one there carries all of them out. It knows nothing of the
+//! machines.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+/// The outputs of one machine that are not carried out.
+pub struct OutputQueue<O> {
+    waiting: RefCell<VecDeque<O>>,
+    /// Whether somebody carries them out now.
+    carrying: Cell<bool>,
+}
+
+impl<O> Default for OutputQueue<O> {
+    fn default() -> Self {
+        OutputQueue { waiting: RefCell::default(), carrying: Cell::new(false) }
+    }
+}
+
+/// Somebody carries out; ends also if that unwinds.
+struct Carrying<'a>(&'a Cell<bool>);
+
+impl Drop for Carrying<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl<O> OutputQueue<O> {
+    /// Carries out `outputs` with `carry_out`, after what waits; or leaves them to the caller who does so already.
+    /// Takes all of them.
+    pub fn carry(&self, outputs: &mut Vec<O>, mut carry_out: impl FnMut(O)) {
+        if outputs.is_empty() {
+            return;
+        }
+        if self.carrying.replace(true) {
+            return self.waiting.borrow_mut().extend(outputs.drain(..));
+        }
+        let _carrying = Carrying(&self.carrying);
+        // A single one, as mostly, need not stand in a queue that is empty.
+        let is_single = outputs.len() == 1 && self.waiting.borrow().is_empty();
+        match outputs.pop_if(|_| is_single) {
+            Some(output) => carry_out(output),
+            None => self.waiting.borrow_mut().extend(outputs.drain(..)),
+        }
+        while let Some(output) = self.next() {
+            carry_out(output);
+        }
+    }
+
+    fn next(&self) -> Option<O> {
+        self.waiting.borrow_mut().pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_while_outputs_are_carried_out_comes_after_them() {
+        let (outputs, done) = (OutputQueue::default(), RefCell::new(Vec::new()));
+        let carry_out = |number| {
+            if number == 1 {
+                outputs.carry(&mut vec![3, 4], |_| unreachable!("the outer caller carries out"));
+            }
+            done.borrow_mut().push(number);
+        };
+        outputs.carry(&mut vec![1, 2], carry_out);
+        outputs.carry(&mut vec![5], carry_out);
+        assert_eq!(done.take(), [1, 2, 3, 4, 5]);
+    }
+}

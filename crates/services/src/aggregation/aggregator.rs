@@ -1,0 +1,260 @@
+//! The handle of an aggregator.
+
+use super::station::Station;
+use super::{AggregatorOptions, AggregatorPart, Held};
+use crate::aggregation::Aggregations;
+use crate::table::service::Service;
+use isles_protocol::aggregation::{Buckets, Router};
+use isles_runtime::capture::Handle;
+use isles_runtime::service::coop::{CALL, cooperate};
+use isles_runtime::service::{Members, PartId, PartRef, call, replicate};
+use isles_runtime::{Cycles, Error, ErrorKind, Local, Place, PlaceLocal, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::Location;
+use std::rc::Rc;
+
+/// Carries small items to places and applies them there, many in one message.
+///
+/// Where an `at!` or a `spawn_at!` costs a message each, a [`push`](Aggregator::push) costs a store into a bucket. A
+/// bucket leaves when it is full, or when nothing else of the enclosing finish lives at the place; the finish ends when
+/// every item is applied. Items of one place for another may be applied in any order.
+///
+/// ```ignore
+/// let table = PlaceLocal::new(|| vec![0_u64; 1 << 20]).await?;
+/// let updates = Aggregator::new(&table, |table, (at, value): (u32, u64)| table[at as usize] ^= value).await?;
+/// finish(async {
+///     for place in places() {
+///         spawn_at!(place, {
+///             for (owner, at, value) in stream() {
+///                 updates.push(owner, (at, value)).await?;
+///             }
+///         });
+///     }
+/// })
+/// .await?;
+/// ```
+///
+/// The method is that of Garg and Sabharwal, "Software routing and aggregation of messages to optimize the performance
+/// of HPCC Randomaccess benchmark" (SC 2006).
+pub struct Aggregator<T: 'static> {
+    station: Rc<Station<T>>,
+    share: PartRef,
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
+    /// Makes an aggregator whose items `apply` puts into the instance of `state` at their place, one at a time.
+    ///
+    /// `apply` runs at each place, so it captures nothing. It runs with the instance locked: a task that holds a guard
+    /// of it across an `await` makes it fail. If it panics, the finish has that error, which says how many items are
+    /// lost: the one, and those behind it in its bucket.
+    ///
+    /// # Errors
+    /// A place is dead.
+    #[track_caller]
+    pub fn new<S, F>(state: &PlaceLocal<S>, apply: F) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&mut S, T) + Copy + 'static,
+    {
+        Aggregator::with(AggregatorOptions::default(), state, apply)
+    }
+
+    /// As [`Aggregator::new`], with `options`.
+    ///
+    /// # Errors
+    /// As for [`Aggregator::new`]; [`Misused`](ErrorKind::Misused): the shape is not one of as many places, or a number
+    /// of items is beyond its bound.
+    #[track_caller]
+    pub fn with<S, F>(
+        options: AggregatorOptions,
+        state: &PlaceLocal<S>,
+        apply: F,
+    ) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&mut S, T) + Copy + 'static,
+    {
+        Aggregator::made(options, state, move |state, items: Vec<T>, left: &mut usize| {
+            for item in items {
+                apply(state, item);
+                *left -= 1;
+            }
+        })
+    }
+
+    /// As [`Aggregator::with`], with a function that takes all items of a bucket that are for its place at once. A
+    /// loop of few instructions over them has as many reads of memory on their way as the processor can. If it panics,
+    /// all of them count as lost.
+    ///
+    /// # Errors
+    /// As for [`Aggregator::with`].
+    #[track_caller]
+    pub fn batched<S, F>(
+        options: AggregatorOptions,
+        state: &PlaceLocal<S>,
+        apply: F,
+    ) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&mut S, Vec<T>) + Copy + 'static,
+    {
+        Aggregator::made(options, state, move |state, items: Vec<T>, _: &mut usize| apply(state, items))
+    }
+
+    /// As [`Aggregator::batched`]; `apply` counts down how many items are not applied yet.
+    #[track_caller]
+    fn made<S, F>(
+        options: AggregatorOptions,
+        state: &PlaceLocal<S>,
+        apply: F,
+    ) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        F: Fn(&mut S, Vec<T>, &mut usize) + Copy + 'static,
+    {
+        const {
+            assert!(
+                size_of::<F>() == 0,
+                "the function of an aggregator runs at each place: it captures nothing"
+            );
+        }
+        let caller = Location::caller();
+        call::called_at(caller, async move {
+            let (here, places) = Local::with(|local| (local.here(), local.places()));
+            options.check()?;
+            Router::new(options.route.clone(), here, places)
+                .map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
+            let seed = (options, state.clone());
+            let part = Rc::new(make(seed.clone(), apply));
+            let station = Rc::clone(&part.station);
+            let members = Members::All(places);
+            let share = replicate(caller, members, &seed, part, move |seed| make(seed, apply)).await?;
+            Aggregator::of(share, station)
+                .ok_or_else(|| Error::new(ErrorKind::Misused, "a part of another type"))
+        })
+    }
+
+    fn of(share: PartRef, station: Rc<dyn Any>) -> Option<Self> {
+        Some(Aggregator { station: station.downcast().ok()?, share })
+    }
+
+    /// Sends `item` to `to`, to be applied there; the enclosing finish waits for that. Returns when it is in a bucket,
+    /// and waits only if that is full and on its way before it is not handed on.
+    ///
+    /// # Errors
+    /// The next place on the way is dead; there is no way there from here
+    /// ([`Misused`](ErrorKind::Misused)). What goes wrong later comes out of the enclosing finish.
+    #[inline]
+    pub async fn push(&self, to: Place, item: T) -> Result<()> {
+        match self.station.store_within(to.id(), item) {
+            Ok(()) => Ok(()),
+            Err(item) => self.push_slowly(to, item).await,
+        }
+    }
+
+    /// Sends each item of `items` to its place, as [`Aggregator::push`] does with one, in a loop of few instructions.
+    ///
+    /// # Errors
+    /// As for [`Aggregator::push`]; the items behind the one that failed are not taken.
+    pub async fn push_all(&self, items: impl IntoIterator<Item = (Place, T)>) -> Result<()> {
+        let mut items = items.into_iter();
+        while let Some((to, item)) = self.station.store_while(&mut items) {
+            self.push_slowly(to, item).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores the first item of a bucket, or the last.
+    async fn push_slowly(&self, to: Place, item: T) -> Result<()> {
+        self.share.attachment().with(|_| ())?;
+        let mut item = Some(item);
+        let store = poll_fn(|context| self.station.poll_store((&self.share, to.id()), &mut item, context));
+        cooperate(CALL, store).await
+    }
+
+    /// Lets all that is in buckets of this place leave, without waiting for the end of a finish.
+    pub fn flush(&self) {
+        self.share.attachment().try_with(|local| self.station.flush(local, &|_| true));
+    }
+
+    /// How many items a bucket has at this place.
+    pub fn bucket(&self) -> usize {
+        self.station.capacity()
+    }
+
+    /// How many items have left this place in buckets, and how many buckets have.
+    pub fn sent(&self) -> (u64, u64) {
+        self.station.counts.get()
+    }
+
+    /// Charges the core of this place for items that have arrived.
+    pub(super) fn charge(&self, items: usize) {
+        Local::with(|local| Aggregations::of(local).is_active.set(true));
+        let cycles = self.station.arrival_cycles;
+        if cycles > 0 {
+            isles_runtime::work(Cycles(cycles * items as u64));
+        }
+    }
+
+    /// Applies items that are all for this place.
+    ///
+    /// # Errors
+    /// As for [`Station::apply`].
+    pub(super) fn apply_here(&self, items: Vec<T>) -> Result<()> {
+        self.station.apply(items)
+    }
+
+    /// The name of its part.
+    pub(super) fn id(&self) -> PartId {
+        self.share.id()
+    }
+}
+
+/// Makes what an aggregator is at this place.
+fn make<S, T, F>((options, state): (AggregatorOptions, PlaceLocal<S>), apply: F) -> AggregatorPart
+where
+    S: 'static,
+    T: Serialize + DeserializeOwned + 'static,
+    F: Fn(&mut S, Vec<T>, &mut usize) + Copy + 'static,
+{
+    Local::with(|local| {
+        let router = Router::new(options.route.clone(), local.here(), local.places())
+            .expect("the maker has tried the route, which fits a number of places");
+        let limits = options.limits(&router);
+        let apply_all = move |items: Vec<T>, left: &mut usize| {
+            apply(&mut state.lock(), items, left);
+        };
+        let station = Station::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
+        let held: Rc<dyn Held> = Rc::clone(&station) as Rc<dyn Held>;
+        Aggregations::of(local).register(&held);
+        AggregatorPart { held, station }
+    })
+}
+
+impl<T: 'static> Serialize for Aggregator<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.share.serialize(serializer)
+    }
+}
+
+impl<'de, T: 'static> Deserialize<'de> for Aggregator<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (share, value) = PartRef::with_value(deserializer)?;
+        let part = value.and_then(|value| value.downcast::<AggregatorPart>().ok());
+        match part.map(|part| Rc::clone(&part.station).downcast::<Station<T>>()) {
+            Some(Ok(station)) => Ok(Aggregator { station, share }),
+            _ => Err(serde::de::Error::custom("the handle's part is not at this place")),
+        }
+    }
+}
+
+impl<T: 'static> Clone for Aggregator<T> {
+    fn clone(&self) -> Self {
+        Aggregator { station: Rc::clone(&self.station), share: self.share.clone() }
+    }
+}
+
+impl<T: 'static> Handle for Aggregator<T> {}

@@ -1,0 +1,116 @@
+//! A bucket on its way: a task of its finish at the next place, which hands its items on and then says so.
+
+use super::aggregator::Aggregator;
+use isles_protocol::PlaceId;
+use isles_runtime::capture::Travel;
+use isles_runtime::service::{InternalSite, OwnedCapture, PartId, PartRef, call};
+use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
+use isles_runtime::{Error, Local, Place, Result};
+use isles_telemetry::CounterId;
+use isles_transport::{Class, HandlerId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The number of items that were handed on, on the wire.
+pub(crate) const ITEMS_DONE: HandlerId = HandlerId(13);
+
+/// A bucket as it is written.
+pub(super) struct ItemBatch<'a, T> {
+    pub(super) share: &'a PartRef,
+    pub(super) items: &'a [T],
+    /// Where each goes; empty if all are for the place that gets them.
+    pub(super) to: &'a [PlaceId],
+}
+
+/// A bucket that has arrived.
+pub(super) struct Arrived<T: 'static> {
+    // Goes before the handle: the source need not wait for what else a handle does.
+    receipt: BatchReceipt,
+    aggregator: Aggregator<T>,
+    items: Vec<T>,
+    to: Vec<PlaceId>,
+}
+
+/// Tells the place from which a bucket came that it is handed on, or dropped.
+struct BatchReceipt {
+    id: PartId,
+    source: PlaceId,
+    /// How many of its items are neither applied here nor stored for the next place.
+    left: usize,
+}
+
+impl Drop for BatchReceipt {
+    fn drop(&mut self) {
+        // Outside of any place, the run is over. A place that has died waits for nothing.
+        let _ = Local::try_with(|local| {
+            local.add_count(CounterId::ItemsLost, self.left as u64);
+            local.send(self.source, Class::Control, ITEMS_DONE, |writer| writer.put_serde(&self.id))
+        });
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Travel for &ItemBatch<'_, T> {
+    type Landed = OwnedCapture<Arrived<T>>;
+
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let source = Local::with(Local::here);
+        to.put_serde(&source)?;
+        to.put_value(self.share)?;
+        let places: Vec<u32> = self.to.iter().map(|place| place.0).collect();
+        to.put_values(&places)?;
+        to.put_values(self.items)
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
+        let source: PlaceId = from.take_serde()?;
+        let aggregator: Aggregator<T> = from.take_value()?;
+        let mut receipt = BatchReceipt { id: aggregator.id(), source, left: 0 };
+        let to: Vec<u32> = from.take_value()?;
+        let to = to.into_iter().map(PlaceId).collect();
+        let items: Vec<T> = from.take_value()?;
+        receipt.left = items.len();
+        Ok(OwnedCapture::from(Arrived { receipt, aggregator, items, to }))
+    }
+}
+
+/// Sends a bucket to `peer`, in the scope of the place; false if it could not be sent.
+pub(super) fn send<T>(local: &Local, peer: PlaceId, batch: &ItemBatch<'_, T>) -> bool
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
+    let captures = (batch, ());
+    let lost = |error: Error| error.with(|| format!("the {} items of a bucket are lost", batch.items.len()));
+    call::spawn_there(local, InternalSite, peer, &captures, &lost, move |mut landed| async move {
+        let (arrived, ()): (Arrived<T>, ()) = isles_runtime::capture::Land::bind(&mut landed);
+        arrived.hand_on().await
+    })
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
+    /// Applies what is for this place, and stores the rest for the next one, whatever of it goes wrong.
+    ///
+    /// # Errors
+    /// The first: an item's next place is dead, or what applies items panicked.
+    async fn hand_on(self) -> Result<()> {
+        let Arrived { mut receipt, aggregator, items, to } = self;
+        aggregator.charge(items.len());
+        if to.is_empty() {
+            receipt.left = 0;
+            return aggregator.apply_here(items);
+        }
+        let here = Local::with(Local::here);
+        let (mut arrived, mut result) = (Vec::new(), Ok(()));
+        for (item, to) in items.into_iter().zip(to) {
+            if to == here {
+                arrived.push(item);
+                continue;
+            }
+            match aggregator.push(Place::of(to), item).await {
+                Ok(()) => receipt.left -= 1,
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        receipt.left -= arrived.len();
+        if arrived.is_empty() { result } else { result.and(aggregator.apply_here(arrived)) }
+    }
+}

@@ -1,0 +1,184 @@
+//! Aggregation: many small items for unpredictable places travel together.
+//!
+//! What a place holds of them, and which way they go, is `isles_protocol::aggregation`; here are the handles that a
+//! program has ([`Aggregator`], [`Gatherer`]), the tasks by which buckets travel, and the service that lets buckets
+//! leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends neither
+//! too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has the
+//! protocol. Invariant: an item is counted by its finish from its push until it is applied.
+
+mod aggregator;
+pub(crate) mod batch;
+mod gatherer;
+mod options;
+mod station;
+
+pub use aggregator::Aggregator;
+pub use gatherer::Gatherer;
+pub use options::AggregatorOptions;
+
+use crate::table::service::Service;
+use isles_protocol::PlaceId;
+use isles_protocol::finish::Key;
+use isles_protocol::ordered::OrderedMap;
+use isles_runtime::Local;
+use isles_runtime::limits::{GAP_MAX, QUIET_GAPS, REST};
+use isles_runtime::service::{Inquiry, PartId, Refused, Scope, ScopeKind};
+use isles_runtime::wire::Reader;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+/// What the service asks of the buckets of one aggregator at its place, whatever their items are.
+trait Held {
+    /// Lets the buckets leave whose scope is `due`.
+    fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool);
+
+    /// A bucket that left for `peer` is handed on. False if there was none.
+    fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool;
+
+    /// `place` has died.
+    fn place_died(&self, local: &Local, place: PlaceId);
+
+    /// How many tasks wait for room here.
+    fn waiting(&self) -> usize;
+}
+
+/// What the part of an aggregator is at each place.
+struct AggregatorPart {
+    held: Rc<dyn Held>,
+    /// The same, of its type.
+    station: Rc<dyn Any>,
+}
+
+/// The aggregators of one place.
+pub(crate) struct Aggregations {
+    all: RefCell<Vec<Weak<dyn Held>>>,
+    /// How many buckets with items each finish has here.
+    buckets: RefCell<OrderedMap<Key, u64>>,
+    /// How many buckets have items.
+    held: Cell<usize>,
+    /// Whether a bucket began, left or arrived since the service was asked last.
+    is_active: Cell<bool>,
+    /// When that was so last, as far as the service was asked.
+    active_at: Cell<Duration>,
+    /// How long it usually takes until it is so again.
+    usual_gap: Cell<Duration>,
+    /// When buckets may leave, if nothing happens.
+    next_flush: Cell<Option<Duration>>,
+}
+
+impl Aggregations {
+    fn register(&self, held: &Rc<dyn Held>) {
+        let mut all = self.all.borrow_mut();
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Rc::downgrade(held));
+    }
+
+    /// A bucket has begun that belongs to `scope`, which counts it.
+    fn begin(&self, scope: Scope) {
+        self.held.set(self.held.get() + 1);
+        if let ScopeKind::Counted(key) = scope.kind() {
+            *self.buckets.borrow_mut().get_or_default(key) += 1;
+        }
+    }
+
+    /// It has left.
+    fn end(&self, scope: Scope) {
+        self.held.set(self.held.get() - 1);
+        if let ScopeKind::Counted(key) = scope.kind() {
+            let mut buckets = self.buckets.borrow_mut();
+            if let Some(count) = buckets.get_mut(key) {
+                *count -= 1;
+                if *count == 0 {
+                    buckets.remove(key);
+                }
+            }
+        }
+    }
+
+    /// The aggregators that are still in use.
+    fn in_use(&self) -> Vec<Rc<dyn Held>> {
+        self.all.borrow().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Whether all that lives here of the finish of `scope` are buckets; of what is detached nobody knows.
+    fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
+        let ScopeKind::Counted(key) = scope.kind() else { return true };
+        self.buckets.borrow().get(key).is_some_and(|count| local.live_tasks(key) == *count)
+    }
+}
+
+impl Service for Aggregations {
+    const ROW: usize = 5;
+
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        Aggregations {
+            all: RefCell::default(),
+            buckets: RefCell::default(),
+            held: Cell::new(0),
+            is_active: Cell::new(false),
+            active_at: Cell::new(Duration::ZERO),
+            usual_gap: Cell::new(Duration::ZERO),
+            next_flush: Cell::new(None),
+        }
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        self.in_use().iter().for_each(|held| held.place_died(local, place));
+    }
+
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        let waiting: usize = self.in_use().iter().map(|held| held.waiting()).sum();
+        if waiting == 0 {
+            return Vec::new();
+        }
+        vec![format!("{waiting} tasks wait for room in an aggregator")]
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.next_flush.get()
+    }
+
+    #[inline]
+    fn run_due(&self, local: &Local) -> bool {
+        self.held.get() > 0 && self.flush_quiet(local)
+    }
+}
+
+impl Aggregations {
+    /// Lets buckets leave if nothing has happened for longer than is usual; returns whether one left.
+    ///
+    /// Those of a finish of which tasks live here leave after [`REST`]: the tasks may wait for what is in them.
+    fn flush_quiet(&self, local: &Local) -> bool {
+        let now = local.clock().now();
+        if self.is_active.replace(false) {
+            let gap = now.saturating_sub(self.active_at.replace(now)).min(GAP_MAX);
+            // An average over some of the last ones.
+            self.usual_gap.set((self.usual_gap.get() * 7 + gap) / 8);
+            self.next_flush.set(Some(now + self.usual_gap.get() * QUIET_GAPS));
+            return false;
+        }
+        if self.next_flush.get().is_some_and(|at| now < at) {
+            return false;
+        }
+        let is_resting = now.saturating_sub(self.active_at.get()) >= REST;
+        let before = self.held.get();
+        let due = |scope| is_resting || self.is_all_in_buckets(local, scope);
+        self.in_use().iter().for_each(|held| held.flush(local, &due));
+        let left = self.held.get();
+        self.next_flush.set((left > 0 && !is_resting).then(|| self.active_at.get() + REST));
+        left < before
+    }
+}
+
+/// Receives word that a bucket is handed on.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let id: PartId = reader.take_serde()?;
+    let part = local.part_value(id);
+    // Who has no handle any more has nothing that waits.
+    let Some(part) = part else { return Ok(()) };
+    let known =
+        part.downcast_ref::<AggregatorPart>().is_some_and(|part| part.held.acknowledged(local, source));
+    if known { Ok(()) } else { Err(Refused::of_service("it acknowledges items that it did not get")) }
+}

@@ -1,0 +1,93 @@
+//! How an aggregator works: which way items go, and how many of them a place holds.
+
+use isles_protocol::aggregation::{BucketLimits, ItemRoute, Router};
+use isles_runtime::limits::AGGREGATED_ITEMS_MAX as ITEMS_MAX;
+use isles_runtime::{Cycles, Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+/// What an [`Aggregator`](crate::Aggregator) is made with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AggregatorOptions {
+    pub(super) route: ItemRoute,
+    pub(super) lookahead: usize,
+    pub(super) bucket: Option<usize>,
+    pub(super) in_flight: u32,
+    pub(super) arrival_cycles: u64,
+}
+
+/// Items that a place holds at most, if nothing else is said: what HPCC RandomAccess allows.
+const LOOKAHEAD: usize = 1024;
+
+/// Buckets for one place on their way, if nothing else is said: while one is handed on others arrive.
+const IN_FLIGHT: u32 = 3;
+
+impl Default for AggregatorOptions {
+    /// Straight to each place, 1,024 items a place, three buckets for each other place on their way.
+    fn default() -> Self {
+        AggregatorOptions {
+            route: ItemRoute::Direct,
+            lookahead: LOOKAHEAD,
+            bucket: None,
+            in_flight: IN_FLIGHT,
+            arrival_cycles: 0,
+        }
+    }
+}
+
+impl AggregatorOptions {
+    /// Which way items go.
+    #[must_use]
+    pub fn route(mut self, route: ItemRoute) -> Self {
+        self.route = route;
+        self
+    }
+
+    /// How many items a place may hold that are not applied: in its buckets, and on their way from there until they are
+    /// handed on, at most 2^20. They are shared out evenly among the buckets, each of which has at least one.
+    #[must_use]
+    pub fn lookahead(mut self, items: usize) -> Self {
+        self.lookahead = items;
+        self
+    }
+
+    /// How many items a bucket has, whatever the look-ahead, at most 2^20.
+    #[must_use]
+    pub fn bucket(mut self, items: usize) -> Self {
+        self.bucket = Some(items);
+        self
+    }
+
+    /// How many buckets for one place may be on their way, at least one.
+    #[must_use]
+    pub fn in_flight(mut self, buckets: u32) -> Self {
+        self.in_flight = buckets;
+        self
+    }
+
+    /// Checks the numbers of items.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): the option, its value and the bound.
+    pub(super) fn check(&self) -> Result<()> {
+        let said = [("lookahead", Some(self.lookahead)), ("bucket", self.bucket)];
+        let beyond = said.into_iter().find(|(_, items)| items.is_some_and(|items| items > ITEMS_MAX));
+        let Some((option, Some(items))) = beyond else { return Ok(()) };
+        let text = format!("{option} of an aggregator is {items} items; allowed: at most {ITEMS_MAX}");
+        Err(Error::new(ErrorKind::Misused, text))
+    }
+
+    /// How much a place holds.
+    pub(super) fn limits(&self, router: &Router) -> BucketLimits {
+        match self.bucket {
+            Some(capacity) => BucketLimits { capacity, in_flight: self.in_flight },
+            None => BucketLimits::within(router, self.lookahead, self.in_flight),
+        }
+    }
+
+    /// What it costs on a modelled core to hand on an item that has arrived, beside the message; free elsewhere.
+    #[must_use]
+    pub fn arrival_work(mut self, each: Cycles) -> Self {
+        self.arrival_cycles = each.0;
+        self
+    }
+}

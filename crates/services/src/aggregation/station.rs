@@ -1,0 +1,222 @@
+//! The buckets of one aggregator at one place, and what lets them leave.
+
+use super::Held;
+use super::batch::{self, ItemBatch};
+use crate::aggregation::Aggregations;
+use crate::table::service::Service;
+use isles_protocol::PlaceId;
+use isles_protocol::aggregation::{Buckets, Departure};
+use isles_runtime::service::{PartRef, Scope, call};
+use isles_runtime::{Error, ErrorKind, Local, Place, Result};
+use isles_telemetry::CounterId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+
+/// Applies items, all of which are for this place. Says into the number how many are not applied if it panics.
+pub(super) type ApplyItems<T> = dyn Fn(Vec<T>, &mut usize);
+
+/// The buckets of one aggregator at one place.
+pub(super) struct Station<T> {
+    buckets: RefCell<Buckets<T, Scope>>,
+    apply: Box<ApplyItems<T>>,
+    /// Tasks that wait for room.
+    waiting: RefCell<Vec<Waker>>,
+    /// Keeps the part as long as there are items.
+    keep: RefCell<Option<PartRef>>,
+    itself: Weak<Station<T>>,
+    /// What handling an item that arrives costs on a modelled core, in cycles.
+    pub(super) arrival_cycles: u64,
+    /// Items stored here, and buckets that left for other places, so far.
+    pub(super) counts: Cell<(u64, u64)>,
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
+    pub(super) fn new(
+        buckets: Buckets<T, Scope>,
+        apply: Box<ApplyItems<T>>,
+        arrival_cycles: u64,
+    ) -> Rc<Station<T>> {
+        Rc::new_cyclic(|itself| Station {
+            buckets: RefCell::new(buckets),
+            apply,
+            waiting: RefCell::default(),
+            keep: RefCell::default(),
+            itself: itself.clone(),
+            arrival_cycles,
+            counts: Cell::new((0, 0)),
+        })
+    }
+
+    /// How many items a bucket has at most.
+    pub(super) fn capacity(&self) -> usize {
+        self.buckets.borrow().capacity()
+    }
+
+    /// Applies items, all of which are for this place.
+    ///
+    /// # Errors
+    /// [`Panicked`](ErrorKind::Panicked): what applies them did; the text says how many are lost.
+    pub(super) fn apply(&self, items: Vec<T>) -> Result<()> {
+        let (count, mut left) = (items.len(), items.len());
+        let applied = catch_unwind(AssertUnwindSafe(|| (self.apply)(items, &mut left)));
+        if applied.is_ok() {
+            left = 0;
+        }
+        Local::with(|local| {
+            local.add_count(CounterId::ItemsApplied, (count - left) as u64);
+            local.add_count(CounterId::ItemsLost, left as u64);
+        });
+        let lost = || format!("{left} of {count} items of a bucket are not applied, or not as a whole");
+        applied.map_err(|payload| Error::panicked(payload).with(lost))
+    }
+
+    /// Stores an item if its bucket has begun and does not get full; else gives it back.
+    #[inline]
+    pub(super) fn store_within(&self, to: PlaceId, item: T) -> Result<(), T> {
+        let scope = Local::with(Local::scope);
+        self.buckets.borrow_mut().store_within(scope, to, item)
+    }
+
+    /// Stores items as long as each goes into a bucket that has begun; returns the one that does not.
+    #[inline]
+    pub(super) fn store_while(&self, items: &mut impl Iterator<Item = (Place, T)>) -> Option<(Place, T)> {
+        items.find_map(|(to, item)| self.store_within(to.id(), item).err().map(|item| (to, item)))
+    }
+
+    /// Stores the item that is left in `item`, when there is room.
+    ///
+    /// # Errors
+    /// There is no way to `to` from here, or its next place is dead.
+    pub(super) fn poll_store(
+        &self,
+        (share, to): (&PartRef, PlaceId),
+        item: &mut Option<T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        let Some(stored) = item.take() else { return Poll::Ready(Ok(())) };
+        Local::with(|local| {
+            let scope = local.counting_key(local.scope()).map_or(Scope::DETACHED, Scope::counted);
+            let Some(hop) = self.buckets.borrow().router().hop(to) else {
+                return Poll::Ready(Err(no_way(local.here(), to)));
+            };
+            if local.is_dead(hop.peer) {
+                return Poll::Ready(Err(Error::dead(hop.peer)));
+            }
+            Aggregations::of(local).is_active.set(true);
+            let result = self.buckets.borrow_mut().store(scope, to, stored);
+            match result {
+                Ok(stored) => {
+                    if stored.has_begun {
+                        local.begin_in(scope);
+                        Aggregations::of(local).begin(scope);
+                        self.keep.borrow_mut().get_or_insert_with(|| share.clone());
+                    }
+                    self.depart(local, stored.departures);
+                    Poll::Ready(Ok(()))
+                }
+                Err(refused) => {
+                    local.add_count(CounterId::AggregatorWaits, 1);
+                    *item = Some(refused);
+                    self.waiting.borrow_mut().push(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    /// Lets buckets leave, and what may leave after one that cannot be sent.
+    fn depart(&self, local: &Local, departures: impl IntoIterator<Item = Departure<T, Scope>>) {
+        // Sending may take in messages, by which the last bucket leaves meanwhile.
+        let Some(share) = self.keep.borrow().clone() else { return };
+        for departure in departures {
+            let mut next = Some(departure);
+            while let Some(departure) = next.take() {
+                let (scope, peer) = (departure.key, departure.peer);
+                let before = local.set_scope(scope);
+                let sent = self.send(local, &share, departure);
+                local.set_scope(before);
+                // The bucket counts no more: what left with it does.
+                Aggregations::of(local).end(scope);
+                local.finish_task(scope, Ok(()));
+                if !sent {
+                    next = self.buckets.borrow_mut().acknowledged(peer).ok().flatten();
+                    self.wake();
+                }
+            }
+        }
+        self.rest();
+    }
+
+    /// Sends a bucket, or lets a task apply it if it is for this place; false if it could not be sent.
+    fn send(&self, local: &Local, share: &PartRef, departure: Departure<T, Scope>) -> bool {
+        let Departure { peer, items, to, .. } = departure;
+        local.add_count(CounterId::ItemsPushed, items.len() as u64);
+        if peer == local.here() {
+            // The handle keeps the part until all is applied.
+            let (share, station) = (share.clone(), self.itself.upgrade());
+            call::spawn(async move {
+                let applied = station.map_or(Ok(()), |station| station.apply(items));
+                drop(share);
+                applied
+            });
+            return true;
+        }
+        let (stored, left) = self.counts.get();
+        self.counts.set((stored + items.len() as u64, left + 1));
+        local.add_count(CounterId::BucketsSent, 1);
+        let is_sent = batch::send(local, peer, &ItemBatch { share, items: &items, to: &to });
+        if !is_sent {
+            local.add_count(CounterId::ItemsLost, items.len() as u64);
+        }
+        self.buckets.borrow_mut().recycle(peer, items);
+        is_sent
+    }
+
+    /// Lets the part go if there is nothing in it.
+    fn rest(&self) {
+        let kept = if self.buckets.borrow().is_empty() { self.keep.borrow_mut().take() } else { None };
+        drop(kept);
+    }
+
+    fn wake(&self) {
+        let waiting = self.waiting.take();
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Held for Station<T> {
+    fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool) {
+        let departures = self.buckets.borrow_mut().flush(due);
+        self.depart(local, departures);
+    }
+
+    fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool {
+        let acknowledged = self.buckets.borrow_mut().acknowledged(peer);
+        let Ok(departure) = acknowledged else { return false };
+        self.wake();
+        self.depart(local, departure);
+        true
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        let departure = self.buckets.borrow_mut().died(place);
+        self.wake();
+        self.depart(local, departure);
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+}
+
+/// An item that nothing takes where it goes.
+fn no_way(here: PlaceId, to: PlaceId) -> Error {
+    let text = format!(
+        "an item at {here} for {to}: with roles, items go from the first place of a group to the last one of a group"
+    );
+    Error::new(ErrorKind::Misused, text)
+}

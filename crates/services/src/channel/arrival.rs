@@ -1,0 +1,413 @@
+//! What places say about channels, taken in: by the home, and by other places.
+//!
+//! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
+
+use super::control_block::AnyEnd;
+use super::end::End;
+use super::message::{ChannelId, Head};
+use super::ring::TakeFrom;
+use super::waits::Answer;
+use crate::channel::control_block::ChannelTable;
+use crate::channel::message::CHANNEL;
+use isles_protocol::PlaceId;
+use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId, Wanted};
+use isles_runtime::capture::CanSend;
+use isles_runtime::service::{Refused, drop_caught, refuse};
+use isles_runtime::wire::{DecodeError, Reader};
+use isles_runtime::{Error, Local};
+use isles_transport::{Class, notice};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The refusal of a message about slots that its sender was not given.
+const SLOT_VIOLATION: &str = "it uses slots of a channel that it was not given";
+
+/// The refusal of a place that has written more values than it may, or uses a ring that it does not have.
+const RING_VIOLATION: &str = "it uses a value ring of a channel as no place may";
+
+/// The refusal of a message that puts back more values than have gone to its sender.
+const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";
+
+impl<T: CanSend> End<T> {
+    /// A message to the home.
+    pub(super) fn receive_at_home(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+        home: &RefCell<ChannelHome<T>>,
+    ) -> Result<(), Refused> {
+        if head.is_charged() {
+            self.control.charge(local);
+        }
+        let mut steps = self.new_steps();
+        let id = |number| OperationId { place: source, number };
+        if matches!(head, Head::Offer(_) | Head::Item | Head::Chosen(_)) {
+            self.empty_ring(local, source, home);
+        }
+        let answer = match head {
+            Head::Offer(number) => match reader.take_value::<T>() {
+                Err(fault) => Some(Head::Faulty(number, fault.to_string())),
+                Ok(value) => {
+                    let outcome = home.borrow_mut().offer(id(number), value, true, &mut steps);
+                    offered(number, outcome)
+                }
+            },
+            Head::Item => {
+                self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
+                self.control.ring_shape.and_then(|shape| self.control.inward.note_item(local, shape, source))
+            }
+            Head::Ask(number, waits) => ask(home, id(number), None, waits, &mut steps),
+            Head::AskAs(number, waits, choice) => ask(home, id(number), Some(choice), waits, &mut steps),
+            Head::Chosen(number) => {
+                self.receive_chosen(id(number), reader.take_value::<T>(), home, &mut steps)?
+            }
+            Head::Want(number, waits) => self.want(local, home, id(number), (None, waits), &mut steps),
+            Head::WantAs(number, waits, choice) => {
+                self.want(local, home, id(number), (Some(choice), waits), &mut steps)
+            }
+            Head::PutBack | Head::Taken(_) | Head::NotTaken(_) => {
+                self.receive_back(source, &head, reader, home, &mut steps)?;
+                None
+            }
+            head => self.receive_word(local, source, &head, home, &mut steps)?,
+        };
+        if let Some(answer) = answer {
+            // A dead place needs no answer.
+            let _ = self.control.tell(local, source, &answer);
+        }
+        self.carry_out(local, steps);
+        Ok(())
+    }
+
+    /// A message to the home without a value that is about none.
+    fn receive_word(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: &Head,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<Option<Head>, Refused> {
+        Ok(match *head {
+            Head::Cancel(number) => {
+                let cancelled = home.borrow_mut().cancel(OperationId { place: source, number }, steps);
+                let is_now = matches!(cancelled, Cancelled::Now(_));
+                drop_caught(cancelled);
+                is_now.then_some(Head::Cancelled(number))
+            }
+            Head::ReturnSlots(slots) => {
+                let returned = home.borrow_mut().return_slots(source, slots, steps);
+                returned.map_err(|_| Refused::of_service(SLOT_VIOLATION))?;
+                None
+            }
+            Head::Close => {
+                home.borrow_mut().close(steps);
+                None
+            }
+            Head::Settled => {
+                home.borrow_mut().settled(source, steps);
+                None
+            }
+            Head::RingUsed => {
+                if !self.control.inward.begin(source) {
+                    return Err(Refused::of_service(RING_VIOLATION));
+                }
+                self.watch_rings(local);
+                None
+            }
+            _ => return Err(Refused::NotItsHome),
+        })
+    }
+
+    /// Takes the values of the ring of `place` as items that it has sent.
+    #[inline]
+    pub(super) fn empty_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
+        if self.control.inward.are_used.get() {
+            self.empty_used_ring(local, place, home);
+        }
+    }
+
+    #[inline(never)]
+    fn empty_used_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
+        let mut steps = self.new_steps();
+        while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
+        self.carry_out(local, steps);
+    }
+
+    /// Takes the next value of a ring as an item of its place; whether there was one.
+    #[inline(never)]
+    pub(super) fn take_from_rings(
+        &self,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        from: TakeFrom,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> bool {
+        let taken = match self.control.inward.take(from) {
+            Ok(None) => return false,
+            Ok(Some((source, value))) => {
+                self.receive_item(source, value, home, steps).map_err(|fault| (source, fault))
+            }
+            Err(source) => Err((source, Refused::of_service(RING_VIOLATION))),
+        };
+        taken.map_err(|(source, fault)| refuse(local, source, &fault)).is_ok()
+    }
+
+    /// Takes values of rings into the buffer, if that is empty.
+    #[inline]
+    pub(super) fn fill_from_rings(
+        &self,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) {
+        if self.control.inward.are_used.get() && home.borrow().is_empty() {
+            while self.take_from_rings(local, home, TakeFrom::Any { may_look: false }, steps) {}
+        }
+    }
+
+    /// The next value of any ring for a task of this place that may have it at once.
+    #[inline]
+    pub(super) fn pass_from_rings(
+        &self,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Option<T> {
+        if !home.borrow().may_pass() {
+            return None;
+        }
+        match self.control.inward.take(TakeFrom::Any { may_look: local.may_look() }) {
+            Ok(Some((source, Ok(value)))) => match home.borrow_mut().pass(source, steps) {
+                Ok(()) => Some(value),
+                Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
+            },
+            Ok(None) => None,
+            // The next attempt goes the long way.
+            Ok(Some((source, value))) => match self.receive_item(source, value, home, steps) {
+                Ok(()) => None,
+                Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
+            },
+            Err(source) => self.refuse_ring(local, source, RING_VIOLATION),
+        }
+    }
+
+    #[cold]
+    fn refuse_ring(&self, local: &Local, source: PlaceId, violation: &str) -> Option<T> {
+        refuse(local, source, &Refused::of_service(violation));
+        None
+    }
+
+    /// Lets the place look into the rings as long as tasks wait for values.
+    pub(super) fn watch_rings(self: &Rc<Self>, local: &Local) {
+        if self.control.inward.are_used.get() && !self.control.inward.are_watched.get() {
+            ChannelTable::of(local).borrow_mut().watch(Rc::clone(self) as Rc<dyn AnyEnd>);
+            local.set_watching(true);
+        }
+    }
+
+    /// What became of a value that had gone to `source`.
+    fn receive_back(
+        &self,
+        source: PlaceId,
+        head: &Head,
+        reader: &mut Reader<'_>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<(), Refused> {
+        let id = |number| OperationId { place: source, number };
+        let unneeded = match *head {
+            Head::Taken(number) => home.borrow_mut().taken(id(number), steps),
+            Head::NotTaken(number) => home.borrow_mut().not_taken(id(number), None, steps).map(|()| None),
+            _ => {
+                let value = reader.take_value::<T>()?;
+                home.borrow_mut().put_back(source, value, steps)
+            }
+        };
+        drop_caught(unneeded.map_err(|_| Refused::of_service(PUT_BACK_VIOLATION))?);
+        Ok(())
+    }
+
+    /// Sends the value that is wanted, if it is there; else the answer, unless the operation waits.
+    fn want(
+        self: &Rc<Self>,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        id: OperationId,
+        (choice, waits): (Choice, bool),
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Option<Head> {
+        self.control.note_far_receiver();
+        local.note_request();
+        self.fill_from_rings(local, home, steps);
+        let wanted = home.borrow_mut().want(id, choice, waits, steps);
+        match wanted {
+            Wanted::Value(value) => {
+                self.deliver(local, id, value);
+                None
+            }
+            Wanted::Waits => {
+                self.watch_rings(local);
+                None
+            }
+            Wanted::Ended => Some(Head::Ended(id.number)),
+            Wanted::Empty => Some(Head::Empty(id.number)),
+        }
+    }
+
+    /// The value of an operation that was granted room, as far as it can be read. Only of a rendezvous does it wait for
+    /// an answer.
+    fn receive_chosen(
+        &self,
+        id: OperationId,
+        value: Result<T, DecodeError>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<Option<Head>, Refused> {
+        let waits = self.control.is_rendezvous();
+        let value = match value {
+            Ok(value) => value,
+            Err(fault) => {
+                let cancelled = home.borrow_mut().cancel(id, steps);
+                drop_caught(cancelled);
+                if !waits {
+                    self.tell_lost(id.place, &fault);
+                }
+                return Ok(waits.then(|| Head::Faulty(id.number, fault.to_string())));
+            }
+        };
+        let chosen = home.borrow_mut().choose(id, value, steps);
+        match chosen.map_err(|_| Refused::of_service(SLOT_VIOLATION))? {
+            Offered::Accepted(_) | Offered::Waits => Ok(None),
+            Offered::Refused(value) | Offered::Full(value) => {
+                drop_caught(value);
+                Ok(waits.then_some(Head::Refused(id.number)))
+            }
+        }
+    }
+
+    fn tell_lost(&self, source: PlaceId, fault: &DecodeError) {
+        let here = self.control.here;
+        notice(format_args!("isles: {here}: a value of {source} for a channel is lost: {fault}"));
+    }
+
+    /// A value for which `source` had a slot, as far as it can be read.
+    fn receive_item(
+        &self,
+        source: PlaceId,
+        value: Result<T, DecodeError>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<(), Refused> {
+        let received = match value {
+            Ok(value) => home.borrow_mut().item(source, value, steps),
+            Err(fault) => {
+                self.tell_lost(source, &fault);
+                home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
+            }
+        };
+        // What nobody can receive any more is dropped here, where nothing is borrowed.
+        drop_caught(received.map_err(|_| Refused::of_service(SLOT_VIOLATION))?);
+        Ok(())
+    }
+
+    /// A message of the home to this place.
+    pub(super) fn receive_from_home(
+        self: &Rc<Self>,
+        local: &Local,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        match head {
+            Head::Value(number) => match reader.take_value::<T>() {
+                Ok(value) => self.arrive(local, number, value),
+                Err(fault) => self.receive_faulty(local, number, &fault),
+            },
+            head => {
+                if let Some((number, answer)) = self.control.receive_from_home(local, head)? {
+                    self.answer(local, number, answer, None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
+    fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
+        if self.control.is_rendezvous() {
+            // A dead home has no sender that waits.
+            let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
+        }
+        self.answer(local, number, Answer::Faulty(Error::message(fault)), None);
+    }
+}
+
+/// Asks for room; the answer, unless the operation waits.
+fn ask<T>(
+    home: &RefCell<ChannelHome<T>>,
+    id: OperationId,
+    choice: Choice,
+    waits: bool,
+    steps: &mut Vec<ChannelStep<T>>,
+) -> Option<Head> {
+    match home.borrow_mut().ask(id, choice, waits, steps) {
+        Offered::Accepted(_) => Some(Head::Granted(id.number)),
+        Offered::Waits => None,
+        Offered::Refused(()) => Some(Head::Refused(id.number)),
+        Offered::Full(()) => Some(Head::Full(id.number)),
+    }
+}
+
+/// The answer to an offer; none if it waits.
+fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
+    match outcome {
+        Offered::Accepted(slots) => Some(Head::Accepted(number, slots)),
+        Offered::Waits => None,
+        // What is here is a copy; its sender has kept its value.
+        Offered::Refused(copy) => {
+            drop_caught(copy);
+            Some(Head::Refused(number))
+        }
+        Offered::Full(copy) => {
+            drop_caught(copy);
+            Some(Head::Full(number))
+        }
+    }
+}
+
+/// Receives a message about a channel.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let item = ChannelTable::of(local).borrow().next_item(reader);
+    if let Some(end) = item {
+        return end.receive(local, source, Head::Item, reader);
+    }
+    let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
+    let end = ChannelTable::of(local).borrow().get(id);
+    match end {
+        Some(end) => {
+            if let Head::Item = head {
+                ChannelTable::of(local).borrow_mut().note_item(&end);
+            }
+            end.receive(local, source, head, reader)
+        }
+        None => {
+            // What is gone here has returned the slots that it had.
+            let answer = match head {
+                Head::Slots(slots) => Head::ReturnSlots(slots),
+                // The home waits for an answer all the same.
+                Head::Recall | Head::Closed => Head::ReturnSlots(0),
+                Head::Settle => Head::Settled,
+                Head::Ring(..) => Head::RingUsed,
+                _ => return Ok(()),
+            };
+            if id.home == source {
+                let returned = (id, answer);
+                // A dead home needs none.
+                let _ = local.send(source, Class::Data, CHANNEL, |to| to.put_serde(&returned));
+            }
+            Ok(())
+        }
+    }
+}

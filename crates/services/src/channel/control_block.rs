@@ -1,0 +1,572 @@
+//! The part of a channel at one place that touches no value.
+//!
+//! Apart from [`End`](super::end::End), so that it is compiled once, with this crate, and not for each type of values.
+//! It keeps who waits, what they wait for and what became of it; values are kept by the end.
+//! Invariant: nothing is borrowed while a message is sent or a task is woken.
+
+use super::message::{ChannelId, Head, ItemHead};
+use super::ring::{InwardRings, OutwardRing, RingShape};
+use super::waits::{Answer, Waits};
+use crate::channel::message::CHANNEL;
+use crate::table::service::Service;
+use isles_protocol::PlaceId;
+use isles_protocol::channel::{Arrivals, Choice, SlotPool};
+use isles_runtime::limits::{ROOM_GUESS, WATCHFUL_RECEIVES};
+use isles_runtime::service::{Attachment, Encode, Inquiry, Refused, Unsent};
+use isles_runtime::wire::Reader;
+use isles_runtime::{Error, Local};
+use isles_transport::{Class, Work};
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
+/// a cache as far as that holds the whole buffer.
+pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
+    /// The two ends of the buffer, and the two queues of those who wait: a line each.
+    const LINES: u64 = 4;
+    const LINE_BYTES: u64 = 32;
+    let value = value_bytes.max(1) as u64;
+    let buffer = value.saturating_mul(u64::from(capacity.max(1)));
+    let lines = value.div_ceil(LINE_BYTES);
+    Work::new().integers(2 * LINES + lines).scattered(LINES, LINES * LINE_BYTES).scattered(lines, buffer)
+}
+
+/// Most bytes of a head with the name of its channel, but for one with a text: two numbers of 32 bits, one byte that
+/// says which head it is, two numbers of 64 bits, and a flag, as `postcard` writes them.
+const HEAD_BYTES_MAX: usize = 2 * 5 + 1 + 2 * 10 + 1;
+
+/// Returns the number of bytes that a value of `T` probably takes on the wire, at most: numbers take up to a fourth
+/// more than in memory, and what owns other memory has an unknown length.
+pub(super) const fn value_bytes<T>() -> usize {
+    if std::mem::needs_drop::<T>() { ROOM_GUESS } else { size_of::<T>() + size_of::<T>() / 4 + 1 }
+}
+
+/// The channels of one place.
+#[derive(Default)]
+pub(crate) struct ChannelTable {
+    serial: u32,
+    ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
+    /// The channel to which an item came last: streams bring many to one.
+    recent: Option<Rc<dyn AnyEnd>>,
+    /// Channels for which tasks wait, and whose value rings this place looks into therefore.
+    watched: Vec<Rc<dyn AnyEnd>>,
+    /// Counts the `select!`s of the place.
+    select_turn: u64,
+    /// The number of the `select!` within a branch of which something is polled now, and receives that wait there.
+    within_branch: Option<(u64, BranchReceives)>,
+}
+
+/// Receives that wait inside of another future.
+pub(super) type BranchReceives = Vec<(Rc<dyn AnyEnd>, u64)>;
+
+impl ChannelTable {
+    /// Lets `receives` note those that wait from now on; those that were noted so far.
+    pub(super) fn note_within(
+        &mut self,
+        receives: Option<(u64, BranchReceives)>,
+    ) -> Option<(u64, BranchReceives)> {
+        std::mem::replace(&mut self.within_branch, receives)
+    }
+
+    /// The number of the `select!` within a branch of which something is polled now.
+    pub(super) fn choice_within(&self) -> Choice {
+        self.within_branch.as_ref().map(|(number, _)| *number)
+    }
+
+    /// Notes that a receive waits, if it is polled within a branch.
+    pub(super) fn note_waiting(&mut self, end: &dyn Fn() -> Rc<dyn AnyEnd>, number: u64) {
+        if let Some((_, receives)) = &mut self.within_branch {
+            receives.push((end(), number));
+        }
+    }
+
+    /// The name of a new channel whose home is `here`.
+    pub(super) fn new_id(&mut self, here: PlaceId) -> ChannelId {
+        let id = ChannelId { home: here, serial: self.serial };
+        self.serial += 1;
+        id
+    }
+
+    pub(super) fn insert(&mut self, id: ChannelId, end: Rc<dyn AnyEnd>) {
+        self.ends.insert(id, end);
+    }
+
+    pub(super) fn get(&self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
+        self.ends.get(&id).cloned()
+    }
+
+    pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
+        // What is returned keeps it, so that nothing is dropped here.
+        self.recent.take_if(|recent| recent.control().id == id);
+        self.ends.remove(&id)
+    }
+
+    /// The channel to which an item came last, if another one follows in `reader`; its head is taken. No other message
+    /// begins with the same bytes.
+    #[inline]
+    pub(super) fn next_item(&self, reader: &mut Reader<'_>) -> Option<Rc<dyn AnyEnd>> {
+        let recent = self.recent.as_ref()?;
+        reader.take_prefix(recent.control().item_head.bytes()).then(|| Rc::clone(recent))
+    }
+
+    /// Notes that an item has come to this channel, which is in the table.
+    pub(super) fn note_item(&mut self, end: &Rc<dyn AnyEnd>) {
+        self.recent = Some(Rc::clone(end));
+    }
+
+    /// Lets the place look into the value rings of this channel until no task waits for its values.
+    pub(super) fn watch(&mut self, end: Rc<dyn AnyEnd>) {
+        if !end.control().inward.are_watched.replace(true) {
+            self.watched.push(end);
+        }
+    }
+
+    /// Whether a value is in a ring for which some task waits.
+    #[inline]
+    pub(crate) fn have_values(&self) -> bool {
+        self.watched.iter().any(|end| end.control().inward.have_values())
+    }
+
+    /// The number of a `select!`, each time the next one.
+    pub(super) fn next_turn(&mut self) -> u64 {
+        let next = self.select_turn + 1;
+        std::mem::replace(&mut self.select_turn, next)
+    }
+}
+
+impl ChannelTable {
+    /// Returns the table of `local`.
+    #[inline]
+    pub(crate) fn of(local: &Local) -> &RefCell<ChannelTable> {
+        Service::of(local)
+    }
+}
+
+impl Service for RefCell<ChannelTable> {
+    const ROW: usize = 3;
+
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        RefCell::default()
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        let ends: Vec<Rc<dyn AnyEnd>> = self.borrow().ends.values().cloned().collect();
+        ends.into_iter().for_each(|end| end.place_died(local, place));
+    }
+
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        let table = self.borrow();
+        let lines = table
+            .ends
+            .values()
+            .flat_map(|end| end.control().explain().into_iter().chain(end.explain_holders()));
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        lines
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
+    }
+}
+
+/// An [`End`](super::end::End) of any type.
+pub(super) trait AnyEnd {
+    fn control(&self) -> &ControlBlock;
+
+    /// A message about this channel.
+    fn receive(
+        self: Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused>;
+
+    /// Gives up a receive that waits; it begins anew when it is polled again.
+    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64);
+
+    /// At the home: which places' tasks have what those who wait to send wait for, one line each.
+    fn explain_holders(&self) -> Vec<String>;
+
+    /// A place is dead, and all that it sent has arrived.
+    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
+
+    /// At the home: gives values of rings to the tasks that wait for them; how many, and whether some still wait.
+    fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool);
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// Looks into the value rings of all channels for which tasks wait; how many values there were.
+#[inline]
+pub(crate) fn look_into_rings(local: &Local) -> usize {
+    let (mut served, mut index) = (0, 0);
+    loop {
+        let table = ChannelTable::of(local).borrow();
+        let Some(end) = table.watched.get(index).cloned() else {
+            local.set_watching(!table.watched.is_empty());
+            return served;
+        };
+        drop(table);
+        let (count, wait) = Rc::clone(&end).serve_from_rings(local);
+        served += count;
+        if wait {
+            index += 1;
+        } else {
+            end.control().inward.are_watched.set(false);
+            let over = ChannelTable::of(local).borrow_mut().watched.swap_remove(index);
+            drop(over);
+        }
+    }
+}
+
+impl Drop for ControlBlock {
+    fn drop(&mut self) {
+        if self.is_home {
+            self.attachment.try_with(|local| self.inward.free(local));
+        }
+    }
+}
+
+/// The value ring is held ([`ControlBlock::hold_ring`]).
+pub(super) struct RingHeld;
+
+/// A channel at one place, but for its values.
+pub(super) struct ControlBlock {
+    pub(super) id: ChannelId,
+    pub(super) here: PlaceId,
+    pub(super) attachment: Attachment,
+    pub(super) capacity: u32,
+    is_home: bool,
+    /// At a home on a modelled chip: what one operation costs there.
+    pub(super) access: Option<Work>,
+    /// Elsewhere: what may be sent without asking.
+    slots: RefCell<SlotPool>,
+    pub(super) waits: Waits,
+    /// Who takes the values that have come here.
+    pub(super) arrivals: RefCell<Arrivals>,
+    /// Elsewhere: the home is to be told when there are none.
+    is_settling: Cell<bool>,
+    next: Cell<u64>,
+    /// What a value ring of it is like, if it can have some; those that come here, and the one that goes from here.
+    pub(super) ring_shape: Option<RingShape>,
+    pub(super) inward: InwardRings,
+    pub(super) outward: OnceCell<OutwardRing>,
+    /// Nothing goes through that ring before an operation with this number or a later one is answered: a value is under
+    /// way in a message that nobody answers, and must not be overtaken.
+    held_until: Cell<Option<u64>>,
+    /// What an item begins with.
+    pub(super) item_head: ItemHead,
+    /// At the home: how many receives of its tasks look at the clock first, because tasks of other places receive, too.
+    watchful: Cell<u32>,
+    /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
+    handles: Cell<u32>,
+}
+
+impl ControlBlock {
+    /// The channel `id` at the place of `local`; at its home with two kinds of handles, elsewhere with none.
+    pub(super) fn new(
+        local: &Local,
+        id: ChannelId,
+        (capacity, ring_shape): (u32, Option<RingShape>),
+        access: Option<Work>,
+    ) -> ControlBlock {
+        let here = local.here();
+        let is_home = id.home == here;
+        ControlBlock {
+            id,
+            here,
+            attachment: local.attachment(),
+            capacity,
+            is_home,
+            access,
+            slots: RefCell::default(),
+            waits: Waits::default(),
+            arrivals: RefCell::default(),
+            is_settling: Cell::new(false),
+            next: Cell::new(0),
+            ring_shape,
+            inward: InwardRings::default(),
+            outward: OnceCell::new(),
+            held_until: Cell::new(None),
+            item_head: ItemHead::new(id),
+            watchful: Cell::new(0),
+            handles: Cell::new(if is_home { 2 } else { 0 }),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_rendezvous(&self) -> bool {
+        self.capacity == 0
+    }
+
+    /// Lets the home pay for one operation.
+    #[inline]
+    pub(super) fn charge(&self, local: &Local) {
+        if let Some(access) = &self.access {
+            charge(local, access);
+        }
+    }
+
+    /// Tasks of other places receive from this home, or are about to: its own tasks do not keep the values from them by
+    /// receiving again and again within one long turn.
+    pub(super) fn note_far_receiver(&self) {
+        self.watchful.set(WATCHFUL_RECEIVES);
+    }
+
+    /// A task receives at the home: whether it looks at the clock first.
+    #[inline]
+    pub(super) fn is_watchful(&self) -> bool {
+        let left = self.watchful.get();
+        left > 0 && {
+            self.watchful.set(left - 1);
+            true
+        }
+    }
+
+    pub(super) fn new_number(&self) -> u64 {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        number
+    }
+
+    /// Sends a message without a value; what becomes of the operation if that is not possible.
+    pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &Head) -> Result<(), Answer> {
+        self.tell_with(local, to, head, 0, &|_| Ok(()))
+    }
+
+    /// As [`ControlBlock::tell`], with what `put` writes after the head, probably at most `room` bytes.
+    #[inline]
+    pub(super) fn tell_with(
+        &self,
+        local: &Local,
+        to: PlaceId,
+        head: &Head,
+        room: usize,
+        put: &Encode<'_>,
+    ) -> Result<(), Answer> {
+        let handler = CHANNEL;
+        let sent = local.send_about(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {
+            writer.put_serde(&(self.id, head))?;
+            put(writer)
+        });
+        sent.map(drop).map_err(unsent)
+    }
+
+    /// Sends a value for which there is a slot, probably of at most `room` bytes.
+    #[inline]
+    pub(super) fn tell_item(&self, local: &Local, room: usize, put: &Encode<'_>) -> Result<(), Answer> {
+        let (handler, head) = (CHANNEL, self.item_head.bytes());
+        let sent = local.send_about(self.id.home, Class::Data, handler, head.len() + room, |writer| {
+            writer.put_bytes(head);
+            put(writer)
+        });
+        sent.map(drop).map_err(unsent)
+    }
+
+    /// A value was sent in a message that is not answered: holds the ring until what is asked after it is answered.
+    pub(super) fn hold_ring(&self) {
+        self.held_until.set(self.outward.get().map(|_| self.next.get()));
+    }
+
+    /// The ring for values sent by slots, unless it is held.
+    ///
+    /// # Errors
+    /// It is.
+    #[inline]
+    pub(super) fn free_ring(&self) -> Result<Option<&OutwardRing>, RingHeld> {
+        if self.held_until.get().is_some() { Err(RingHeld) } else { Ok(self.outward.get()) }
+    }
+
+    fn note_answered(&self, number: u64) {
+        if self.held_until.get().is_some_and(|first| number >= first) {
+            self.held_until.set(None);
+        }
+    }
+
+    /// Gives a slot back that was taken, and not used.
+    pub(super) fn keep_slot(&self, local: &Local) {
+        self.receive_slots(local, 1);
+    }
+
+    /// Takes a slot for a value, elsewhere: whether there was one.
+    ///
+    /// # Errors
+    /// With the answer, if nothing can be sent.
+    #[inline]
+    pub(super) fn take_slot(&self, local: &Local) -> Result<bool, Answer> {
+        let mut slots = self.slots.borrow_mut();
+        match slots.is_closed() {
+            false => Ok(slots.take()),
+            true if local.is_dead(self.id.home) => Err(Answer::Dead),
+            true => Err(Answer::Refused),
+        }
+    }
+
+    /// Asks the home, and waits for its answer to `number`: as [`ControlBlock::tell`].
+    pub(super) fn ask(
+        &self,
+        local: &Local,
+        (number, what, caller): (u64, &'static str, &'static Location<'static>),
+        head: &Head,
+    ) -> Result<Answer, u64> {
+        if local.is_dead(self.id.home) {
+            return Ok(Answer::Dead);
+        }
+        self.wait(number, what, caller);
+        self.waits_if_sent(number, self.tell(local, self.id.home, head))
+    }
+
+    /// What became of an operation that waits if its message was sent.
+    pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), Answer>) -> Result<Answer, u64> {
+        match sent {
+            Ok(()) => Err(number),
+            Err(answer) => {
+                self.waits.forget(number);
+                Ok(answer)
+            }
+        }
+    }
+
+    pub(super) fn wait(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
+        self.waits.begin(number, what, caller);
+    }
+
+    /// Says to the home that nothing shall be sent any more.
+    pub(super) fn close_from_afar(&self, local: &Local) {
+        let unused = self.slots.borrow_mut().close();
+        // A dead home has no channel that could be closed.
+        let _ = self.tell(local, self.id.home, &Head::Close);
+        self.return_slots(local, unused);
+    }
+
+    pub(super) fn return_slots(&self, local: &Local, slots: u32) {
+        if slots > 0 {
+            // A dead home needs none.
+            let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots));
+        }
+    }
+
+    /// Tells the home, if it wants to know, that no value is left here.
+    pub(super) fn say_if_settled(&self, local: &Local) {
+        if self.arrivals.borrow().is_empty() && self.is_settling.take() {
+            // A dead home need not know.
+            let _ = self.tell(local, self.id.home, &Head::Settled);
+        }
+    }
+
+    /// Takes in what the home says without a value: the answer to an operation, if it is one.
+    pub(super) fn receive_from_home(
+        &self,
+        local: &Local,
+        head: Head,
+    ) -> Result<Option<(u64, Answer)>, Refused> {
+        let answered = match head {
+            Head::Accepted(number, slots) => {
+                self.receive_slots(local, slots);
+                (number, Answer::Accepted)
+            }
+            Head::Refused(number) => (number, Answer::Refused),
+            Head::Full(number) => (number, Answer::Full),
+            Head::Granted(number) => (number, Answer::Granted),
+            Head::Declined(number) => (number, Answer::Declined),
+            Head::Ended(number) => (number, Answer::Ended),
+            Head::Empty(number) => (number, Answer::Empty),
+            Head::Cancelled(number) => (number, Answer::Cancelled),
+            Head::Faulty(number, text) => (number, Answer::Faulty(Error::message(text))),
+            Head::Slots(slots) => {
+                self.receive_slots(local, slots);
+                return Ok(None);
+            }
+            Head::Ring(start, words) => {
+                self.begin_ring(local, start, words);
+                return Ok(None);
+            }
+            Head::Settle => {
+                self.is_settling.set(true);
+                self.say_if_settled(local);
+                return Ok(None);
+            }
+            Head::Recall | Head::Closed => {
+                let mut pool = self.slots.borrow_mut();
+                let slots = if head == Head::Recall { pool.recall() } else { pool.close() };
+                drop(pool);
+                // Told also if there are none: the home waits for the answer.
+                let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots));
+                return Ok(None);
+            }
+            _ => return Err(Refused::NotItsHome),
+        };
+        self.note_answered(answered.0);
+        Ok(Some(answered))
+    }
+
+    fn receive_slots(&self, local: &Local, slots: u32) {
+        let back = self.slots.borrow_mut().grant(slots);
+        self.return_slots(local, back);
+    }
+
+    /// One handle more here.
+    pub(super) fn retain(&self) {
+        if !self.is_home {
+            self.handles.set(self.handles.get() + 1);
+        }
+    }
+
+    /// One handle less here.
+    pub(super) fn release(&self) {
+        if !self.is_home {
+            self.handles.set(self.handles.get().saturating_sub(1));
+            self.attachment.try_with(|local| self.forget_if_unused(local));
+        }
+    }
+
+    /// At the home: one kind of handles less; the channel, if that was the last.
+    #[must_use = "what is in the channel is to be dropped when nothing is borrowed"]
+    pub(super) fn release_kind(&self, local: &Local) -> Option<Rc<dyn AnyEnd>> {
+        self.handles.set(self.handles.get() - 1);
+        if self.handles.get() == 0 { ChannelTable::of(local).borrow_mut().remove(self.id) } else { None }
+    }
+
+    /// What is left of the channel here goes when no handle and no operation is left.
+    pub(super) fn forget_if_unused(&self, local: &Local) {
+        let is_unused = || self.waits.is_empty() && self.arrivals.borrow().is_idle();
+        if !self.is_home && self.handles.get() == 0 && is_unused() {
+            // First, because to return slots may deliver a message that brings more.
+            let end = ChannelTable::of(local).borrow_mut().remove(self.id);
+            let unused = self.slots.borrow_mut().recall();
+            self.return_slots(local, unused);
+            drop(end);
+        }
+    }
+
+    /// What the operations that wait here wait for, one line each.
+    fn explain(&self) -> Vec<String> {
+        let line = |(what, caller)| format!("{what} a channel of {}, at {caller}", self.id.home);
+        self.waits.wanted().into_iter().map(line).collect()
+    }
+}
+
+/// Lets the place pay for work on a modelled chip.
+#[cold]
+fn charge(local: &Local, access: &Work) {
+    if let Some(observer) = local.endpoint().observer() {
+        observer.work(access, Location::caller());
+    }
+}
+
+fn unsent(unsent: Unsent) -> Answer {
+    match unsent {
+        Unsent::DeadPlace(_) => Answer::Dead,
+        unsent => Answer::Faulty(Error::from(unsent)),
+    }
+}

@@ -1,0 +1,760 @@
+//! A channel at one place: its home, or what another place keeps of it.
+//!
+//! Carries out what the protocol says, and keeps the operations that wait here. A value moves: it is in the home, in a
+//! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
+//! a value is dropped, or a task is woken.
+
+use super::control_block::{AnyEnd, ControlBlock, RingHeld, access, value_bytes};
+use super::message::{ChannelId, Head};
+use super::ring::{RingSend, RingShape, TakeFrom};
+use super::waits::Answer;
+use crate::channel::control_block::ChannelTable;
+use isles_protocol::PlaceId;
+use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice, Holding};
+use isles_protocol::channel::{Offered, OperationId, Wanted};
+use isles_runtime::capture::CanSend;
+use isles_runtime::service::{OutputQueue, Refused, drop_caught};
+use isles_runtime::wire::Reader;
+use isles_runtime::{Clock, Error, Local};
+use isles_telemetry::CounterId;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::rc::Rc;
+
+/// Longer memory for steps is not kept.
+const SPARE_BYTES_MAX: usize = 1 << 10;
+
+/// How a send goes about it. It is lent, never copied: a copy of all of it would wait for the stores that made it.
+pub(super) struct Manner {
+    /// Whether the value stays with the task until there is room for it.
+    pub(super) asks: bool,
+    pub(super) waits: bool,
+    pub(super) choice: Choice,
+}
+
+/// A channel at one place.
+pub(crate) struct End<T> {
+    pub(super) control: ControlBlock,
+    /// The buffer, if this is the home.
+    pub(super) home: Option<RefCell<ChannelHome<T>>>,
+    /// The values that have come for receives of this place, each with the one for which it came.
+    arrived: RefCell<VecDeque<(u64, T)>>,
+    /// Values of sends of the home that come back to them.
+    returned: RefCell<Vec<(u64, T)>>,
+    steps: OutputQueue<ChannelStep<T>>,
+    /// Memory for the next steps, which are few each time.
+    spare: Cell<Vec<ChannelStep<T>>>,
+}
+
+impl<T: CanSend> End<T> {
+    /// A new channel whose home is here, counted by two kinds of handles.
+    pub(super) fn make(local: &Local, capacity: u32) -> Rc<End<T>> {
+        let id = ChannelTable::of(local).borrow_mut().new_id(local.here());
+        let home = ChannelHome::new(local.here(), capacity);
+        let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
+        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), access);
+        let end = End::new(control, Some(RefCell::new(home)));
+        ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+        local.add_count(CounterId::ChannelsMade, 1);
+        end
+    }
+
+    /// The channel of this name here, for a handle that has arrived; none if it is not that of a `T`, or gone.
+    pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<End<T>>> {
+        let known = ChannelTable::of(local).borrow().get(id);
+        let end = match known {
+            Some(end) => end.into_any().downcast::<End<T>>().ok()?,
+            None if id.home == local.here() || id.home.0 >= local.places() => return None,
+            None => {
+                let shape = RingShape::of::<T>(capacity);
+                let end = End::new(ControlBlock::new(local, id, (capacity, shape), None), None);
+                ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+                end
+            }
+        };
+        end.control.retain();
+        Some(end)
+    }
+
+    fn new(control: ControlBlock, home: Option<RefCell<ChannelHome<T>>>) -> Rc<End<T>> {
+        let (arrived, returned) = (RefCell::default(), RefCell::default());
+        let (steps, spare) = (OutputQueue::default(), Cell::default());
+        Rc::new(End { control, home, arrived, returned, steps, spare })
+    }
+
+    fn id(&self, number: u64) -> OperationId {
+        OperationId { place: self.control.here, number }
+    }
+
+    /// Begins to send `value`, which stays there if it is not sent. Ready if it is over; else the number to ask for.
+    #[inline]
+    pub(super) fn send(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        manner: &Manner,
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        if self.control.attachment != local.attachment() {
+            return Ok(Answer::Foreign);
+        }
+        let Some(home) = &self.home else { return self.send_there(local, value, manner, caller) };
+        self.control.charge(local);
+        if let Some(offered) = value.take_if(|_| !manner.asks) {
+            match home.borrow_mut().offer_at_once(offered) {
+                Ok(()) => return Ok(Answer::Accepted),
+                Err(back) => *value = Some(back),
+            }
+        }
+        self.send_here(local, home, value, manner, caller)
+    }
+
+    /// As [`End::send`], at the home, where there is more to do than to put the value into the buffer.
+    #[inline(never)]
+    fn send_here(
+        self: &Rc<Self>,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        value: &mut Option<T>,
+        manner: &Manner,
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        let (number, mut steps) = (self.control.new_number(), self.new_steps());
+        let outcome = if manner.asks {
+            let asked = home.borrow_mut().ask(self.id(number), manner.choice, manner.waits, &mut steps);
+            match asked {
+                Offered::Accepted(_) => {
+                    steps.push(ChannelStep::Grant(self.id(number)));
+                    Err(number)
+                }
+                Offered::Waits => Err(number),
+                Offered::Refused(()) => Ok(Answer::Refused),
+                Offered::Full(()) => Ok(Answer::Full),
+            }
+        } else {
+            let Some(offered) = value.take() else { return Ok(Answer::Refused) };
+            let offered = home.borrow_mut().offer(self.id(number), offered, manner.waits, &mut steps);
+            match offered {
+                Offered::Accepted(_) => Ok(Answer::Accepted),
+                Offered::Waits => Err(number),
+                Offered::Refused(back) => {
+                    *value = Some(back);
+                    Ok(Answer::Refused)
+                }
+                Offered::Full(back) => {
+                    *value = Some(back);
+                    Ok(Answer::Full)
+                }
+            }
+        };
+        if outcome.is_err() {
+            self.control.wait(number, "room in", caller);
+        }
+        self.carry_out(local, steps);
+        outcome
+    }
+
+    fn send_there(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        manner: &Manner,
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        match self.control.take_slot(local) {
+            Ok(true) => {
+                if let Some(answer) = self.send_by_slot(local, value) {
+                    return Ok(answer);
+                }
+            }
+            Ok(false) => {}
+            Err(answer) => return Ok(answer),
+        }
+        let number = self.control.new_number();
+        match (&*value, manner.asks || !manner.waits) {
+            (Some(value), false) => {
+                self.control.wait(number, "room in", caller);
+                let sent = self.tell(local, self.control.id.home, &Head::Offer(number), value);
+                self.control.waits_if_sent(number, sent)
+            }
+            _ => {
+                let head = match manner.choice.filter(|_| self.control.is_rendezvous()) {
+                    Some(choice) => Head::AskAs(number, manner.waits, choice),
+                    None => Head::Ask(number, manner.waits),
+                };
+                self.control.ask(local, (number, "room in", caller), &head)
+            }
+        }
+    }
+
+    /// Sends the value of an operation that was granted room. Ready if it is over; of a rendezvous, it waits until the
+    /// value is taken, or is declined.
+    pub(super) fn choose(
+        self: &Rc<Self>,
+        number: u64,
+        value: &mut Option<T>,
+        caller: &'static Location<'static>,
+    ) -> Option<Answer> {
+        Local::with(|local| {
+            let waits = self.control.is_rendezvous();
+            let Some(home) = &self.home else {
+                let chosen = value.as_ref()?;
+                if waits {
+                    self.control.wait(number, "a receiver of", caller);
+                }
+                return match self.tell(local, self.control.id.home, &Head::Chosen(number), chosen) {
+                    Ok(()) if waits => None,
+                    Ok(()) => {
+                        *value = None;
+                        self.control.hold_ring();
+                        Some(Answer::Accepted)
+                    }
+                    Err(answer) => {
+                        // Nothing was sent: the room is free again.
+                        self.control.waits.forget(number);
+                        let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
+                        Some(answer)
+                    }
+                };
+            };
+            let chosen = value.take()?;
+            self.control.charge(local);
+            let mut steps = self.new_steps();
+            let outcome = home.borrow_mut().choose(self.id(number), chosen, &mut steps);
+            let answer = match outcome {
+                Ok(Offered::Accepted(_)) => Some(Answer::Accepted),
+                Ok(Offered::Refused(back)) => {
+                    *value = Some(back);
+                    Some(Answer::Refused)
+                }
+                Ok(_) => None,
+                Err(_) => unreachable!("the room was granted to this operation"),
+            };
+            if answer.is_none() {
+                self.control.wait(number, "a receiver of", caller);
+            }
+            self.carry_out(local, steps);
+            answer
+        })
+    }
+
+    /// Waits on, after the value that was sent has been declined.
+    pub(super) fn wait_again(&self, number: u64, caller: &'static Location<'static>) {
+        self.control.wait(number, "room in", caller);
+    }
+
+    /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
+    #[inline]
+    fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<Answer> {
+        let Some(item) = value.as_ref() else { return Some(Answer::Refused) };
+        let ringed = match self.control.free_ring() {
+            Ok(ring) => ring.map(|ring| ring.send(local, self.control.id.home, item)),
+            Err(RingHeld) => Some(Ok(RingSend::NoRoom)),
+        };
+        let sent = match ringed {
+            Some(Ok(RingSend::Sent)) => Ok(()),
+            Some(Ok(RingSend::Dead)) => Err(Answer::Dead),
+            Some(Ok(RingSend::NoRoom)) => {
+                self.control.keep_slot(local);
+                return None;
+            }
+            Some(Err(fault)) => Err(Answer::Faulty(Error::unencodable(fault))),
+            None => self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
+        };
+        Some(match sent {
+            Ok(()) => {
+                *value = None;
+                Answer::Accepted
+            }
+            Err(answer) => {
+                // Nothing was sent: the slot is still there.
+                self.control.return_slots(local, 1);
+                answer
+            }
+        })
+    }
+
+    /// Begins to receive into `value`; as [`End::send`].
+    #[inline]
+    pub(super) fn receive_value(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        how: (bool, &Choice),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        if self.control.attachment != local.attachment() {
+            return Ok(Answer::Foreign);
+        }
+        if let Some(home) = &self.home {
+            self.control.charge(local);
+            let mut steps = Vec::new(); // mostly there are none
+            let mut next = home.borrow_mut().want_at_once(&mut steps);
+            if next.is_none() && self.control.inward.are_used.get() {
+                next = self.pass_from_rings(local, home, &mut steps);
+            }
+            if let Some(next) = next {
+                *value = Some(self.exchange(next));
+                if !steps.is_empty() {
+                    self.carry_out(local, steps);
+                }
+                return Ok(Answer::Ready);
+            }
+        }
+        self.receive_slowly(local, value, how, caller)
+    }
+
+    /// As [`End::receive_value`], where there is more to do than to take a value out of the buffer.
+    #[inline(never)]
+    fn receive_slowly(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        (waits, choice): (bool, &Choice),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        // Inside of another future it belongs to the `select!` around that.
+        let within = || ChannelTable::of(local).borrow().choice_within();
+        let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
+        let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
+        let mut steps = self.new_steps();
+        // What lies here for others would come first.
+        if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
+            *value = home.borrow_mut().take_offer(&mut steps);
+            if value.is_some() {
+                self.carry_out(local, steps);
+                return Ok(Answer::Ready);
+            }
+        }
+        let number = self.control.new_number();
+        self.fill_from_rings(local, home, &mut steps);
+        let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
+        if matches!(wanted, Wanted::Waits) {
+            self.watch_rings(local);
+            self.control.wait(number, "a value of", caller);
+            self.control.arrivals.borrow_mut().begin(number);
+        }
+        self.carry_out(local, steps);
+        match wanted {
+            Wanted::Value(next) => {
+                *value = Some(self.exchange(next));
+                Ok(Answer::Ready)
+            }
+            Wanted::Waits => Err(number),
+            Wanted::Ended => Ok(Answer::Ended),
+            Wanted::Empty => Ok(Answer::Empty),
+        }
+    }
+
+    fn receive_there(
+        &self,
+        local: &Local,
+        (waits, choice): (bool, Choice),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer, u64> {
+        let number = self.control.new_number();
+        let head = match choice.filter(|_| self.control.is_rendezvous()) {
+            Some(choice) => Head::WantAs(number, waits, choice),
+            None => Head::Want(number, waits),
+        };
+        self.control.arrivals.borrow_mut().begin(number);
+        let asked = self.control.ask(local, (number, "a value of", caller), &head);
+        if asked.is_ok() {
+            // Nothing will come. Nobody else waited for the place that this one had.
+            let _ = self.control.arrivals.borrow_mut().ended(number);
+        }
+        asked
+    }
+
+    /// A task has a value of the home at once; if earlier ones lie here for others, it takes the first of them.
+    #[inline]
+    fn exchange(&self, value: T) -> T {
+        let mut arrived = self.arrived.borrow_mut();
+        match arrived.pop_front() {
+            Some((number, first)) => {
+                arrived.push_back((number, value));
+                first
+            }
+            None => value,
+        }
+    }
+
+    /// Takes the first value that is here, for a receive that was told so.
+    pub(super) fn take_arrived(self: &Rc<Self>) -> Option<T> {
+        let (number, value) = self.arrived.borrow_mut().pop_front()?;
+        self.control.arrivals.borrow_mut().take();
+        self.control.attachment.try_with(|local| {
+            self.say_taken(local, number);
+            self.control.say_if_settled(local);
+        });
+        Some(value)
+    }
+
+    fn say_taken(self: &Rc<Self>, local: &Local, number: u64) {
+        let is_rendezvous = self.control.is_rendezvous();
+        let Some(home) = &self.home else {
+            if is_rendezvous {
+                // A dead home has no sender that waits.
+                let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
+            }
+            return;
+        };
+        let mut steps = self.new_steps();
+        if is_rendezvous {
+            // It has the value of none that is here.
+            let _ = home.borrow_mut().taken(self.id(number), &mut steps);
+        } else {
+            home.borrow_mut().forget_lent(&mut steps);
+        }
+        self.carry_out(local, steps);
+    }
+
+    /// Nothing shall be sent any more, says a task here.
+    pub(super) fn close(self: &Rc<Self>) {
+        self.control.attachment.try_with(|local| {
+            let Some(home) = &self.home else { return self.control.close_from_afar(local) };
+            let mut steps = self.new_steps();
+            home.borrow_mut().close(&mut steps);
+            self.carry_out(local, steps);
+        });
+    }
+
+    /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
+    pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
+        let abandoned = self.control.attachment.try_with(|local| {
+            let mut steps = self.new_steps();
+            let mut left = Vec::new();
+            if let Some(home) = &self.home {
+                let mut home = home.borrow_mut();
+                if is_receiver { left = home.abandon(&mut steps) } else { home.close(&mut steps) }
+            }
+            self.carry_out(local, steps);
+            (left, self.control.release_kind(local))
+        });
+        drop(abandoned);
+    }
+
+    /// A value that is nobody's here goes back.
+    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
+        let mut steps = self.new_steps();
+        let left = match &self.home {
+            // A dead home has no buffer, and no sender that waits.
+            None if self.control.is_rendezvous() => {
+                let _ = self.control.tell(local, self.control.id.home, &Head::NotTaken(number));
+                Some(value)
+            }
+            None => {
+                let _ = self.tell(local, self.control.id.home, &Head::PutBack, &value);
+                Some(value)
+            }
+            Some(home) if self.control.is_rendezvous() => {
+                // What lies here was lent.
+                let _ = home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
+                None
+            }
+            // A value of this place is always taken back.
+            Some(home) => home.borrow_mut().put_back(self.control.here, value, &mut steps).ok().flatten(),
+        };
+        self.carry_out(local, steps);
+        drop_caught(left);
+    }
+
+    /// As [`ControlBlock::tell`], with a value.
+    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer> {
+        self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
+    }
+
+    /// An empty list for the steps of the protocol.
+    #[inline]
+    pub(super) fn new_steps(&self) -> Vec<ChannelStep<T>> {
+        self.spare.take()
+    }
+
+    pub(super) fn carry_out(self: &Rc<Self>, local: &Local, mut steps: Vec<ChannelStep<T>>) {
+        self.steps.carry(&mut steps, |step| self.carry_out_one(local, step));
+        if (1..=SPARE_BYTES_MAX).contains(&(steps.capacity() * size_of::<ChannelStep<T>>())) {
+            self.spare.set(steps);
+        }
+    }
+
+    fn carry_out_one(self: &Rc<Self>, local: &Local, step: ChannelStep<T>) {
+        let (id, answer, head, value) = match step {
+            ChannelStep::Deliver(id, value) => return self.deliver(local, id, value),
+            ChannelStep::Lend(id, value) => return self.lend(local, id, value),
+            ChannelStep::Accept(id, slots) => (id, Answer::Accepted, Head::Accepted(id.number, slots), None),
+            ChannelStep::Refuse(id, value) => (id, Answer::Refused, Head::Refused(id.number), value),
+            ChannelStep::Full(id, value) => (id, Answer::Full, Head::Full(id.number), value),
+            ChannelStep::GiveBack(id, value) => {
+                (id, Answer::Cancelled, Head::Cancelled(id.number), Some(value))
+            }
+            ChannelStep::End(id) => (id, Answer::Ended, Head::Ended(id.number), None),
+            ChannelStep::Empty(id) => (id, Answer::Empty, Head::Empty(id.number), None),
+            ChannelStep::Grant(id) => (id, Answer::Granted, Head::Granted(id.number), None),
+            ChannelStep::Decline(id, value) => (id, Answer::Declined, Head::Declined(id.number), Some(value)),
+            // What a dead place is to be told is told to nobody.
+            ChannelStep::Announce(to, slots) => {
+                return drop(self.control.tell(local, to, &Head::Slots(slots)));
+            }
+            ChannelStep::Recall(to) => return drop(self.control.tell(local, to, &Head::Recall)),
+            ChannelStep::Close(to) => return drop(self.control.tell(local, to, &Head::Closed)),
+            ChannelStep::Settle(to) => return drop(self.control.tell(local, to, &Head::Settle)),
+        };
+        if id.place == self.control.here {
+            return self.answer(local, id.number, answer, value);
+        }
+        // As above. The sender has kept its value; what is here is a copy.
+        let _ = self.control.tell(local, id.place, &head);
+        drop_caught(value);
+    }
+
+    pub(super) fn deliver(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
+        if id.place == self.control.here {
+            return self.arrive(local, id.number, value);
+        }
+        self.tell_value(local, id, &value);
+        drop_caught(value);
+    }
+
+    /// Sends a copy of the value of a rendezvous, which stays here until it is taken.
+    fn lend(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
+        if id.place == self.control.here {
+            return self.arrive(local, id.number, value);
+        }
+        let is_written = self.tell_value(local, id, &value);
+        let Some(home) = &self.home else { return };
+        let mut steps = self.new_steps();
+        let unneeded = home.borrow_mut().retain(id, value, &mut steps);
+        if !is_written {
+            // Its receiver has the error, as of a value that it cannot read.
+            let taken = home.borrow_mut().taken(id, &mut steps);
+            drop_caught(taken);
+        }
+        self.carry_out(local, steps);
+        drop_caught(unneeded);
+    }
+
+    /// Whether the value could be written.
+    fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
+        let told = self.tell(local, id.place, &Head::Value(id.number), value);
+        let Err(Answer::Faulty(fault)) = told else { return true };
+        // A dead place needs no answer.
+        let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, fault.text().to_owned()));
+        false
+    }
+
+    /// A value has come for this receive, or for the next one.
+    pub(super) fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: T) {
+        self.arrived.borrow_mut().push_back((number, value));
+        let step = self.control.arrivals.borrow_mut().arrived(number);
+        self.carry_arrival(local, step);
+        self.control.forget_if_unused(local);
+    }
+
+    fn carry_arrival(self: &Rc<Self>, local: &Local, step: ArrivalStep) {
+        match step {
+            ArrivalStep::Nothing => {}
+            ArrivalStep::Ready(number) => self.answer_one(number, Answer::Ready, None),
+            ArrivalStep::Replace(number) => {
+                self.answer_one(number, Answer::Ready, None);
+                self.withdraw(local, number);
+            }
+            ArrivalStep::Withdraw(number) => self.withdraw(local, number),
+            ArrivalStep::PutBack(count) => {
+                let mut arrived = self.arrived.borrow_mut();
+                let first = arrived.len().saturating_sub(count);
+                let back = arrived.split_off(first);
+                drop(arrived);
+                for (number, value) in back.into_iter().rev() {
+                    self.put_back(local, number, value);
+                }
+                self.control.say_if_settled(local);
+            }
+        }
+    }
+
+    /// Nobody waits for the answer to this receive any more, says this place to the home.
+    fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
+        let Some(home) = &self.home else {
+            // A dead home answers by its death.
+            let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
+            return;
+        };
+        let mut steps = self.new_steps();
+        let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
+        self.carry_out(local, steps);
+        if let Cancelled::Now(_) = cancelled {
+            self.answer(local, number, Answer::Cancelled, None);
+        }
+    }
+
+    /// An operation of this place was answered, but for a value that has come; `value` comes back to a send.
+    pub(super) fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer, value: Option<T>) {
+        let is_of_receive = matches!(
+            answer,
+            Answer::Ended | Answer::Empty | Answer::Cancelled | Answer::Faulty(_) | Answer::Dead
+        ) && self.control.arrivals.borrow().expects(number);
+        let step = match is_of_receive {
+            true => self.control.arrivals.borrow_mut().ended(number),
+            false => None,
+        };
+        match step {
+            Some(step) => self.carry_arrival(local, step),
+            None => self.answer_one(number, answer, value),
+        }
+        self.control.forget_if_unused(local);
+    }
+
+    fn answer_one(&self, number: u64, answer: Answer, value: Option<T>) {
+        match self.control.waits.note_answer(number, answer) {
+            Ok(waker) => {
+                self.returned.borrow_mut().extend(value.map(|value| (number, value)));
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+            Err(_) => drop_caught(value),
+        }
+    }
+
+    /// The value of a send that has come back to it.
+    pub(super) fn take_returned(&self, number: u64) -> Option<T> {
+        let mut returned = self.returned.borrow_mut();
+        let found = returned.iter().position(|(of, _)| *of == number)?;
+        Some(returned.swap_remove(found).1)
+    }
+
+    /// Nobody waits for this receive any more.
+    pub(super) fn give_up_receive(self: &Rc<Self>, number: u64) {
+        self.control.attachment.try_with(|local| {
+            if let Some(is_ready) = self.control.waits.give_up_receive(number) {
+                let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
+                self.carry_arrival(local, step);
+            }
+            self.control.forget_if_unused(local);
+        });
+    }
+
+    /// Nobody waits for this send any more. Whether its value was sent, if it had been handed over, nobody knows.
+    pub(super) fn give_up_send(self: &Rc<Self>, number: u64) {
+        self.control.attachment.try_with(|local| {
+            if self.control.waits.give_up_send(number) {
+                self.cancel_send(local, number);
+            }
+            drop_caught(self.take_returned(number));
+            self.control.forget_if_unused(local);
+        });
+    }
+
+    /// The room that this send was granted, and that it has looked at, is not needed.
+    pub(super) fn give_up_room(self: &Rc<Self>, number: u64) {
+        self.control.attachment.try_with(|local| self.cancel_send(local, number));
+    }
+
+    fn cancel_send(self: &Rc<Self>, local: &Local, number: u64) {
+        let Some(home) = &self.home else {
+            if self.control.tell(local, self.control.id.home, &Head::Cancel(number)).is_err() {
+                self.control.waits.forget(number); // a dead home does not answer
+            }
+            // It may have been accepted, and is the earlier one then.
+            self.control.hold_ring();
+            return;
+        };
+        let mut steps = self.new_steps();
+        let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
+        self.carry_out(local, steps);
+        match cancelled {
+            Cancelled::Later => {}
+            Cancelled::Granted => self.control.waits.forget(number),
+            Cancelled::Now(value) => {
+                self.control.waits.forget(number);
+                drop_caught(value);
+            }
+        }
+    }
+}
+
+impl<T: CanSend> AnyEnd for End<T> {
+    fn control(&self) -> &ControlBlock {
+        &self.control
+    }
+
+    fn receive(
+        self: Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        match &self.home {
+            Some(home) => self.receive_at_home(local, source, head, reader, home),
+            None if source == self.control.id.home => self.receive_from_home(local, head, reader),
+            None => Err(Refused::NotItsHome),
+        }
+    }
+
+    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
+        let Some((is_ready, waker)) = self.control.waits.suspend_receive(number) else { return };
+        let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
+        self.carry_arrival(local, step);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn explain_holders(&self) -> Vec<String> {
+        let mut holders = self.home.as_ref().map_or(Vec::new(), |home| home.borrow().holders());
+        holders.sort_unstable();
+        holders.dedup();
+        let home = self.control.here;
+        let line = |(place, holding): (PlaceId, Holding)| match holding {
+            Holding::Room => format!(
+                "a task of {place} that was granted room in a channel of {home} and has not looked since"
+            ),
+            Holding::Value => {
+                format!("a task of {place} to take a value that has come there over a channel of {home}")
+            }
+        };
+        holders.into_iter().map(line).collect()
+    }
+
+    fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool) {
+        let Some(home) = &self.home else { return (0, false) };
+        let (any, mut steps, mut served) = (TakeFrom::Any { may_look: false }, self.new_steps(), 0);
+        while home.borrow().receivers() > 0 && self.take_from_rings(local, home, any, &mut steps) {
+            served += 1;
+        }
+        self.carry_out(local, steps);
+        (served, home.borrow().receivers() > 0)
+    }
+
+    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
+        if let Some(home) = &self.home {
+            self.empty_ring(local, place, home);
+            self.control.inward.place_died(place);
+            let mut steps = self.new_steps();
+            let left = home.borrow_mut().place_died(place, &mut steps);
+            self.carry_out(local, steps);
+            return drop_caught(left);
+        }
+        if place == self.control.id.home {
+            let spare = self.control.arrivals.borrow_mut().home_died();
+            let mut arrived = self.arrived.borrow_mut();
+            let first = arrived.len().saturating_sub(spare);
+            let left = arrived.split_off(first);
+            drop(arrived);
+            self.control
+                .waits
+                .numbers()
+                .into_iter()
+                .for_each(|number| self.answer_one(number, Answer::Dead, None));
+            self.control.forget_if_unused(local);
+            drop_caught(left);
+        }
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}

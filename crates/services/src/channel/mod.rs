@@ -1,0 +1,333 @@
+//! Channels: values that go from tasks to tasks at any places.
+//!
+//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `end` is a channel at one
+//! place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds the
+//! handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind, gone
+//! anywhere, closes the channel.
+
+mod arrival;
+pub(crate) mod control_block;
+mod end;
+mod error;
+pub(crate) mod message;
+mod operation;
+mod ring;
+pub mod select;
+mod waits;
+
+pub(crate) use arrival::receive;
+pub(crate) use control_block::{ChannelTable, look_into_rings};
+pub use error::{RecvError, SendError, SendErrorKind};
+pub use operation::{RecvFuture, SendFuture};
+
+use end::End;
+use futures_core::Stream;
+use isles_protocol::channel::CAPACITY_MAX;
+use isles_runtime::capture::{CanSend, Handle};
+use isles_runtime::service::{InternalSite, PartRef, SerdeCapture, SerdeReturn, call};
+use isles_runtime::{Error, ErrorKind, Local, Place, Result, sleep};
+use message::ChannelId;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::future::poll_fn;
+use std::panic::Location;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Makes a channel whose buffer is here, of at most `capacity` values; 0 is a rendezvous: a send ends when its value
+/// has been taken.
+///
+/// Make it where its values are received: then a value travels once. Both ends can be cloned, captured by bodies that
+/// travel, and sent over other channels. The channel is closed when [`Sender::close`] says so or the last sender is
+/// gone, anywhere; when the last receiver is gone, sends are refused.
+///
+/// ```ignore
+/// let (sender, receiver) = channel::<u64>(16);
+/// finish(async {
+///     spawn_at!(place, sender.send(7).await?);
+///     assert_eq!(receiver.recv().await?, 7);
+/// })
+/// ```
+///
+/// # Panics
+/// Outside of a place, and if `capacity` is more than 2^20.
+#[track_caller]
+pub fn channel<T: CanSend>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    match Local::with(|local| make(local, capacity)) {
+        Ok(ends) => ends,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// As [`channel`], with the buffer at `home`.
+///
+/// # Errors
+/// `home` is dead; [`Misused`](ErrorKind::Misused): `capacity` is more than 2^20.
+#[track_caller]
+pub fn channel_at<T: CanSend>(
+    home: Place,
+    capacity: usize,
+) -> impl Future<Output = Result<(Sender<T>, Receiver<T>)>> {
+    call::called_at(Location::caller(), async move {
+        if home.id() == Local::with(Local::here) {
+            return Local::with(|local| make(local, capacity));
+        }
+        call::at_there(InternalSite, home, (SerdeCapture(&capacity), ()), |mut landed| async move {
+            let (capacity, ()) = isles_runtime::capture::Land::bind(&mut landed);
+            Local::with(|local| make::<T>(local, capacity)).map(SerdeReturn)
+        })
+        .await
+    })
+}
+
+fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiver<T>)> {
+    let allowed = u32::try_from(capacity).ok().filter(|capacity| *capacity <= CAPACITY_MAX);
+    let capacity = allowed.ok_or_else(|| {
+        let text = format!("the capacity of a channel is {capacity}; allowed: 0 to {CAPACITY_MAX}");
+        Error::new(ErrorKind::Misused, text)
+    })?;
+    let end = End::make(local, capacity);
+    let side = |is_receiver| {
+        let part = Rc::new(Side { end: Rc::clone(&end), is_receiver });
+        Handles { end: Rc::clone(&end), share: PartRef::make(part, None) }
+    };
+    Ok((Sender(side(false)), Receiver(side(true))))
+}
+
+/// At the home: what all senders stand for, or all receivers.
+struct Side<T: CanSend> {
+    end: Rc<End<T>>,
+    is_receiver: bool,
+}
+
+impl<T: CanSend> Drop for Side<T> {
+    fn drop(&mut self) {
+        self.end.handles_are_gone(self.is_receiver);
+    }
+}
+
+/// One counted handle.
+struct Handles<T> {
+    // Goes first: what is returned to the home goes before the handle.
+    end: Rc<End<T>>,
+    share: PartRef,
+}
+
+impl<T> Clone for Handles<T> {
+    fn clone(&self) -> Self {
+        self.end.control.retain();
+        Handles { end: Rc::clone(&self.end), share: self.share.clone() }
+    }
+}
+
+impl<T> Drop for Handles<T> {
+    fn drop(&mut self) {
+        self.end.control.release();
+    }
+}
+
+impl<T: CanSend> Serialize for Handles<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        (&self.share, self.end.control.id, self.end.control.capacity).serialize(serializer)
+    }
+}
+
+impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let (share, id, capacity) = <(PartRef, ChannelId, u32)>::deserialize(deserializer)?;
+        let end = Local::try_with(|local| End::of(local, id, capacity)).flatten();
+        let end = end.ok_or_else(|| serde::de::Error::custom("a handle of no channel of this run"))?;
+        Ok(Handles { end, share })
+    }
+}
+
+/// The end of a [`channel`] that sends.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "T: CanSend")]
+pub struct Sender<T>(Handles<T>);
+
+/// The end of a [`channel`] that receives.
+#[derive(Deserialize)]
+#[serde(bound = "T: CanSend")]
+pub struct Receiver<T>(Handles<T>);
+
+// Written out, because an end is cloned whatever its values are.
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Sender(self.0.clone())
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        Receiver(self.0.clone())
+    }
+}
+
+impl<T: CanSend> Serialize for Receiver<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.end.control.note_far_receiver();
+        self.0.serialize(serializer)
+    }
+}
+
+impl<T: CanSend> Handle for Sender<T> {}
+impl<T: CanSend> Handle for Receiver<T> {}
+
+impl<T: CanSend> Sender<T> {
+    /// Sends `value`; waits for room.
+    ///
+    /// # Errors
+    /// [`SendError`] has the value and says why: the channel is closed, or its place is dead.
+    #[track_caller]
+    pub fn send(&self, value: T) -> SendFuture<'_, T> {
+        SendFuture::new(&self.0.end, value, true, Location::caller())
+    }
+
+    /// Sends `value` if there is room. From another place than that of the buffer this asks there.
+    ///
+    /// # Errors
+    /// As [`Sender::send`]; [`SendErrorKind::Full`].
+    #[track_caller]
+    pub fn try_send(&self, value: T) -> SendFuture<'_, T> {
+        SendFuture::new(&self.0.end, value, false, Location::caller())
+    }
+
+    /// Sends `value`; waits for room for at most `limit`. Over a rendezvous it waits longer where a receiver was there
+    /// in time, until that has taken the value or left.
+    ///
+    /// # Errors
+    /// As [`Sender::send`]; [`SendErrorKind::DeadlinePassed`].
+    #[track_caller]
+    pub fn send_timeout(
+        &self,
+        value: T,
+        limit: Duration,
+    ) -> impl Future<Output = std::result::Result<(), SendError<T>>> {
+        let mut send = self.send(value).ask();
+        async move {
+            let (mut sleep, mut is_late) = (pin!(sleep(limit)), false);
+            let sent = poll_fn(|context| {
+                if let Poll::Ready(sent) = Pin::new(&mut send).poll(context) {
+                    return Poll::Ready(Some(sent));
+                }
+                is_late = is_late || sleep.as_mut().poll(context).is_ready();
+                if is_late && !send.is_chosen() { Poll::Ready(None) } else { Poll::Pending }
+            })
+            .await;
+            sent.unwrap_or_else(|| send.give_up())
+        }
+    }
+
+    /// Closes the channel: nothing can be sent any more, and what was sent can still be received.
+    pub fn close(&self) {
+        self.0.end.close();
+    }
+
+    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
+    pub fn capacity(&self) -> usize {
+        self.0.end.control.capacity as usize
+    }
+
+    /// The place where the buffer is, its owner in the words of other libraries.
+    pub fn home(&self) -> Place {
+        Place::of(self.0.end.control.id.home)
+    }
+}
+
+impl<T: CanSend> Receiver<T> {
+    /// Receives a value; waits for one.
+    ///
+    /// # Errors
+    /// [`RecvError::Closed`]: nothing will come any more; the place of the buffer is dead.
+    #[track_caller]
+    pub fn recv(&self) -> RecvFuture<'_, T> {
+        RecvFuture::new(&self.0.end, true, Location::caller())
+    }
+
+    /// Receives a value if there is one. From another place than that of the buffer this asks there.
+    ///
+    /// # Errors
+    /// As [`Receiver::recv`]; [`RecvError::Empty`].
+    #[track_caller]
+    pub fn try_recv(&self) -> RecvFuture<'_, T> {
+        RecvFuture::new(&self.0.end, false, Location::caller())
+    }
+
+    /// Receives a value; waits for at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Receiver::recv`]; [`RecvError::DeadlinePassed`].
+    #[track_caller]
+    pub fn recv_timeout(&self, limit: Duration) -> impl Future<Output = std::result::Result<T, RecvError>> {
+        let recv = self.recv();
+        async move { isles_runtime::timeout(limit, recv).await.unwrap_or(Err(RecvError::DeadlinePassed)) }
+    }
+
+    /// The values to come, until the channel is closed.
+    #[track_caller]
+    pub fn stream(&self) -> Values<'_, T> {
+        Values { receiver: self, next: None, caller: Location::caller() }
+    }
+
+    /// Closes the channel, as [`Sender::close`].
+    pub fn close(&self) {
+        self.0.end.close();
+    }
+
+    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
+    pub fn capacity(&self) -> usize {
+        self.0.end.control.capacity as usize
+    }
+
+    /// The place where the buffer is, its owner in the words of other libraries.
+    pub fn home(&self) -> Place {
+        Place::of(self.0.end.control.id.home)
+    }
+}
+
+/// The values of a channel as a stream, which ends when the channel does; an error is the last.
+pub struct Values<'a, T: CanSend> {
+    receiver: &'a Receiver<T>,
+    next: Option<RecvFuture<'a, T>>,
+    caller: &'static Location<'static>,
+}
+
+impl<T: CanSend> Values<'_, T> {
+    /// The next value; none when the channel is closed and empty.
+    ///
+    /// # Errors
+    /// The place of the buffer is dead, or a value could not be read.
+    pub async fn next(&mut self) -> Result<Option<T>> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose().map_err(Error::from)
+    }
+}
+
+impl<T: CanSend> Stream for Values<'_, T> {
+    type Item = std::result::Result<T, RecvError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let next = this.next.get_or_insert_with(|| RecvFuture::new(&this.receiver.0.end, true, this.caller));
+        let received = ready!(Pin::new(next).poll(context));
+        this.next = None;
+        Poll::Ready(match received {
+            Err(RecvError::Closed) => None,
+            received => Some(received),
+        })
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
+    }
+}

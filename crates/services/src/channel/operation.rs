@@ -1,0 +1,446 @@
+//! Operations on channels, as futures: to send and to receive.
+//!
+//! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
+//! that is dropped before its end is given up.
+
+use super::control_block::AnyEnd;
+use super::end::{End, Manner};
+use super::error::{RecvError, SendError, SendErrorKind};
+use super::waits::Answer;
+use crate::channel::control_block::ChannelTable;
+use isles_protocol::PlaceId;
+use isles_protocol::channel::Choice;
+use isles_runtime::capture::CanSend;
+use isles_runtime::service::coop::{CALL, must_give_way, poll_leave, spend_of};
+use isles_runtime::service::span;
+use isles_runtime::service::span::OpenSpan;
+use isles_runtime::{Local, Sleep, sleep};
+use isles_telemetry::CounterId;
+use isles_transport::Source;
+use std::panic::Location;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How far an operation is.
+#[derive(Clone, Copy)]
+enum Progress {
+    New,
+    /// It waits for the answer to this number.
+    Waiting(u64),
+    Over,
+}
+
+/// An operation under way.
+struct ChannelOperation<'a, T: CanSend> {
+    end: &'a Rc<End<T>>,
+    caller: &'static Location<'static>,
+    progress: Progress,
+    /// Its number, once it has waited.
+    number: Option<u64>,
+    /// What its span is called, if it waits; and that span.
+    name: &'static str,
+    span: OpenSpan,
+}
+
+impl<'a, T: CanSend> ChannelOperation<'a, T> {
+    fn new(
+        end: &'a Rc<End<T>>,
+        name: &'static str,
+        caller: &'static Location<'static>,
+    ) -> ChannelOperation<'a, T> {
+        ChannelOperation { end, caller, progress: Progress::New, number: None, name, span: OpenSpan::NONE }
+    }
+
+    /// Begins a new operation by `begin`, when the place allows it: the answer if that is all, none if it waits now.
+    /// What most operations of a stream do is in one piece, with one look at the place.
+    #[inline]
+    fn poll_begin(
+        &mut self,
+        context: &mut Context<'_>,
+        begin: impl FnOnce(&Local, &Rc<End<T>>, &'static Location<'static>) -> Result<Answer, u64>,
+    ) -> Poll<Option<Answer>> {
+        Local::with(|local| {
+            if must_give_way(local) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match begin(local, self.end, self.caller) {
+                Ok(answer) => {
+                    spend_of(local, CALL);
+                    self.progress = Progress::Over;
+                    Poll::Ready(Some(answer))
+                }
+                Err(number) => {
+                    self.note_begun(local, number);
+                    Poll::Ready(None)
+                }
+            }
+        })
+    }
+
+    fn note_begun(&mut self, local: &Local, number: u64) {
+        self.progress = Progress::Waiting(number);
+        self.number = Some(number);
+        local.add_count(CounterId::ChannelWaits, 1);
+        let source = || Some(Source::of_caller(self.caller));
+        self.span = local.span(self.name, Some(self.end.control.id.home), source);
+    }
+
+    /// The answer to an operation that waits.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
+        let answer = ready!(self.end.control.waits.poll(number, context.waker()));
+        self.progress = Progress::Over;
+        self.span = OpenSpan::NONE;
+        Poll::Ready(answer)
+    }
+
+    /// Tells the `select!` within a branch of which it is polled, if it is, that it waits.
+    fn note_waiting(&self) {
+        if let Progress::Waiting(number) = self.progress {
+            let end = || Rc::clone(self.end) as Rc<dyn AnyEnd>;
+            Local::with(|local| ChannelTable::of(local).borrow_mut().note_waiting(&end, number));
+        }
+    }
+
+    /// Its number, if it waits. It begins anew if it is polled again.
+    fn give_up(&mut self) -> Option<u64> {
+        self.span = OpenSpan::NONE;
+        match std::mem::replace(&mut self.progress, Progress::New) {
+            Progress::Waiting(number) => Some(number),
+            Progress::New | Progress::Over => None,
+        }
+    }
+
+    /// Whether it has begun, so that there may be something to give up.
+    #[inline]
+    fn has_begun(&self) -> bool {
+        matches!(self.progress, Progress::Waiting(_))
+    }
+
+    /// What a receive ends with that has no value.
+    #[cold]
+    fn failed(&self, answer: Answer) -> RecvError {
+        match answer {
+            Answer::Empty => RecvError::Empty,
+            Answer::Dead => RecvError::DeadPlace(self.home()),
+            Answer::Faulty(fault) => RecvError::Faulty(fault.text().to_owned()),
+            Answer::Foreign => RecvError::Foreign,
+            _ => RecvError::Closed,
+        }
+    }
+
+    fn home(&self) -> PlaceId {
+        self.end.control.id.home
+    }
+}
+
+/// What [`Sender::send`](super::Sender::send) and [`Sender::try_send`](super::Sender::try_send) return.
+///
+/// A send that is dropped before its end may have sent its value or not; in a `select!` it has not.
+#[must_use = "a send does nothing unless it is awaited"]
+pub struct SendFuture<'a, T: CanSend> {
+    operation: ChannelOperation<'a, T>,
+    value: Option<T>,
+    manner: Manner,
+    stage: Stage,
+    /// How often its value was declined.
+    declined: u32,
+}
+
+/// How far a send is that asks before it sends.
+enum Stage {
+    /// Its value is here.
+    Undecided,
+    /// It may send its value, and waits until it tries again.
+    Granted(u64, Pin<Box<Sleep>>),
+    /// Its value was sent over a rendezvous; whether that is taken is not known yet.
+    Chosen,
+    /// Its value was accepted and is not on its way yet.
+    Leaving,
+}
+
+impl<T: CanSend> Unpin for SendFuture<'_, T> {}
+
+impl<'a, T: CanSend> SendFuture<'a, T> {
+    pub(super) fn new(
+        end: &'a Rc<End<T>>,
+        value: T,
+        waits: bool,
+        caller: &'static Location<'static>,
+    ) -> SendFuture<'a, T> {
+        let operation = ChannelOperation::new(end, span::SEND, caller);
+        let manner = Manner { asks: false, waits, choice: None };
+        let (value, stage) = (Some(value), Stage::Undecided);
+        SendFuture { operation, value, manner, stage, declined: 0 }
+    }
+
+    /// Lets the value stay here until there is room for it. So nothing is sent if it is dropped before it has
+    /// [been chosen](SendFuture::is_chosen).
+    pub(super) fn ask(mut self) -> SendFuture<'a, T> {
+        self.manner.asks = true;
+        self
+    }
+
+    /// Lets it be one of several, of which one happens. It waits if it `waits`.
+    pub(super) fn select(&mut self, choice: Choice, waits: bool) {
+        self.manner = Manner { asks: true, waits: waits && self.manner.waits, choice };
+    }
+
+    /// Whether its value has been sent over a rendezvous, and its end is not known: then no other may be chosen.
+    pub(super) fn is_chosen(&self) -> bool {
+        matches!(self.stage, Stage::Chosen)
+    }
+
+    /// Lets it begin anew when it is polled again. It has not been chosen.
+    pub(super) fn suspend(&mut self) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Undecided);
+        let number = self.operation.give_up();
+        match stage {
+            Stage::Granted(number, _) => self.operation.end.give_up_room(number),
+            Stage::Undecided | Stage::Chosen | Stage::Leaving => {
+                number.into_iter().for_each(|of| self.operation.end.give_up_send(of))
+            }
+        }
+    }
+
+    /// The error that it ends with at a deadline, if nothing was sent.
+    pub(super) fn give_up(mut self) -> Result<(), SendError<T>> {
+        self.suspend();
+        self.refused(SendErrorKind::DeadlinePassed)
+    }
+
+    fn refused(&mut self, kind: SendErrorKind) -> Result<(), SendError<T>> {
+        match self.value.take() {
+            Some(value) => {
+                Local::try_with(|local| local.add_count(CounterId::ChannelReturned, 1));
+                Err(SendError { value, kind })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What it ends with, if its value was not accepted.
+    #[cold]
+    fn ended(&mut self, answer: Answer) -> Result<(), SendError<T>> {
+        match answer {
+            Answer::Full => self.refused(SendErrorKind::Full),
+            Answer::Dead => {
+                let home = self.operation.home();
+                self.refused(SendErrorKind::DeadPlace(home))
+            }
+            Answer::Faulty(fault) => self.refused(SendErrorKind::Faulty(fault.text().to_owned())),
+            Answer::Foreign => self.refused(SendErrorKind::Foreign),
+            _ => self.refused(SendErrorKind::Closed),
+        }
+    }
+
+    /// How long to wait before the value is sent again that was declined: two that decline each other do not do so for
+    /// ever, because they wait for different times.
+    fn patience(&self, number: u64) -> Duration {
+        let here = u64::from(self.operation.end.control.here.0);
+        let mixed =
+            (number ^ (here << 32) ^ (u64::from(self.declined) << 56)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Duration::from_nanos((mixed >> 40) % (1000 << self.declined.min(10)))
+    }
+
+    /// Sends the value for which room was granted; the answer, if that is known at once.
+    fn choose(&mut self, number: u64) -> Option<Answer> {
+        let answer = self.operation.end.choose(number, &mut self.value, self.operation.caller);
+        if answer.is_none() {
+            self.stage = Stage::Chosen;
+            self.operation.progress = Progress::Waiting(number);
+        }
+        answer
+    }
+
+    /// Its value was accepted: ends when that is on its way. One of several ends at once, because it may be dropped
+    /// only if nothing was sent.
+    #[inline]
+    fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        self.value = None;
+        if !self.manner.asks && poll_leave(context).is_pending() {
+            self.stage = Stage::Leaving;
+            return Poll::Pending;
+        }
+        self.stage = Stage::Undecided;
+        Poll::Ready(Ok(()))
+    }
+
+    /// The answer to a send that has begun.
+    #[inline(never)]
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        loop {
+            if let Stage::Granted(number, wait) = &mut self.stage {
+                ready!(wait.as_mut().poll(context));
+                let number = *number;
+                self.stage = Stage::Undecided;
+                if let Some(answer) = self.choose(number) {
+                    return Poll::Ready(answer);
+                }
+            }
+            let answer = ready!(self.operation.poll_answer(context));
+            let Some(number) = self.operation.number else { return Poll::Ready(answer) };
+            if let Some(back) = self.operation.end.take_returned(number) {
+                self.value = Some(back);
+            }
+            match answer {
+                Answer::Granted if self.declined > 0 => {
+                    self.stage = Stage::Granted(number, Box::pin(sleep(self.patience(number))));
+                    self.operation.progress = Progress::Waiting(number);
+                }
+                Answer::Granted => {
+                    if let Some(answer) = self.choose(number) {
+                        return Poll::Ready(answer);
+                    }
+                }
+                Answer::Declined => {
+                    self.declined += 1;
+                    self.stage = Stage::Undecided;
+                    self.operation.progress = Progress::Waiting(number);
+                    self.operation.end.wait_again(number, self.operation.caller);
+                }
+                answer => return Poll::Ready(answer),
+            }
+        }
+    }
+}
+
+impl<T: CanSend> Drop for SendFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.operation.has_begun() {
+            self.suspend();
+        }
+    }
+}
+
+impl<T: CanSend> Future for SendFuture<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if let Progress::New = this.operation.progress {
+            let (value, manner) = (&mut this.value, &this.manner);
+            let begun = this.operation.poll_begin(context, |local, end, caller| {
+                let begun = end.send(local, value, manner, caller);
+                if let Ok(Answer::Accepted) = begun {
+                    local.add_count(CounterId::ChannelSent, 1);
+                }
+                begun
+            });
+            match ready!(begun) {
+                Some(Answer::Accepted) => return this.poll_accepted(context),
+                Some(answer) => return Poll::Ready(this.ended(answer)),
+                None => {}
+            }
+        }
+        if let Stage::Leaving = this.stage {
+            return this.poll_accepted(context);
+        }
+        let answer = ready!(this.poll_send(context));
+        this.stage = Stage::Undecided;
+        if let Answer::Accepted = answer {
+            Local::with(|local| local.add_count(CounterId::ChannelSent, 1));
+            return this.poll_accepted(context);
+        }
+        Poll::Ready(this.ended(answer))
+    }
+}
+
+/// What [`Receiver::recv`](super::Receiver::recv) and [`Receiver::try_recv`](super::Receiver::try_recv) return.
+///
+/// One that is dropped before its end has received nothing: a value that arrives for it is the next that is received.
+#[must_use = "nothing is received unless it is awaited"]
+pub struct RecvFuture<'a, T: CanSend> {
+    operation: ChannelOperation<'a, T>,
+    waits: bool,
+    choice: Choice,
+}
+
+impl<'a, T: CanSend> RecvFuture<'a, T> {
+    pub(super) fn new(
+        end: &'a Rc<End<T>>,
+        waits: bool,
+        caller: &'static Location<'static>,
+    ) -> RecvFuture<'a, T> {
+        let operation = ChannelOperation::new(end, span::RECEIVE, caller);
+        RecvFuture { operation, waits, choice: None }
+    }
+
+    /// Lets it be one of several; it waits if it `waits`.
+    pub(super) fn select(&mut self, choice: Choice, waits: bool) {
+        self.waits &= waits;
+        self.choice = choice;
+    }
+
+    /// What a receive that has begun ends with; none if it is to begin anew.
+    #[inline(never)]
+    fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T, RecvError>>> {
+        let Poll::Ready(answer) = self.operation.poll_answer(context) else {
+            self.operation.note_waiting();
+            return Poll::Pending;
+        };
+        Poll::Ready(match answer {
+            Answer::Suspended => None,
+            Answer::Ready => Some(match self.operation.end.take_arrived() {
+                Some(value) => {
+                    Local::with(|local| local.add_count(CounterId::ChannelReceived, 1));
+                    Ok(value)
+                }
+                None => Err(RecvError::Closed),
+            }),
+            answer => Some(Err(self.operation.failed(answer))),
+        })
+    }
+
+    /// Lets it begin anew when it is polled again; nothing was received.
+    pub(super) fn suspend(&mut self) {
+        if let Some(number) = self.operation.give_up() {
+            self.operation.end.give_up_receive(number);
+        }
+    }
+}
+
+impl<T: CanSend> Drop for RecvFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.operation.has_begun() {
+            self.suspend();
+        }
+    }
+}
+
+impl<T: CanSend> Future for RecvFuture<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (this, mut now) = (&mut *self, None);
+        loop {
+            if let Progress::New = this.operation.progress {
+                if this.operation.end.control.is_watchful() {
+                    Local::with(Local::measure_shared_turn);
+                }
+                let how = (this.waits, &this.choice);
+                let begun = this.operation.poll_begin(context, |local, end, caller| {
+                    let begun = end.receive_value(local, &mut now, how, caller);
+                    if now.is_some() {
+                        local.add_count(CounterId::ChannelReceived, 1);
+                    }
+                    begun
+                });
+                if let Some(answer) = ready!(begun) {
+                    return Poll::Ready(now.take().ok_or_else(|| this.operation.failed(answer)));
+                }
+            }
+            match this.poll_arrival(context) {
+                Poll::Ready(None) => this.operation.progress = Progress::New,
+                Poll::Ready(Some(received)) => return Poll::Ready(received),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What `select!` expands to: several futures, of which the first that is ready is chosen.
+//!
+//! A branch that is an operation of a channel does nothing before it is chosen: a send asks for room first, and a value
+//! that arrives for a branch that was not chosen goes to the next receiver. Any other future is polled as it is. Where
+//! two are ready the one is chosen whose turn it is. A send over a rendezvous is chosen when its receiver is; until
+//! that is known the other operations are suspended, so that two that wait for each other never both go on. Invariant:
+//! at most one branch has happened.
+
+use super::control_block::BranchReceives;
+use super::operation::{RecvFuture, SendFuture};
+use crate::channel::control_block::ChannelTable;
+use isles_runtime::Local;
+use isles_runtime::capture::CanSend;
+use isles_runtime::service::coop::{OPERATION, cooperate};
+use std::cell::Cell;
+use std::future::ready;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// One `select!` that waits.
+pub struct Selection {
+    /// Which of the place's it is: so none of its sends meets one of its receives.
+    number: u64,
+    branches: usize,
+    /// Which branch is looked at first.
+    first: Cell<usize>,
+    /// The branch that has sent its value, and does not know yet whether it is taken.
+    chosen: Cell<Option<usize>>,
+    waits: bool,
+}
+
+/// Gives way if that is due, and begins a selection; it waits if it `waits`.
+pub async fn begin(branches: usize, waits: bool) -> Selection {
+    cooperate(OPERATION, ready(())).await;
+    let number = Local::with(|local| ChannelTable::of(local).borrow_mut().next_turn());
+    let first = Cell::new((number % branches.max(1) as u64) as usize);
+    Selection { number, branches, first, chosen: Cell::new(None), waits }
+}
+
+impl Selection {
+    /// Which branch is looked at as the one of this number; none if one is chosen already.
+    pub fn turn(&self, number: usize) -> Option<usize> {
+        let branch = (self.first.get() + number) % self.branches.max(1);
+        self.chosen.get().is_none_or(|chosen| chosen == branch).then_some(branch)
+    }
+
+    /// Whether a branch is chosen, though it is not over.
+    pub fn is_chosen(&self) -> bool {
+        self.chosen.get().is_some()
+    }
+
+    /// Notes whether a send that is not over is chosen. One that was declined is looked at last from now on: what else
+    /// is ready comes first, so that those who decline each other do not do so for ever.
+    fn note(&self, branch: usize, is_chosen: bool) {
+        if is_chosen {
+            self.chosen.set(Some(branch));
+        } else if self.chosen.take().is_some() {
+            self.first.set(branch + 1);
+        }
+    }
+}
+
+/// A branch.
+pub struct Branch<'p, F> {
+    future: Pin<&'p mut F>,
+    number: usize,
+    /// Whether it has said that nothing is there.
+    is_over: bool,
+    /// Receives that wait inside of it, where it is another future around them.
+    receives: BranchReceives,
+}
+
+impl<'p, F> Branch<'p, F> {
+    /// The one of this number.
+    pub fn new(number: usize, future: Pin<&'p mut F>) -> Branch<'p, F> {
+        Branch { future, number, is_over: false, receives: Vec::new() }
+    }
+
+    /// Polls the future; none if it is not ready and shall not wait.
+    fn poll_future<O>(&mut self, poll: impl FnOnce(Pin<&mut F>) -> Poll<Option<O>>) -> Poll<Option<O>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let polled = poll(self.future.as_mut());
+        self.is_over = polled.is_ready();
+        polled
+    }
+}
+
+impl<T: CanSend> Branch<'_, SendFuture<'_, T>> {
+    /// Sends, if there is room.
+    pub fn poll_branch(
+        &mut self,
+        context: &mut Context<'_>,
+        selection: &Selection,
+    ) -> Poll<Option<<SendFuture<'_, T> as Future>::Output>> {
+        let number = self.number;
+        self.poll_future(|mut send| {
+            send.select(Some(selection.number), selection.waits);
+            let polled = send.as_mut().poll(context);
+            selection.note(number, polled.is_pending() && send.is_chosen());
+            polled.map(|sent| match sent {
+                Err(error) if !selection.waits && error.kind == super::SendErrorKind::Full => None,
+                sent => Some(sent),
+            })
+        })
+    }
+
+    /// Another branch is chosen: this one begins anew if that is declined.
+    pub fn suspend(&mut self, selection: &Selection) {
+        if selection.chosen.get() != Some(self.number) {
+            self.future.suspend();
+        }
+    }
+}
+
+impl<T: CanSend> Branch<'_, RecvFuture<'_, T>> {
+    /// Receives, if there is a value.
+    pub fn poll_branch(
+        &mut self,
+        context: &mut Context<'_>,
+        selection: &Selection,
+    ) -> Poll<Option<<RecvFuture<'_, T> as Future>::Output>> {
+        self.poll_future(|mut recv| {
+            recv.select(Some(selection.number), selection.waits);
+            recv.poll(context).map(|received| match received {
+                Err(super::RecvError::Empty) if !selection.waits => None,
+                received => Some(received),
+            })
+        })
+    }
+
+    /// As of a send.
+    pub fn suspend(&mut self, _selection: &Selection) {
+        self.future.suspend();
+    }
+}
+
+/// A branch of any other future.
+pub trait PollBranch {
+    /// What the future gives.
+    type Output;
+
+    /// Polls it.
+    fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection)
+    -> Poll<Option<Self::Output>>;
+
+    /// Another branch is chosen: the receives that wait inside of this one begin anew if that is declined. So nothing
+    /// is lent to a task that cannot take it.
+    fn suspend(&mut self, selection: &Selection);
+}
+
+impl<F: Future> PollBranch for Branch<'_, F> {
+    type Output = F::Output;
+
+    fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection) -> Poll<Option<F::Output>> {
+        let mut noted = std::mem::take(&mut self.receives);
+        let noting = Noting::begin(&mut noted, selection.number);
+        let polled = self.poll_future(|future| match future.poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if selection.waits => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+        });
+        drop(noting);
+        self.receives = noted;
+        polled
+    }
+
+    fn suspend(&mut self, _selection: &Selection) {
+        Local::with(|local| {
+            for (end, number) in self.receives.drain(..) {
+                end.suspend_receive(local, number);
+            }
+        });
+    }
+}
+
+/// Receives that wait note themselves as long as this lives, which ends also if the branch panics.
+struct Noting<'a> {
+    noted: &'a mut BranchReceives,
+    /// Those of a `select!` around this one, which has these as well.
+    outer: Option<(u64, BranchReceives)>,
+}
+
+impl<'a> Noting<'a> {
+    fn begin(noted: &'a mut BranchReceives, number: u64) -> Noting<'a> {
+        let within = Some((number, Vec::new()));
+        let outer = Local::with(|local| ChannelTable::of(local).borrow_mut().note_within(within));
+        Noting { noted, outer }
+    }
+}
+
+impl Drop for Noting<'_> {
+    fn drop(&mut self) {
+        Local::try_with(|local| {
+            let mut table = ChannelTable::of(local).borrow_mut();
+            *self.noted = table.note_within(None).map_or(Vec::new(), |(_, noted)| noted);
+            let outer = self.outer.take().map(|(number, mut outer)| {
+                outer.extend(self.noted.iter().cloned());
+                (number, outer)
+            });
+            table.note_within(outer);
+        });
+    }
+}

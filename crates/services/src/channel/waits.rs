@@ -1,0 +1,240 @@
+//! The operations of a channel that wait at one place, and what became of them.
+//!
+//! Numbers are given in order, and mostly the first operation that waits is the first that is over. So they stand in a
+//! queue by number: to begin, to answer and to end one touches one end of it, and a search is for the others.
+//! Invariant: numbers in it rise.
+
+use isles_runtime::Error;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::task::{Poll, Waker};
+
+/// What became of an operation. A value that belongs to it is kept by the end.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Accepted,
+    /// The channel is closed.
+    Refused,
+    Full,
+    /// The value may be sent.
+    Granted,
+    /// The value that was sent is not taken; the operation waits as before.
+    Declined,
+    /// A value is there.
+    Ready,
+    Ended,
+    Empty,
+    /// It was given up while it waited.
+    Cancelled,
+    Faulty(Error),
+    /// The home is dead.
+    Dead,
+    /// The channel is one of another run.
+    Foreign,
+    /// Another branch of the `select!` around it is chosen: it begins anew when it is polled again.
+    Suspended,
+}
+
+/// An answer came to an operation that was given up, or to none.
+pub(super) struct NobodyWaits;
+
+/// An operation that waits here.
+struct Wait {
+    number: u64,
+    state: WaitState,
+    waker: Option<Waker>,
+    what: &'static str,
+    caller: &'static Location<'static>,
+}
+
+enum WaitState {
+    Pending,
+    Answered(Answer),
+    /// A send for which nobody waits any more; its last answer is still to come.
+    GivenUp,
+}
+
+/// The operations that wait, by number.
+#[derive(Default)]
+pub(super) struct Waits(RefCell<VecDeque<Wait>>);
+
+/// Where `number` stands in `waits`.
+///
+/// # Errors
+/// With where it would stand.
+#[inline]
+fn find(waits: &VecDeque<Wait>, number: u64) -> Result<usize, usize> {
+    match waits.front() {
+        Some(first) if first.number == number => Ok(0),
+        _ => waits.binary_search_by_key(&number, |wait| wait.number),
+    }
+}
+
+#[inline]
+fn find_mut(waits: &mut VecDeque<Wait>, number: u64) -> Option<&mut Wait> {
+    let index = find(waits, number).ok()?;
+    waits.get_mut(index)
+}
+
+impl Waits {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// An operation waits for `what`, or waits again.
+    pub(super) fn begin(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
+        let mut waits = self.0.borrow_mut();
+        let wait = Wait { number, state: WaitState::Pending, waker: None, what, caller };
+        if waits.back().is_none_or(|last| last.number < number) {
+            return waits.push_back(wait);
+        }
+        let before = match find(&waits, number) {
+            Ok(index) => Some(std::mem::replace(&mut waits[index], wait)),
+            Err(index) => {
+                waits.insert(index, wait);
+                None
+            }
+        };
+        drop(waits);
+        drop(before);
+    }
+
+    /// What became of an operation, if that is known; else notes whom to wake.
+    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer> {
+        let mut waits = self.0.borrow_mut();
+        if let Some(Wait { state: WaitState::Pending, waker: known, .. }) = find_mut(&mut waits, number) {
+            let old = known.replace(waker.clone());
+            drop(waits);
+            drop(old);
+            return Poll::Pending;
+        }
+        drop(waits);
+        Poll::Ready(match self.end(number) {
+            Some(WaitState::Answered(answer)) => answer,
+            _ => Answer::Ended,
+        })
+    }
+
+    /// Notes the answer to an operation of this place; whom to wake.
+    ///
+    /// # Errors
+    /// Nobody waits for it.
+    pub(super) fn note_answer(&self, number: u64, answer: Answer) -> Result<Option<Waker>, NobodyWaits> {
+        let mut waits = self.0.borrow_mut();
+        let wait = find_mut(&mut waits, number).ok_or(NobodyWaits)?;
+        match wait.state {
+            // Whoever was declined waits as before, and has been woken.
+            WaitState::Pending | WaitState::Answered(Answer::Declined) => {
+                wait.state = WaitState::Answered(answer);
+                Ok(wait.waker.take())
+            }
+            WaitState::GivenUp => {
+                drop(waits);
+                if !matches!(answer, Answer::Declined) {
+                    self.forget(number);
+                }
+                Err(NobodyWaits)
+            }
+            // An answer that is there already stands; a second one is no sound home's.
+            WaitState::Answered(_) => Err(NobodyWaits),
+        }
+    }
+
+    /// Ends a receive before it is over: whether it was told that a value is there; none if it was over.
+    pub(super) fn give_up_receive(&self, number: u64) -> Option<bool> {
+        match self.end(number)? {
+            WaitState::Pending => Some(false),
+            WaitState::Answered(Answer::Ready) => Some(true),
+            WaitState::Answered(_) | WaitState::GivenUp => None,
+        }
+    }
+
+    /// Lets a receive begin anew when it is polled again: whether it was told that a value is there, and whom to wake;
+    /// none if it does not wait.
+    pub(super) fn suspend_receive(&self, number: u64) -> Option<(bool, Option<Waker>)> {
+        let mut waits = self.0.borrow_mut();
+        let wait = find_mut(&mut waits, number)?;
+        let is_ready = match wait.state {
+            WaitState::Pending => false,
+            WaitState::Answered(Answer::Ready) => true,
+            WaitState::Answered(_) | WaitState::GivenUp => return None,
+        };
+        wait.state = WaitState::Answered(Answer::Suspended);
+        Some((is_ready, wait.waker.take()))
+    }
+
+    /// Ends a send before it is over: whether the home is to be told.
+    pub(super) fn give_up_send(&self, number: u64) -> bool {
+        let mut waits = self.0.borrow_mut();
+        let Some(wait) = find_mut(&mut waits, number) else { return false };
+        if matches!(wait.state, WaitState::Pending | WaitState::Answered(Answer::Declined)) {
+            wait.state = WaitState::GivenUp;
+            let waker = wait.waker.take();
+            drop(waits);
+            drop(waker);
+            return true;
+        }
+        drop(waits);
+        matches!(self.end(number), Some(WaitState::Answered(Answer::Granted)))
+    }
+
+    /// No answer will come to an operation.
+    pub(super) fn forget(&self, number: u64) {
+        drop(self.end(number));
+    }
+
+    /// Takes an operation out, and drops what it holds where nothing is borrowed.
+    #[inline]
+    fn end(&self, number: u64) -> Option<WaitState> {
+        let mut waits = self.0.borrow_mut();
+        let ended = match find(&waits, number).ok()? {
+            0 => waits.pop_front(),
+            index => waits.remove(index),
+        };
+        drop(waits);
+        ended.map(|wait| wait.state)
+    }
+
+    /// The operations that wait, in the order of their numbers.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.0.borrow().iter().map(|wait| wait.number).collect()
+    }
+
+    /// What each waits for that waits, and where the program began it, in the order of their numbers.
+    pub(super) fn wanted(&self) -> Vec<(&'static str, &'static Location<'static>)> {
+        let waits = self.0.borrow();
+        let pending = waits.iter().filter(|wait| matches!(wait.state, WaitState::Pending));
+        pending.map(|wait| (wait.what, wait.caller)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_found_whatever_order_they_begin_and_end_in() {
+        let (waits, here) = (Waits::default(), Location::caller());
+        for number in [3, 5, 9, 4] {
+            waits.begin(number, "room in", here);
+        }
+        assert_eq!(waits.numbers(), [3, 4, 5, 9]);
+        assert!(waits.note_answer(5, Answer::Ready).is_ok() && waits.note_answer(6, Answer::Ready).is_err());
+        assert_eq!((waits.give_up_receive(5), waits.give_up_receive(5)), (Some(true), None));
+        assert!(waits.give_up_send(4), "its home is told");
+        assert!(waits.note_answer(4, Answer::Declined).is_err() && waits.numbers().contains(&4));
+        assert!(waits.note_answer(4, Answer::Accepted).is_err() && !waits.numbers().contains(&4));
+        let waker = Waker::noop();
+        assert!(waits.poll(9, waker).is_pending());
+        assert!(waits.note_answer(9, Answer::Granted).is_ok_and(|waker| waker.is_some()));
+        assert!(matches!(waits.poll(9, waker), Poll::Ready(Answer::Granted)));
+        waits.begin(9, "a receiver of", here);
+        assert_eq!(
+            waits.wanted().iter().map(|(what, _)| *what).collect::<Vec<_>>(),
+            ["room in", "a receiver of"]
+        );
+        (0..10).for_each(|number| waits.forget(number));
+        assert!(waits.is_empty());
+    }
+}

@@ -1,0 +1,204 @@
+//! Registrations that travel with tasks.
+//!
+//! A capture is written without knowing where it goes, and perhaps several times; a registration must be counted once
+//! and for one receiver. So a phaser refuses to be written until the spawn that meets the refusal sends the captures by
+//! the way of this file: it looks which registrations there are, lets them depart, and puts their tickets ahead of the
+//! captures, in which a phaser is only its position in that list. The receiver takes in the tickets first. Spawns
+//! without a phaser pay nothing for it.
+//!
+//! The invariant: each registration that arrives is taken by one handle, or left at once; also if the task could not be
+//! read.
+
+use super::{Phaser, PhaserTable, Registration, refused};
+use crate::table::service::Service;
+use isles_protocol::PlaceId;
+use isles_protocol::phaser::{Party, PhaserError, RegistrationTransfer};
+use isles_runtime::service::{Encode, FOREIGN, Head, Refused, RefusedBody, Sent, call, roundtrip_check};
+use isles_runtime::wire::{EncodeError, Reader, Writer};
+use isles_runtime::{Error, ErrorKind, Local, Result};
+use isles_transport::{Class, HandlerId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cell::RefCell;
+
+/// The number of a `spawn_at!` with registrations of phasers, on the wire.
+pub(crate) const REGISTERED: HandlerId = HandlerId(7);
+
+/// What is under way at one place.
+#[derive(Default)]
+pub(super) struct TravellingRegistrations {
+    /// The phasers met so far, while captures are written.
+    being_written: RefCell<Option<Vec<Registration>>>,
+    /// The registrations that have arrived and nobody took yet, while captures are read.
+    landed: RefCell<Vec<Option<Registration>>>,
+}
+
+impl TravellingRegistrations {
+    /// The position of one more phaser among the captures; none if it may not travel.
+    fn add(&self, registration: Registration) -> Option<u32> {
+        let mut being_written = self.being_written.borrow_mut();
+        let registrations = being_written.as_mut()?;
+        registrations.push(registration);
+        Some(registrations.len() as u32 - 1)
+    }
+
+    /// Writes captures with their phasers; returns the phasers.
+    fn write(
+        &self,
+        encode: &Encode<'_>,
+        writer: &mut Writer<'_>,
+    ) -> (std::result::Result<(), EncodeError>, Vec<Registration>) {
+        let before = self.being_written.replace(Some(Vec::new()));
+        let written = encode(writer);
+        (written, self.being_written.replace(before).unwrap_or_default())
+    }
+
+    /// Lets phasers that are read take `registrations`, until the answer is dropped; those that nobody took are left.
+    fn begin_landing(&self, registrations: impl Iterator<Item = Registration>) -> LandingGuard<'_> {
+        LandingGuard { travelling: self, before: self.landed.replace(registrations.map(Some).collect()) }
+    }
+}
+
+/// Registrations that captures may take while these are read.
+struct LandingGuard<'a> {
+    travelling: &'a TravellingRegistrations,
+    /// Those of the captures during whose reading these are read.
+    before: Vec<Option<Registration>>,
+}
+
+impl Drop for LandingGuard<'_> {
+    fn drop(&mut self) {
+        let left = self.travelling.landed.replace(std::mem::take(&mut self.before));
+        left.into_iter().flatten().map(Phaser::from_registration).for_each(drop);
+    }
+}
+
+/// The phasers among the captures, and how long the captures are.
+fn collect(local: &Local, encode: &Encode<'_>) -> Result<(Vec<Party>, usize)> {
+    let mut measure = Writer::new(&mut []);
+    let (written, registrations) = PhaserTable::of(local).travelling.write(encode, &mut measure);
+    // Other handles among the captures are counted when these are written to be sent.
+    local.roll_back_handles();
+    written.map_err(Error::unencodable)?;
+    let parties: std::result::Result<Vec<Party>, PhaserError> = registrations.into_iter().collect();
+    Ok((parties.map_err(refused)?, measure.written()))
+}
+
+/// Sends a body whose captures could not be sent without registrations; `unsent` is why, if it was not that.
+pub(crate) fn send_along(local: &Local, body: &RefusedBody<'_>, unsent: Error) -> Result<Sent> {
+    let RefusedBody { to, head, encode } = *body;
+    let table = &PhaserTable::of(local);
+    if !local.was_refused_alone() {
+        return Err(unsent);
+    }
+    let (parties, _) = collect(local, encode)?;
+    let tickets = table.depart(&parties, to).map_err(refused)?;
+    let sent = local.send(to, Class::Data, REGISTERED, |writer| {
+        writer.put_serde(&tickets)?;
+        head.encode(writer);
+        table.travelling.write(encode, writer).0
+    });
+    sent.map_err(|unsent| {
+        table.undo_depart(&parties, to);
+        unsent.into()
+    })
+}
+
+/// Receives a `spawn_at!` with registrations.
+pub(crate) fn receive_registered(
+    local: &Local,
+    source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
+    let tickets: Vec<RegistrationTransfer> = reader.take_serde()?;
+    let head = Head::decode(reader)?;
+    let registrations =
+        tickets.into_iter().map(|ticket| PhaserTable::of(local).arrive(local, ticket, source));
+    let _landing = PhaserTable::of(local).travelling.begin_landing(registrations);
+    call::start_spawned(local, source, head, reader)
+}
+
+/// Writes captures that could not be written without registrations, and has `land` read them as if they had travelled;
+/// `error` is why, if it was not that.
+pub(crate) fn land_here(
+    local: &Local,
+    encode: &Encode<'_>,
+    error: Error,
+    land: &mut dyn FnMut(&[u8]),
+) -> Result<()> {
+    let (bytes, _landing) = write_here(local, encode, error)?;
+    land(&bytes);
+    Ok(())
+}
+
+/// Returns the captures of [`land_here`] as bytes, with the registrations that they take when they are read.
+fn write_here<'a>(
+    local: &'a Local,
+    encode: &Encode<'_>,
+    error: Error,
+) -> Result<(Vec<u8>, LandingGuard<'a>)> {
+    let table = &PhaserTable::of(local);
+    if !local.was_refused_alone() {
+        return Err(error);
+    }
+    let (parties, len) = collect(local, encode)?;
+    let registered: std::result::Result<Vec<Phaser>, PhaserError> = parties
+        .into_iter()
+        .map(|party| table.register(party).map(|party| Phaser::from_registration(Ok(party))))
+        .collect();
+    let registered = registered.map_err(refused)?;
+    let mut bytes = vec![0; len];
+    let writing = local.begin_writing(local.here());
+    let written = table.travelling.write(encode, &mut Writer::new(&mut bytes)).0;
+    drop(writing);
+    local.settle_sent(written)?;
+    let registrations = registered.into_iter().map(Phaser::into_registration);
+    Ok((bytes, table.travelling.begin_landing(registrations)))
+}
+
+/// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.
+pub(crate) fn not_in_calls(local: &Local, error: Error) -> Error {
+    if local.was_refused_alone() { Error::new(ErrorKind::Misused, ONLY_WITH_TASKS) } else { error }
+}
+
+const ONLY_WITH_TASKS: &str = "a phaser goes to another place only with a task that spawn_at! starts";
+
+impl Phaser {
+    /// Gives up the handle, not the registration.
+    fn into_registration(mut self) -> Registration {
+        std::mem::replace(&mut self.registration, Err(PhaserError::NotRegistered))
+    }
+}
+
+impl Serialize for Phaser {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if self.attachment.is_foreign() {
+            return Err(serde::ser::Error::custom(FOREIGN));
+        }
+        if roundtrip_check::is_on() {
+            return serializer.serialize_u32(0);
+        }
+        let position = Local::try_with(|local| {
+            let position = PhaserTable::of(local).travelling.add(self.registration);
+            if position.is_none() {
+                local.refuse_alone();
+            }
+            position
+        });
+        let position = position.flatten().ok_or_else(|| serde::ser::Error::custom(ONLY_WITH_TASKS))?;
+        serializer.serialize_u32(position)
+    }
+}
+
+impl<'de> Deserialize<'de> for Phaser {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let position = u32::deserialize(deserializer)?;
+        if roundtrip_check::is_on() {
+            return Ok(Phaser::from_registration(Err(PhaserError::NotRegistered)));
+        }
+        let take = |local: &Local| {
+            PhaserTable::of(local).travelling.landed.borrow_mut().get_mut(position as usize)?.take()
+        };
+        let registration = Local::try_with(take).flatten();
+        registration.map(Phaser::from_registration).ok_or_else(|| serde::de::Error::custom(ONLY_WITH_TASKS))
+    }
+}

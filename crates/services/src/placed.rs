@@ -1,0 +1,113 @@
+//! Tasks whose place the runtime chooses: the state behind `spawn_anywhere!`.
+//!
+//! Which place is the decision of `isles_protocol::sharing`; here are what travels with such a task and the message by
+//! which it tells its end. Invariant: a task tells its end once, however it ends.
+
+use crate::table::service::Service;
+use isles_protocol::PlaceId;
+use isles_protocol::sharing::LeastBusy;
+use isles_runtime::service::{Inquiry, Refused};
+use isles_runtime::wire::Reader;
+use isles_runtime::{Local, Place};
+use isles_transport::{Class, HandlerId};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// The number of the end of a task whose place was chosen, on the wire.
+pub(crate) const PLACED: HandlerId = HandlerId(12);
+
+/// What a place knows of the tasks that it has placed; nothing before the first of them.
+pub(crate) struct PlacedTasks(RefCell<Option<LeastBusy>>);
+
+impl Service for PlacedTasks {
+    const ROW: usize = 4;
+
+    fn new(_here: PlaceId, _places: u32) -> PlacedTasks {
+        PlacedTasks(RefCell::new(None))
+    }
+
+    fn place_died(&self, _local: &Local, place: PlaceId) {
+        if let Some(chooser) = &mut *self.0.borrow_mut() {
+            chooser.died(place);
+        }
+    }
+
+    /// Nobody waits here.
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
+    }
+}
+
+/// Where a task goes, and who has to know when it ends; travels with its captures.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ChosenPlace {
+    to: Place,
+    origin: Place,
+}
+
+impl ChosenPlace {
+    /// The place with the fewest tasks of those that this place has placed; it has one more from now on.
+    ///
+    /// If the task cannot be sent (its captures do not encode), it counts for the rest of the run: its finish ends with
+    /// the error, and the place gets fewer tasks than others.
+    #[track_caller]
+    pub fn choose() -> ChosenPlace {
+        Local::with(|local| {
+            let here = local.here();
+            let mut placed = PlacedTasks::of(local).0.borrow_mut();
+            let chooser = placed
+                .get_or_insert_with(|| LeastBusy::new(here, local.places(), |place| !local.is_dead(place)));
+            ChosenPlace { to: Place::of(chooser.place_task()), origin: Place::of(here) }
+        })
+    }
+
+    /// Returns the place that was chosen.
+    pub fn place(self) -> Place {
+        self.to
+    }
+
+    /// Returns what tells the end of the task when it is dropped.
+    pub fn begun(self) -> PlacedTask {
+        PlacedTask(self.origin.id())
+    }
+}
+
+/// A task that was placed and has not ended.
+pub struct PlacedTask(PlaceId);
+
+impl Drop for PlacedTask {
+    fn drop(&mut self) {
+        // Outside of any place, the run is over.
+        let _ = Local::try_with(|local| {
+            if self.0 == local.here() {
+                let _ = ended(local, self.0);
+            } else {
+                // A place that has died chooses nothing any more.
+                let _ = local.send(self.0, Class::Control, PLACED, |_| Ok(()));
+            }
+        });
+    }
+}
+
+/// Receives the end of a task that this place has placed at `source`.
+pub(crate) fn receive(local: &Local, source: PlaceId, _reader: &mut Reader<'_>) -> Result<(), Refused> {
+    ended(local, source)
+}
+
+fn ended(local: &Local, place: PlaceId) -> Result<(), Refused> {
+    let mut placed = PlacedTasks::of(local).0.borrow_mut();
+    let ended = placed.as_mut().map(|chooser| chooser.ended(place));
+    match ended {
+        Some(Ok(())) => Ok(()),
+        _ => Err(Refused::of_service("it ends a task that was not placed there")),
+    }
+}

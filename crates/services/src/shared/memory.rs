@@ -1,0 +1,174 @@
+//! Memory that cores share and nothing keeps coherent, as the machine offers it, and the lines of an object there.
+
+use isles_protocol::shared::MemoryKind;
+use isles_runtime::Local;
+use isles_telemetry::CounterId;
+use std::rc::Rc;
+
+/// Bytes of a line.
+pub(super) const LINE_BYTES: u64 = 32;
+
+/// A stretch of such memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryStretch {
+    /// Its first byte.
+    pub start: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How cores see it.
+    pub kind: MemoryKind,
+    /// The memory controller behind which it lies.
+    pub controller: u32,
+}
+
+impl MemoryStretch {
+    /// Bytes of a stretch in a table, without what all of the table have in common.
+    pub(super) const NAME_BYTES: usize = 12;
+
+    pub(super) fn name(&self) -> [u8; MemoryStretch::NAME_BYTES] {
+        let mut name = [0; MemoryStretch::NAME_BYTES];
+        name[..8].copy_from_slice(&self.start.to_le_bytes());
+        name[8..].copy_from_slice(&self.controller.to_le_bytes());
+        name
+    }
+
+    /// The stretch with this name.
+    pub(super) fn named(name: &[u8], bytes: u64, kind: MemoryKind) -> Option<MemoryStretch> {
+        let start = u64::from_le_bytes(name.get(..8)?.try_into().ok()?);
+        let controller = u32::from_le_bytes(name.get(8..12)?.try_into().ok()?);
+        Some(MemoryStretch { start, bytes, kind, controller })
+    }
+}
+
+/// Memory that all cores share and nothing keeps coherent. Each call is of the place that runs, and takes its time.
+pub trait IncoherentMemory {
+    /// Takes a stretch of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
+    fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryStretch>;
+
+    /// How many memory controllers there are; the numbers of controllers are below.
+    fn controllers(&self) -> u32;
+
+    /// Reads from `offset` on what this place sees there, which may be old.
+    fn read(&self, stretch: &MemoryStretch, offset: u64, into: &mut [u8]);
+
+    /// Writes from `offset` on.
+    fn write(&self, stretch: &MemoryStretch, offset: u64, from: &[u8]);
+
+    /// Writes back what this core's caches have changed of the stretches, and forgets what they have of them, in one
+    /// go.
+    fn flush(&self, stretches: &[MemoryStretch]);
+
+    /// Lets the line in this core's write buffer go to memory, behind the controller of the stretch.
+    fn drain(&self, stretch: &MemoryStretch);
+
+    /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache.
+    fn invalidate(&self);
+}
+
+/// The machine's memory, and what an object wants of it.
+#[derive(Clone)]
+pub struct ObjectMemory {
+    pub(super) memory: Rc<dyn IncoherentMemory>,
+    pub(super) kind: MemoryKind,
+    /// Whether caches are flushed when they have to be; else the run reports stale reads.
+    pub(super) flushes: bool,
+}
+
+impl ObjectMemory {
+    /// Counts a flush, if caches are flushed.
+    fn count_flush(&self) {
+        Local::with(|local| local.add_count(CounterId::ObjectFlushes, u64::from(self.flushes)));
+    }
+
+    /// Forgets what caches have of stretches, which are of one kind.
+    pub(super) fn forget(&self, stretches: &[MemoryStretch]) {
+        self.count_flush();
+        match stretches.first().map(|stretch| stretch.kind) {
+            Some(MemoryKind::Cached) if self.flushes => self.memory.flush(stretches),
+            Some(MemoryKind::Through) if self.flushes => self.memory.invalidate(),
+            _ => {}
+        }
+    }
+
+    /// Lets what was written to stretches, which are of one kind, go to memory.
+    pub(super) fn write_back(&self, stretches: &[MemoryStretch]) {
+        self.count_flush();
+        match stretches.last() {
+            Some(last) if self.flushes && last.kind == MemoryKind::Through => self.memory.drain(last),
+            Some(last) if self.flushes && last.kind == MemoryKind::Cached => self.memory.flush(stretches),
+            _ => {}
+        }
+    }
+}
+
+/// Bytes of any length in such memory: a line that says where they are and how many, and a stretch that holds them.
+pub(super) struct ByteLines {
+    head: MemoryStretch,
+    body: Option<MemoryStretch>,
+}
+
+/// Bytes of the head that mean something: the name of the body, its length, and that of the bytes in it.
+const HEAD_BYTES: usize = MemoryStretch::NAME_BYTES + 16;
+
+impl ByteLines {
+    /// Takes a head, of memory that holds nothing.
+    pub(super) fn new(memory: &ObjectMemory, kind: MemoryKind) -> Option<ByteLines> {
+        Some(ByteLines { head: memory.memory.take(kind, LINE_BYTES)?, body: None })
+    }
+
+    /// Those with the head that starts there.
+    pub(super) fn at(kind: MemoryKind, start: u64, controller: u32) -> ByteLines {
+        ByteLines { head: MemoryStretch { start, bytes: LINE_BYTES, kind, controller }, body: None }
+    }
+
+    pub(super) fn head(&self) -> MemoryStretch {
+        self.head
+    }
+
+    /// Writes the bytes, in a longer stretch if they do not fit.
+    pub(super) fn store(&mut self, memory: &ObjectMemory, bytes: &[u8]) {
+        let len = bytes.len() as u64;
+        let body = match self.body.filter(|body| body.bytes >= len) {
+            Some(body) => body,
+            // Half as much again, so that what grows moves seldom.
+            None => match memory.memory.take(self.head.kind, (len + len / 2).next_multiple_of(LINE_BYTES)) {
+                Some(body) => body,
+                None => return,
+            },
+        };
+        self.body = Some(body);
+        let mut head = [0; HEAD_BYTES];
+        head[..MemoryStretch::NAME_BYTES].copy_from_slice(&body.name());
+        head[12..20].copy_from_slice(&body.bytes.to_le_bytes());
+        head[20..].copy_from_slice(&len.to_le_bytes());
+        memory.memory.write(&self.head, 0, &head);
+        memory.memory.write(&body, 0, bytes);
+    }
+
+    /// Lets what was stored go to memory.
+    pub(super) fn write_back(&self, memory: &ObjectMemory) {
+        memory.write_back(&self.stretches());
+    }
+
+    /// Forgets what caches have of it.
+    pub(super) fn forget(&self, memory: &ObjectMemory) {
+        memory.forget(&self.stretches());
+    }
+
+    fn stretches(&self) -> Vec<MemoryStretch> {
+        std::iter::once(self.head).chain(self.body).collect()
+    }
+
+    /// Reads the bytes; none if the head says nothing that can be.
+    pub(super) fn load(&mut self, memory: &ObjectMemory) -> Option<Vec<u8>> {
+        let mut head = [0; HEAD_BYTES];
+        memory.memory.read(&self.head, 0, &mut head);
+        let number = |at: usize| head.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
+        let body = MemoryStretch::named(&head, number(12)?, self.head.kind)?;
+        let len = number(20).filter(|len| *len <= body.bytes)?;
+        self.body = Some(body);
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        memory.memory.read(&body, 0, &mut bytes);
+        Some(bytes)
+    }
+}

@@ -1,0 +1,337 @@
+//! Shared objects: values that tasks of all places read and write under guards.
+//!
+//! The handle, and how objects are made. [`guard`] is what a program holds, [`acquire`] several at once, [`state`] one
+//! object at one place, [`table`] all of them with their service, [`message`] what places say. [`value`] is what an
+//! object holds, [`mapping`] arrays that grow, [`space`] indices that have several of them as their values, [`memory`]
+//! the memory of modelled chips, [`policy`] the choice among its kinds. `docs/design/shared.md` says
+//! why it is right.
+
+mod acquire;
+mod guard;
+mod mapping;
+mod memory;
+pub(crate) mod message;
+mod policy;
+mod space;
+mod state;
+pub(crate) mod table;
+mod value;
+
+pub use acquire::{AcquireAll, Composed, acquire_all};
+pub use guard::{ReadFuture, ReadGuard, WriteFuture, WriteGuard};
+pub use mapping::{CHUNK_BYTES, Mapping};
+pub use memory::{IncoherentMemory, MemoryStretch, ObjectMemory};
+pub use space::{IndexRange, IndexSpace};
+pub use table::set_incoherent_memory;
+pub(crate) use table::{ObjectTable, receive};
+pub use value::SharedValue;
+
+use crate::table::service::Service;
+use crate::team::Team;
+pub use isles_protocol::shared::{Controller, MemoryKind};
+use isles_runtime::service::{Members, PartRef, PlaceGroup, call, replicate, travels_by_share};
+use isles_runtime::wire::DecodeError;
+use isles_runtime::{Local, Place, Result};
+use memory::LINE_BYTES;
+use message::ObjectId;
+use serde::{Deserialize, Serialize};
+use state::ObjectState;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::rc::Rc;
+use table::{AnyObject, ApplyFault, Growth, Line, incoherent_memory};
+use value::ValueLines;
+
+/// A value that tasks of all places read and write under guards: many readers, or one writer. A handle that can be sent
+/// to any place.
+///
+/// ```ignore
+/// let total = Shared::new(0u64).await?;
+/// everywhere!(*total.write().await? += 1).await?;
+/// assert_eq!(*total.read().await?, place_count() as u64);
+/// ```
+///
+/// A guard at the place that had the last one sends nothing. On a modelled chip the value lies in memory that no
+/// hardware keeps coherent, and guards flush what may be old ([`SharedOptions`]).
+pub struct Shared<T: 'static> {
+    // Goes before `share`, as in `PlaceLocal`.
+    value: Rc<ObjectPart<T>>,
+    share: PartRef,
+}
+
+travels_by_share!(Shared, ObjectPart<T>);
+
+/// Bytes of a counter of generations.
+const COUNTER_BYTES: u64 = 8;
+
+/// Who keeps guards apart that exclude each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Exclusion {
+    /// The runtime: guards wait for each other.
+    #[default]
+    Guards,
+    /// The program: no guard is taken while one is there that excludes it. On modelled chips guards then wait for
+    /// nothing; elsewhere it is as [`Exclusion::Guards`].
+    Program,
+}
+
+/// How an object works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SharedOptions {
+    /// How places learn that their copies are old.
+    pub controller: Controller,
+    /// On modelled chips, how cores see the memory of the value.
+    pub memory: MemoryKind,
+    /// Who keeps guards apart.
+    pub exclusion: Exclusion,
+    /// Whether guards flush caches on modelled chips; without, the run reports the stale reads. For tests of a program.
+    pub flushes: bool,
+}
+
+impl Default for SharedOptions {
+    fn default() -> SharedOptions {
+        SharedOptions {
+            controller: Controller::default(),
+            memory: MemoryKind::default(),
+            exclusion: Exclusion::default(),
+            flushes: true,
+        }
+    }
+}
+
+impl SharedOptions {
+    /// These, with another controller.
+    pub fn controller(self, controller: Controller) -> SharedOptions {
+        SharedOptions { controller, ..self }
+    }
+
+    /// These, with another kind of memory.
+    pub fn memory(self, memory: MemoryKind) -> SharedOptions {
+        SharedOptions { memory, ..self }
+    }
+
+    /// These, of a program that keeps guards apart by itself.
+    pub fn exclusive_by_program(self) -> SharedOptions {
+        SharedOptions { exclusion: Exclusion::Program, ..self }
+    }
+
+    /// These, with all flushes forgotten.
+    pub fn without_flushes(self) -> SharedOptions {
+        SharedOptions { flushes: false, ..self }
+    }
+}
+
+/// The part of one place.
+struct ObjectPart<T: 'static> {
+    object: Rc<Object<T>>,
+}
+
+impl<T> Drop for ObjectPart<T> {
+    fn drop(&mut self) {
+        let state = &self.object.state;
+        state.attachment.try_with(|local| ObjectTable::of(local).remove(state.id));
+        state.abandon();
+    }
+}
+
+/// An object at one place.
+struct Object<T> {
+    state: ObjectState,
+    value: RefCell<T>,
+    /// Where the value lies, if in memory that nothing keeps coherent.
+    lines: RefCell<Option<ValueLines>>,
+}
+
+/// What the parts of an object are made of.
+#[derive(Clone, Serialize, Deserialize)]
+struct Seed {
+    id: ObjectId,
+    team: Team,
+    options: SharedOptions,
+    /// The value; where it does not lie in memory that all share.
+    #[serde(with = "isles_runtime::plain")]
+    value: Vec<u8>,
+    /// On modelled chips: where the value and the counter of generations lie.
+    stretches: Option<[(u64, u32); 2]>,
+}
+
+impl<T: SharedValue> Shared<T> {
+    /// Shares `value` with all places; ends when all know it.
+    ///
+    /// # Errors
+    /// A place is dead, or the value cannot be carried.
+    #[track_caller]
+    pub fn new(value: T) -> impl Future<Output = Result<Shared<T>>> {
+        Shared::with(value, SharedOptions::default())
+    }
+
+    /// As [`Shared::new`], with `options`.
+    ///
+    /// # Errors
+    /// As [`Shared::new`].
+    #[track_caller]
+    pub fn with(value: T, options: SharedOptions) -> impl Future<Output = Result<Shared<T>>> {
+        let members = Members::All(Local::with(Local::places));
+        Shared::make(Location::caller(), Ok(members), value, options)
+    }
+
+    /// As [`Shared::with`], for the members of `team`; one of them makes it.
+    ///
+    /// # Errors
+    /// As [`Shared::new`]; [`Misused`](isles_runtime::ErrorKind::Misused): this place is no member, or the team is one
+    /// of another run.
+    #[track_caller]
+    pub fn with_on(team: &Team, value: T, options: SharedOptions) -> impl Future<Output = Result<Shared<T>>> {
+        Shared::make(Location::caller(), team.members(), value, options)
+    }
+
+    fn make(
+        line: Line,
+        members: Result<Members>,
+        mut value: T,
+        options: SharedOptions,
+    ) -> impl Future<Output = Result<Shared<T>>> {
+        call::called_at(line, async move {
+            let members = members?;
+            let id = Local::with(|local| ObjectTable::of(local).next_id(local.here()));
+            // Before it lies in memory, so that a value that cannot be carried is refused on every machine.
+            let changes = value.changes(None)?;
+            let placed = Local::with(|local| place_in_memory(local, &mut value, options));
+            let stretches = placed.as_ref().map(|(lines, counter)| {
+                [lines.0.head(), *counter].map(|stretch| (stretch.start, stretch.controller))
+            });
+            let team = Team::of_members(members.clone());
+            let seed = Seed { id, team, options, value: changes, stretches };
+            let part = Rc::new(ObjectPart::new(&seed, value, placed.map(|(lines, _)| lines)));
+            let share =
+                replicate(line, members, &seed, Rc::clone(&part), |seed| ObjectPart::copy(&seed)).await?;
+            Ok(Shared { value: part, share })
+        })
+    }
+}
+
+/// Puts a value into the machine's memory, with a counter of generations, if the machine has such.
+fn place_in_memory<T: SharedValue>(
+    local: &Local,
+    value: &mut T,
+    options: SharedOptions,
+) -> Option<(ValueLines, MemoryStretch)> {
+    let memory = object_memory(local, options)?;
+    let counter = memory.memory.take(MemoryKind::Uncached, COUNTER_BYTES)?;
+    // All places look at all counters, so these go round the controllers.
+    let lines = counter.start / LINE_BYTES;
+    let controller = (lines % u64::from(memory.memory.controllers().max(1))) as u32;
+    Some((value.place(&memory)?, MemoryStretch { controller, ..counter }))
+}
+
+fn object_memory(local: &Local, options: SharedOptions) -> Option<ObjectMemory> {
+    let memory = Rc::clone(incoherent_memory(local)?);
+    Some(ObjectMemory { memory, kind: options.memory, flushes: options.flushes })
+}
+
+impl<T: SharedValue> ObjectPart<T> {
+    /// The part of this place, with the value.
+    fn new(seed: &Seed, value: T, lines: Option<ValueLines>) -> ObjectPart<T> {
+        Local::with(|local| {
+            let members = seed.team.members().unwrap_or(Members::All(local.places()));
+            let counter = seed.stretches.map(|[_, (start, controller)]| MemoryStretch {
+                start,
+                bytes: COUNTER_BYTES,
+                kind: MemoryKind::Uncached,
+                controller,
+            });
+            let memory = lines.as_ref().and_then(|_| object_memory(local, seed.options));
+            let state = ObjectState::new(local, seed.id, members, seed.options, memory, counter);
+            let object = Rc::new(Object { state, value: RefCell::new(value), lines: RefCell::new(lines) });
+            let known: Rc<dyn AnyObject> = Rc::<Object<T>>::clone(&object);
+            ObjectTable::of(local).insert(&known);
+            ObjectPart { object }
+        })
+    }
+
+    /// The part of another place than that which made the object.
+    fn copy(seed: &Seed) -> ObjectPart<T> {
+        let value = T::from_changes(&seed.value);
+        // The task that makes the part ends with it.
+        let mut value = value.unwrap_or_else(|fault| panic!("a shared value cannot be read: {fault}"));
+        let lines = Local::with(|local| {
+            let [(start, controller), _] = seed.stretches?;
+            let memory = object_memory(local, seed.options)?;
+            Some(value.find(&memory, start, controller))
+        });
+        ObjectPart::new(seed, value, lines)
+    }
+}
+
+impl<T: SharedValue> AnyObject for Object<T> {
+    fn state(&self) -> &ObjectState {
+        &self.state
+    }
+
+    fn changes(&self, since: u64) -> Result<Vec<u8>> {
+        if self.state.memory.is_some() {
+            return Ok(Vec::new());
+        }
+        self.value.borrow().changes(Some(since))
+    }
+
+    fn apply(&self, changes: &[u8]) -> Result<(), ApplyFault> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let in_use = |_| ApplyFault::Malformed(DecodeError::Refused("it is in use here".into()));
+        let applied = self.value.try_borrow_mut().map_err(in_use)?.apply(changes);
+        applied.map_err(if T::IS_READ_BY_PROGRAM { ApplyFault::Unreadable } else { ApplyFault::Malformed })
+    }
+
+    fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth {
+        Box::pin(async move {
+            match self.write(line).await {
+                Ok(mut guard) => {
+                    guard.grow_to(len);
+                    guard.release().await;
+                    Ok(())
+                }
+                // Nobody has a handle of it any more.
+                Err(_) if self.state.is_abandoned() => Ok(()),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn write_back(&self) {
+        if let (Some(memory), Some(lines)) = (&self.state.memory, &*self.lines.borrow())
+            && self.state.is_unwritten.replace(false)
+        {
+            self.value.borrow_mut().write_back(memory, lines);
+        }
+    }
+}
+
+impl<T: SharedValue> Shared<T> {
+    #[inline]
+    fn object(&self) -> &Object<T> {
+        &self.value.object
+    }
+
+    /// Its name in the whole run.
+    fn id(&self) -> ObjectId {
+        self.object().state.id
+    }
+
+    /// The place that made it, which decides who may have a guard.
+    pub fn home(&self) -> Place {
+        Place::of(self.object().state.id.home)
+    }
+
+    /// Whether the value lies in memory of a modelled chip that no hardware keeps coherent.
+    pub fn is_incoherent(&self) -> bool {
+        self.object().state.memory.is_some()
+    }
+
+    /// How it works.
+    pub fn options(&self) -> SharedOptions {
+        self.object().state.options
+    }
+}

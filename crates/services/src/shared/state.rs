@@ -1,0 +1,560 @@
+//! What one place knows of one object: its token, who waits, and on modelled chips when its caches are old.
+//!
+//! Invariant: nothing of it is borrowed while a task is woken or a message sent.
+
+use super::SharedOptions;
+use super::memory::{MemoryStretch, ObjectMemory};
+use super::message::{FlagRange, ObjectId, ObjectMessage, ReturnedToken};
+use super::table::{AnyObject, ApplyFault};
+use crate::shared::message::OBJECT;
+use crate::window::look_for;
+use isles_protocol::PlaceId;
+use isles_protocol::shared::{
+    Admission, GiveBack, Granted, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token,
+};
+use isles_runtime::limits::ERROR_BYTES_MAX;
+use isles_runtime::service::{Attachment, Members, Refused};
+use isles_runtime::{Error, ErrorKind, Local, Result};
+use isles_telemetry::CounterId;
+use isles_transport::Class;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+
+/// A task that waits for a guard.
+struct Wait {
+    number: u64,
+    mode: GuardMode,
+    waker: Waker,
+}
+
+/// Places that are being told that their caches are old.
+struct Flagging {
+    token: u32,
+    /// Those that have not answered.
+    missing: Vec<PlaceId>,
+    /// Whom to tell when all have; none if it began here.
+    parent: Option<(PlaceId, u32)>,
+    waker: Option<Waker>,
+}
+
+/// See the file header.
+pub(crate) struct ObjectState {
+    pub(super) id: ObjectId,
+    pub(super) attachment: Attachment,
+    pub(super) members: Members,
+    pub(super) options: SharedOptions,
+    pub(super) holder: RefCell<Holder>,
+    /// The home's side, if this is the home.
+    home: Option<RefCell<Home>>,
+    /// What the home has decided and has not done, and whether it is doing it.
+    steps: RefCell<VecDeque<HomeStep>>,
+    is_carrying_out: Cell<bool>,
+    /// The generation that the home has, as far as this place knows.
+    base: Cell<u64>,
+    /// Why the copy here is not the value, where it is not.
+    unreadable: RefCell<Option<Error>>,
+    /// Whether the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
+    is_abandoned: Cell<bool>,
+    waits: RefCell<VecDeque<Wait>>,
+    next_wait: Cell<u64>,
+    /// The machine's memory, where it is modelled.
+    pub(super) memory: Option<ObjectMemory>,
+    /// The counter of generations there.
+    pub(super) counter: Option<MemoryStretch>,
+    /// The last count that this place has seen.
+    pub(super) seen: Cell<u64>,
+    /// What caches hold may be old.
+    pub(super) is_old: Cell<bool>,
+    /// Something was stored that has not been written back.
+    pub(super) is_unwritten: Cell<bool>,
+    flagging: RefCell<Vec<Flagging>>,
+    next_flagging: Cell<u32>,
+}
+
+impl ObjectState {
+    pub(super) fn new(
+        local: &Local,
+        id: ObjectId,
+        members: Members,
+        options: SharedOptions,
+        memory: Option<ObjectMemory>,
+        counter: Option<MemoryStretch>,
+    ) -> ObjectState {
+        let is_home = id.home == local.here();
+        ObjectState {
+            id,
+            attachment: local.attachment(),
+            members,
+            options,
+            holder: RefCell::new(Holder::new(if is_home { Token::Write } else { Token::None })),
+            home: is_home.then(|| RefCell::new(Home::new(options.controller, id.home))),
+            steps: RefCell::default(),
+            is_carrying_out: Cell::new(false),
+            base: Cell::new(0),
+            unreadable: RefCell::default(),
+            is_abandoned: Cell::new(false),
+            waits: RefCell::default(),
+            next_wait: Cell::new(0),
+            memory,
+            counter,
+            seen: Cell::new(0),
+            is_old: Cell::new(!is_home),
+            is_unwritten: Cell::new(false),
+            flagging: RefCell::default(),
+            next_flagging: Cell::new(0),
+        }
+    }
+
+    /// Sends a message about this object; a place that is dead hears nothing.
+    fn send(&self, local: &Local, to: PlaceId, message: ObjectMessage, changes: &[u8]) -> Result<()> {
+        let guess = changes.len() + 40;
+        local.send_about(to, Class::Control, OBJECT, guess, |writer| {
+            writer.put_serde(&(self.id, message))?;
+            writer.put_bytes(changes);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Polls for a guard; `ticket` is the number of the wait.
+    ///
+    /// # Errors
+    /// The home is dead.
+    pub(super) fn poll_acquire(
+        &self,
+        local: &Local,
+        object: &dyn AnyObject,
+        mode: GuardMode,
+        ticket: &mut Option<u64>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        if self.is_abandoned.get() {
+            return Poll::Ready(Err(self.abandoned(ticket)));
+        }
+        let is_first = match (*ticket, self.waits.borrow().front()) {
+            (_, None) => true,
+            (Some(number), Some(front)) => front.number == number,
+            (None, Some(_)) => false,
+        };
+        if !is_first {
+            self.wait(mode, ticket, context);
+            return Poll::Pending;
+        }
+        let mut admission = self.holder.borrow_mut().acquire(mode);
+        loop {
+            match admission {
+                Admission::Now => {
+                    self.leave_queue(ticket);
+                    return Poll::Ready(Ok(()));
+                }
+                Admission::Wait => {
+                    self.wait(mode, ticket, context);
+                    // What comes soon comes sooner than by the way through the place's queue.
+                    let mut heard = || {
+                        let admission = self.holder.borrow_mut().acquire(mode);
+                        (admission != Admission::Wait).then_some(admission)
+                    };
+                    match look_for(&mut heard) {
+                        Some(heard) => admission = heard,
+                        None => return Poll::Pending,
+                    }
+                }
+                Admission::Ask => {
+                    self.wait(mode, ticket, context);
+                    if let Err(error) = self.ask(local, object, mode) {
+                        self.holder.borrow_mut().home_died();
+                        self.leave_queue(ticket);
+                        return Poll::Ready(Err(error));
+                    }
+                    admission = self.holder.borrow_mut().acquire(mode);
+                }
+            }
+        }
+    }
+
+    /// Asks the home for a token.
+    fn ask(&self, local: &Local, object: &dyn AnyObject, mode: GuardMode) -> Result<()> {
+        let since = self.holder.borrow().copy_generation();
+        if let Some(home) = &self.home {
+            let steps = home.borrow_mut().request(ObjectRequest { place: local.here(), mode, since });
+            self.carry_out(local, object, steps.expect("a place asks for what it has not, once"));
+            return Ok(());
+        }
+        self.send(local, self.id.home, ObjectMessage::Request(mode, since), &[])
+    }
+
+    fn wait(&self, mode: GuardMode, ticket: &mut Option<u64>, context: &mut Context<'_>) {
+        let mut waits = self.waits.borrow_mut();
+        if let Some(wait) = waits.iter_mut().find(|wait| Some(wait.number) == *ticket) {
+            wait.waker.clone_from(context.waker());
+            return;
+        }
+        let number = self.next_wait.replace(self.next_wait.get() + 1);
+        waits.push_back(Wait { number, mode, waker: context.waker().clone() });
+        *ticket = Some(number);
+    }
+
+    /// The wait is over; the next one looks.
+    #[inline]
+    fn leave_queue(&self, ticket: &mut Option<u64>) {
+        let Some(number) = ticket.take() else { return };
+        let mut waits = self.waits.borrow_mut();
+        if let Some(index) = waits.iter().position(|wait| wait.number == number) {
+            let over = waits.remove(index);
+            drop(waits);
+            drop(over);
+        }
+        self.wake_first();
+    }
+
+    /// The wait is given up.
+    pub(super) fn give_up(&self, local: &Local, object: &dyn AnyObject, ticket: &mut Option<u64>) {
+        self.leave_queue(ticket);
+        let back = self.holder.borrow_mut().give_up(self.next_wanted());
+        self.send_back(local, object, back);
+    }
+
+    /// Whether this place could not read the value, so that a guard which repairs makes the copy here the value.
+    pub(super) fn is_unread(&self) -> bool {
+        !self.holder.borrow().is_current() || self.memory.is_some() && self.is_old.get()
+    }
+
+    /// The guard that the task which waits first wants.
+    fn next_wanted(&self) -> Option<GuardMode> {
+        self.waits.borrow().front().map(|wait| wait.mode)
+    }
+
+    /// Returns why the copy here is not the value, if it is not.
+    pub(super) fn unreadable(&self) -> Option<Error> {
+        if self.holder.borrow().is_current() { None } else { self.unreadable.borrow().clone() }
+    }
+
+    /// Ends a wait for a guard that nobody will grant.
+    #[cold]
+    fn abandoned(&self, ticket: &mut Option<u64>) -> Error {
+        self.leave_queue(ticket);
+        Error::new(ErrorKind::Closed, "no handle of the shared object is left")
+    }
+
+    /// The last handle is gone: whoever still waits for a guard waits for nothing.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.set(true);
+        self.wake_all();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.is_abandoned.get()
+    }
+
+    fn wake_all(&self) {
+        let all: Vec<Waker> = self.waits.borrow().iter().map(|wait| wait.waker.clone()).collect();
+        all.into_iter().for_each(Waker::wake);
+    }
+
+    /// Wakes the task that waits first, which looks for itself.
+    #[inline]
+    pub(super) fn wake_first(&self) {
+        let waker = self.waits.borrow().front().map(|wait| wait.waker.clone());
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// A guard has ended.
+    #[inline]
+    pub(super) fn release(&self, local: &Local, object: &dyn AnyObject, mode: GuardMode, has_changed: bool) {
+        let back = self.holder.borrow_mut().release(mode, has_changed);
+        if back.is_some() {
+            self.send_back(local, object, back);
+        }
+        self.wake_first();
+    }
+
+    /// Gives a token back.
+    fn send_back(&self, local: &Local, object: &dyn AnyObject, back: Option<GiveBack>) {
+        let Some(mut back) = back else { return };
+        if back.had_written {
+            object.write_back();
+        }
+        if let Some(home) = &self.home {
+            let steps = home.borrow_mut().given_back(local.here(), back);
+            self.carry_out(local, object, steps.expect("a place gives back what is recalled"));
+            return self.wake_first();
+        }
+        let mut changes = Vec::new();
+        if back.had_written && back.generation > self.base.get() {
+            match object.changes(self.base.get()) {
+                Ok(encoded) => changes = encoded,
+                Err(_) => back = self.without_value(back),
+            }
+        }
+        let message = |back| ObjectMessage::GiveBack(ReturnedToken::of(back));
+        if self.send(local, self.id.home, message(back), &changes).is_err() {
+            back = self.without_value(back);
+            // If it was too long, this is not; if the home is dead, nobody hears it.
+            let _ = self.send(local, self.id.home, message(back), &[]);
+        }
+        self.base.set(back.generation);
+        self.wake_first();
+    }
+
+    /// The token that goes back without the value of its place, which nobody else can have: the object is poisoned, and
+    /// its value is the last that the home has, in a generation that no place has a copy of.
+    fn without_value(&self, back: GiveBack) -> GiveBack {
+        self.holder.borrow_mut().set_poisoned(true);
+        GiveBack { generation: back.generation + 1, is_poisoned: true, ..back }
+    }
+
+    /// Does what the home has decided, in the order of its decisions: to send may take in messages, and then it decides
+    /// more.
+    fn carry_out(&self, local: &Local, object: &dyn AnyObject, steps: Vec<HomeStep>) {
+        self.steps.borrow_mut().extend(steps);
+        if self.is_carrying_out.replace(true) {
+            return;
+        }
+        loop {
+            let step = self.steps.borrow_mut().pop_front();
+            match step {
+                None => break,
+                Some(HomeStep::Grant { request, generation, flushes, is_poisoned }) => {
+                    let granted = Granted { mode: request.mode, generation, is_poisoned, is_applied: true };
+                    self.grant(local, object, request, granted, flushes);
+                }
+                Some(HomeStep::Recall { place, keeps }) if place == local.here() => {
+                    let back = self.holder.borrow_mut().recall(keeps);
+                    self.send_back(local, object, back.expect("the home recalls what it has granted"));
+                }
+                Some(HomeStep::Recall { place, keeps }) => {
+                    // Of a place that died the service hears.
+                    let _ = self.send(local, place, ObjectMessage::Recall(keeps), &[]);
+                }
+            }
+        }
+        self.is_carrying_out.set(false);
+    }
+
+    fn grant(
+        &self,
+        local: &Local,
+        object: &dyn AnyObject,
+        request: ObjectRequest,
+        granted: Granted,
+        flushes: bool,
+    ) {
+        let ObjectRequest { place, mode, since } = request;
+        if place == local.here() {
+            let granted = self.granted(granted, flushes);
+            return granted.expect("the home grants what it asked for");
+        }
+        local.add_count(CounterId::ObjectHandOvers, 1);
+        let Granted { generation, is_poisoned, .. } = granted;
+        let message =
+            |has_changes| ObjectMessage::Grant { mode, generation, flushes, is_poisoned, has_changes };
+        let changes = if since < generation { object.changes(since) } else { Ok(Vec::new()) };
+        let sent = changes.and_then(|changes| self.send(local, place, message(true), &changes));
+        if let Err(error) = sent {
+            // The value cannot be written, or is too long; or the place is dead, of which the service hears.
+            let _ = self.send(local, place, message(false), &error.to_wire(ERROR_BYTES_MAX));
+        }
+    }
+
+    fn granted(&self, granted: Granted, flushes: bool) -> Result<(), Refused> {
+        let taken = self.holder.borrow_mut().granted(granted, self.next_wanted());
+        taken.map_err(|_| Refused::of_service("it grants a guard that was not asked for"))?;
+        self.base.set(granted.generation);
+        self.is_old.set(self.is_old.get() || flushes);
+        self.wake_first();
+        Ok(())
+    }
+
+    /// Applies changes to the copy here; returns whether the program could read them. If it could not, the guards here
+    /// end with that error until other changes come.
+    ///
+    /// # Errors
+    /// No sound place sends them.
+    fn apply(&self, object: &dyn AnyObject, changes: &[u8]) -> Result<bool, Refused> {
+        match object.apply(changes) {
+            Ok(()) => Ok(true),
+            Err(ApplyFault::Unreadable(fault)) => {
+                self.unreadable.replace(Some(Error::undecodable("the value of a shared object", fault)));
+                Ok(false)
+            }
+            Err(ApplyFault::Malformed(fault)) => Err(fault.into()),
+        }
+    }
+
+    /// Receives a message of `source`, with the changes that follow it.
+    ///
+    /// # Errors
+    /// No sound place sends it.
+    pub(super) fn receive(
+        &self,
+        local: &Local,
+        object: &dyn AnyObject,
+        source: PlaceId,
+        message: ObjectMessage,
+        changes: &[u8],
+    ) -> Result<(), Refused> {
+        let not_home = || Refused::of_service("it asks a place that is not the home of the object");
+        match message {
+            ObjectMessage::Request(mode, since) => {
+                let request = ObjectRequest { place: source, mode, since };
+                let steps = self.home.as_ref().ok_or_else(not_home)?.borrow_mut().request(request);
+                let steps = steps.map_err(|_| Refused::of_service("it asks for a guard twice"))?;
+                self.carry_out(local, object, steps);
+            }
+            ObjectMessage::GiveBack(back) => {
+                let (home, mut back) = (self.home.as_ref().ok_or_else(not_home)?, back.back());
+                let not_held = || Refused::of_service("it gives back a guard that it does not hold");
+                if back.had_written {
+                    if !home.borrow().may_write(source) {
+                        return Err(not_held());
+                    }
+                    if !self.apply(object, changes)? {
+                        back = self.without_value(back);
+                    }
+                    self.holder.borrow_mut().copied(back.generation, back.is_poisoned);
+                    if back.generation > self.base.replace(back.generation) {
+                        self.is_old.set(true);
+                    }
+                }
+                let steps = home.borrow_mut().given_back(source, back).map_err(|_| not_held())?;
+                self.carry_out(local, object, steps);
+            }
+            ObjectMessage::Grant { mode, generation, flushes, is_poisoned, has_changes }
+                if source == self.id.home =>
+            {
+                let is_applied = has_changes && self.apply(object, changes)?;
+                if !has_changes {
+                    self.unreadable.replace(Some(Error::from_wire(changes)));
+                }
+                self.granted(Granted { mode, generation, is_poisoned, is_applied }, flushes)?;
+            }
+            ObjectMessage::Recall(keeps) if source == self.id.home => {
+                let back = self.holder.borrow_mut().recall(keeps);
+                let back =
+                    back.map_err(|_| Refused::of_service("it recalls a guard that it did not grant"))?;
+                self.send_back(local, object, back);
+            }
+            ObjectMessage::Grant { .. } | ObjectMessage::Recall(_) => return Err(Refused::NotItsHome),
+            ObjectMessage::Flag(range) => self.flagged(local, source, range)?,
+            ObjectMessage::Known(token) => self.known(local, source, token)?,
+        }
+        Ok(())
+    }
+
+    /// A place has died: its tokens are free, and its answers will not come.
+    pub(super) fn place_died(&self, local: &Local, object: &dyn AnyObject, place: PlaceId) {
+        if let Some(home) = &self.home {
+            let steps = home.borrow_mut().place_died(place);
+            self.carry_out(local, object, steps);
+        } else if place == self.id.home {
+            self.holder.borrow_mut().home_died();
+            self.wake_all();
+        }
+        let tokens: Vec<u32> = self.flagging.borrow().iter().map(|flagging| flagging.token).collect();
+        for token in tokens {
+            // Those that did not wait for it have nothing to forget.
+            let _ = self.known(local, place, token);
+        }
+    }
+
+    /// Returns what is waited for here, in a line.
+    pub(super) fn explain(&self) -> Option<String> {
+        let waits = self.waits.borrow();
+        let waiting = waits.len();
+        (waiting > 0).then(|| format!("{waiting} guards of an object of {}, in turn", self.id.home))
+    }
+}
+
+/// Flags, where a program itself keeps writers away.
+impl ObjectState {
+    /// Tells all other places that their caches are old; returns the token of the answers.
+    pub(super) fn flag_others(&self, local: &Local) -> u32 {
+        let root = self.members.rank_of(local.here()).unwrap_or_default() as u32;
+        self.flag(local, (root, 1..self.members.len() as u32), None)
+    }
+
+    fn flag(
+        &self,
+        local: &Local,
+        (root, range): (u32, std::ops::Range<u32>),
+        parent: Option<(PlaceId, u32)>,
+    ) -> u32 {
+        let token = self.next_flagging.replace(self.next_flagging.get().wrapping_add(1));
+        let mut missing = Vec::new();
+        let middle = range.start + (range.end.saturating_sub(range.start)) / 2;
+        let halves = [range.start..middle, middle..range.end];
+        for half in halves.into_iter().filter(|half| !half.is_empty()) {
+            let child = self.members.member((root + half.start) as usize % self.members.len());
+            let range = FlagRange { root, first: half.start, end: half.end, token };
+            if self.send(local, child, ObjectMessage::Flag(range), &[]).is_ok() {
+                missing.push(child);
+            }
+        }
+        if missing.is_empty() {
+            self.tell(local, parent);
+        } else {
+            self.flagging.borrow_mut().push(Flagging { token, missing, parent, waker: None });
+        }
+        token
+    }
+
+    fn tell(&self, local: &Local, parent: Option<(PlaceId, u32)>) {
+        if let Some((parent, token)) = parent {
+            let _ = self.send(local, parent, ObjectMessage::Known(token), &[]);
+        }
+    }
+
+    fn flagged(&self, local: &Local, source: PlaceId, range: FlagRange) -> Result<(), Refused> {
+        let FlagRange { root, first, end, token } = range;
+        let size = self.members.len() as u32;
+        if root >= size || end > size || first >= end {
+            return Err(Refused::of_service("it flags places that are none"));
+        }
+        self.is_old.set(true);
+        self.flag(local, (root, first + 1..end), Some((source, token)));
+        Ok(())
+    }
+
+    fn known(&self, local: &Local, source: PlaceId, token: u32) -> Result<(), Refused> {
+        let mut flagging = self.flagging.borrow_mut();
+        let index = flagging.iter().position(|flagging| flagging.token == token);
+        let unknown = || Refused::of_service("it answers a flag that it did not get");
+        let index = index.ok_or_else(unknown)?;
+        let missing = &mut flagging[index].missing;
+        let place = missing.iter().position(|place| *place == source).ok_or_else(unknown)?;
+        missing.swap_remove(place);
+        if missing.is_empty() {
+            let Flagging { parent, waker, .. } = flagging.swap_remove(index);
+            drop(flagging);
+            waker.into_iter().for_each(Waker::wake);
+            self.tell(local, parent);
+        }
+        Ok(())
+    }
+
+    /// Waits until all know of a flag.
+    pub(super) fn poll_known(&self, token: u32, context: &mut Context<'_>) -> Poll<()> {
+        let mut all = self.flagging.borrow_mut();
+        match all.iter_mut().find(|flagging| flagging.token == token) {
+            None => Poll::Ready(()),
+            Some(flagging) => {
+                flagging.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whether the program keeps guards apart, and nothing else does.
+    #[inline]
+    pub(super) fn is_free(&self) -> bool {
+        self.options.exclusion == super::Exclusion::Program && self.memory.is_some()
+    }
+
+    /// What is said of a guard that another one excludes, where the program keeps them apart.
+    pub(super) fn overlap() -> Error {
+        let text = "a guard of a shared object while another one of this place excludes it; the object was made with \
+                    `Exclusion::Program`, so the program keeps them apart";
+        Error::new(ErrorKind::Misused, text)
+    }
+}

@@ -1,0 +1,75 @@
+//! The barrier: a future written out.
+//!
+//! Of two members that come at about the same time it is over in one poll, without the states of nested `async`
+//! functions, which would be a fifth of it. What takes longer goes on as any other collective. It knows no schedule
+//! but that of two.
+
+use super::Team;
+use super::header::CollectiveKind;
+use super::ongoing::{Begin, OngoingCollective};
+use isles_runtime::{Local, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+impl Team {
+    /// Waits until every member has called it.
+    ///
+    /// # Errors
+    /// As [`Team`] says.
+    #[inline]
+    pub fn barrier(&self) -> impl Future<Output = Result<()>> {
+        Barrier { begin: self.begin(CollectiveKind::Barrier), rest: None }
+    }
+}
+
+/// See the file header.
+struct Barrier<'t> {
+    begin: Begin<'t>,
+    /// What is left to do, if it was not over at once.
+    rest: Option<SlowPath<'t>>,
+}
+
+type SlowPath<'t> = Pin<Box<dyn Future<Output = Result<()>> + 't>>;
+
+impl Future for Barrier<'_> {
+    type Output = Result<()>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(rest) = &mut self.rest {
+            return rest.as_mut().poll(context);
+        }
+        let ongoing = ready!(Pin::new(&mut self.begin).poll(context))?;
+        let rest = if ongoing.size() == 2 {
+            let other = 1 - ongoing.rank();
+            ongoing.signal(other, 0)?;
+            let has_met = ongoing.look(other, 0, |_, _| ());
+            if has_met && Local::with(|local| !local.keeps_tasks_back()) {
+                return Poll::Ready(ongoing.end(()));
+            }
+            wait(ongoing, other, has_met)
+        } else {
+            meet(ongoing)
+        };
+        self.rest.insert(rest).as_mut().poll(context)
+    }
+}
+
+/// Waits for the signal of the `other` one of two, unless they have met, and until the own one has gone.
+#[cold]
+fn wait(ongoing: OngoingCollective<'_>, other: usize, has_met: bool) -> SlowPath<'_> {
+    Box::pin(async move {
+        if !has_met {
+            ongoing.take(other, 0).await?;
+        }
+        ongoing.complete(()).await
+    })
+}
+
+/// Waits for more than two.
+fn meet(ongoing: OngoingCollective<'_>) -> SlowPath<'_> {
+    Box::pin(async move {
+        ongoing.meet(0).await?;
+        ongoing.complete(()).await
+    })
+}

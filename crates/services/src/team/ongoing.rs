@@ -1,0 +1,667 @@
+//! One collective under way at one member: its steps out and in.
+//!
+//! A turn knows the place of its collective in the sequence of the team and stamps it on each step. It is also the
+//! guard of the team's order: a turn that is dropped before its end (an error, a panic of an operator, a
+//! cancelled task) tells the other members, whose waits then end with an error. What is sent to whom is the
+//! business of the callers.
+
+use super::algorithms::{
+    AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
+};
+use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
+use super::schedule::{Chunks, Shape, TeamHosts, Tree, dissemination};
+use super::state::{ElementName, TeamState};
+use super::{Team, header, payload};
+use crate::team::header::TEAM;
+use isles_protocol::PlaceId;
+use isles_runtime::limits::{PLACES_MAX, ROOM_GUESS};
+use isles_runtime::service::coop;
+use isles_runtime::service::span::OpenSpan;
+use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
+use isles_runtime::{Error, ErrorKind, Local, Result, yield_now};
+use isles_transport::Class;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The steps of an inner barrier start with this number; those of chunks are counted modulo it, and ranks are below.
+const MEETING: usize = 0x1_0000;
+
+/// The steps that say that something long was taken start with this number; the others stay below.
+const TAKEN: usize = 0x2_0000;
+
+const _: () = assert!((PLACES_MAX as usize) < MEETING && TAKEN + MEETING <= header::STEPS);
+
+/// See the file header. One word, because it is handed on a lot; what belongs to it is in the seat.
+pub(super) struct OngoingCollective<'t> {
+    state: &'t TeamState,
+}
+
+impl Team {
+    /// Begins a collective that carries nothing of the program's.
+    #[inline]
+    pub(super) fn begin(&self, kind: CollectiveKind) -> Begin<'_> {
+        Begin { state: &self.state, kind, root: 0, element: (ElementType::NONE, || ""), pause: None }
+    }
+
+    /// Begins a collective without a root, on values or elements of type `T`.
+    #[inline]
+    pub(super) fn begin_of<T>(&self, kind: CollectiveKind) -> Begin<'_> {
+        self.begin_at::<T>(kind, 0)
+    }
+
+    /// Begins a collective with a root, on values or elements of type `T`.
+    #[inline]
+    pub(super) fn begin_at<T>(&self, kind: CollectiveKind, root: usize) -> Begin<'_> {
+        let element = (ElementType::of::<T>(), std::any::type_name::<T> as ElementName);
+        Begin { state: &self.state, kind, root, element, pause: None }
+    }
+}
+
+/// The beginning of a collective.
+///
+/// Now and then it lets other tasks of the place have their turn, and, if the members could have drifted apart, waits
+/// for all of them. Mostly it is over at once: it is written out, because the short collectives are hardly longer.
+pub(super) struct Begin<'t> {
+    state: &'t TeamState,
+    kind: CollectiveKind,
+    root: usize,
+    element: (ElementType, ElementName),
+    pause: Option<Pause<'t>>,
+}
+
+type Pause<'t> = Pin<Box<dyn Future<Output = Result<OngoingCollective<'t>>> + 't>>;
+
+impl<'t> Future for Begin<'t> {
+    type Output = Result<OngoingCollective<'t>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(pause) = &mut self.pause {
+            return pause.as_mut().poll(context);
+        }
+        let ongoing = match OngoingCollective::begin(self.state, self.kind, self.root, self.element) {
+            Ok(ongoing) => ongoing,
+            Err(error) => return self.pause.insert(refuse(error)).as_mut().poll(context),
+        };
+        let (is_long, is_loose) =
+            (self.state.sequence.get().is_multiple_of(YIELD_EVERY), ongoing.is_loose(self.kind));
+        if is_long || is_loose {
+            return self.pause.insert(ongoing.pause(is_long, is_loose)).as_mut().poll(context);
+        }
+        Poll::Ready(Ok(ongoing))
+    }
+}
+
+/// Ends a collective that could not begin. A member may try again and again, so it gives way now and then.
+#[cold]
+fn refuse<'t>(error: Error) -> Pause<'t> {
+    coop::spend(coop::OPERATION);
+    Box::pin(async {
+        poll_fn(coop::poll_proceed).await;
+        Err(error)
+    })
+}
+
+/// The wait for the next message of one member.
+pub(super) struct Take<'a, 't> {
+    ongoing: &'a OngoingCollective<'t>,
+    source: PlaceId,
+    /// What it has to belong to.
+    tag: CollectiveTag,
+}
+
+impl Future for Take<'_, '_> {
+    type Output = Result<Arrival>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Take { ongoing, source, tag } = *self;
+        match ongoing.state.pop(source) {
+            Some(arrival) if arrival.header.tag == tag => Poll::Ready(Ok(arrival)),
+            Some(other) => Poll::Ready(Err(ongoing.mismatch(source, tag, other.header.tag))),
+            None => ongoing.state.poll_patiently(source, context),
+        }
+    }
+}
+
+impl<'t> OngoingCollective<'t> {
+    #[inline]
+    fn begin(
+        state: &'t TeamState,
+        kind: CollectiveKind,
+        root: usize,
+        element: (ElementType, ElementName),
+    ) -> Result<OngoingCollective<'t>> {
+        state.check_membership()?;
+        if let Some(error) = state.broken() {
+            return Err(error);
+        }
+        if state.busy.replace(true) {
+            return Err(second(state));
+        }
+        let ongoing = OngoingCollective { state };
+        Local::with(|local| {
+            state.span.set(local.span(kind.name(), None, || None));
+            state.advance(local, kind, root, element)
+        })?;
+        if root < ongoing.size() { Ok(ongoing) } else { Err(ongoing.without_root(root)) }
+    }
+
+    #[cold]
+    fn without_root(self, root: usize) -> Error {
+        self.misused(format_args!("root {root} of a team of {}", self.size()))
+    }
+
+    /// Ends the collective with an error, which the other members are told.
+    #[cold]
+    pub(super) fn fail(&self, error: Error) -> Error {
+        give_up(self.state, &format!(": {error}"));
+        error
+    }
+
+    /// The error of a call that cannot be; the other members are told.
+    #[cold]
+    pub(super) fn misused(&self, text: impl std::fmt::Display) -> Error {
+        self.fail(misused(text))
+    }
+
+    /// Counts the collectives that do not wait for all; whether it is time to wait for all.
+    #[inline]
+    fn is_loose(&self, kind: CollectiveKind) -> bool {
+        let loose = if kind.waits_for_all() { 0 } else { self.state.loose.get() + 1 };
+        let is_due = loose > AHEAD_MAX;
+        self.state.loose.set(if is_due { 1 } else { loose });
+        is_due
+    }
+
+    /// The rank of this member.
+    #[inline]
+    pub(super) fn rank(&self) -> usize {
+        self.state.rank().expect("a turn is begun by a member")
+    }
+
+    /// How many members there are.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.state.members().len()
+    }
+
+    /// Who of the members is on which host, if some of them are together and some apart.
+    #[inline]
+    pub(super) fn hosts(&self) -> Option<&'t TeamHosts> {
+        self.state.hosts()
+    }
+
+    /// Lets the other tasks of the place have their turn, or waits for the other members, before it goes on.
+    #[cold]
+    fn pause(self, is_long: bool, is_loose: bool) -> Pause<'t> {
+        Box::pin(async move {
+            if is_long {
+                yield_now().await;
+            }
+            if is_loose {
+                self.meet(MEETING).await?;
+            }
+            Ok(self)
+        })
+    }
+
+    /// Ends the collective in order, once all that this member has sent is on its way.
+    #[inline]
+    pub(super) async fn complete<R>(self, result: R) -> Result<R> {
+        coop::let_leave().await;
+        self.end(result)
+    }
+
+    /// Ends the collective in order; nothing waits for room.
+    #[inline]
+    pub(super) fn end<R>(self, result: R) -> Result<R> {
+        self.state.busy.set(false);
+        self.state.span.set(OpenSpan::NONE);
+        std::mem::forget(self);
+        Ok(result)
+    }
+
+    /// Sends one message to member `to`; returns how many bytes follow its head.
+    #[inline]
+    fn send(
+        &self,
+        to: usize,
+        step: usize,
+        bytes: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<usize> {
+        self.post(to, self.header(step, bytes as u64), ROOM_GUESS, encode)
+    }
+
+    /// The head of a message of `step`; `bytes` of a transfer of a slice in all, else 0.
+    #[inline]
+    fn header(&self, step: usize, bytes: u64) -> TeamHeader {
+        TeamHeader { team: self.state.id, tag: self.state.tag.get().step(step), bytes }
+    }
+
+    #[inline]
+    fn post(
+        &self,
+        to: usize,
+        header: TeamHeader,
+        guess: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<usize> {
+        let to = self.state.members().member(to);
+        let sent = Local::with(|local| {
+            local.send_about(to, Class::Control, TEAM, guess, |writer| {
+                header.encode(writer);
+                encode(writer)
+            })
+        });
+        match sent {
+            Ok(sent) => Ok(header::payload_bytes(sent.bytes)),
+            Err(unsent) => Err(self.unsent(unsent.into())),
+        }
+    }
+
+    #[cold]
+    fn unsent(&self, error: Error) -> Error {
+        if matches!(error.kind(), ErrorKind::DeadPlace(_)) {
+            // The others hear of it themselves.
+            self.state.break_up(error.clone());
+            return error;
+        }
+        self.fail(error)
+    }
+
+    /// Looks for the next message of member `from` for a while; if it belongs to `step` and is small, shows it to
+    /// `read` in the queue itself and takes it. See [`TeamState::look`].
+    ///
+    /// If not, it has to be waited for with [`OngoingCollective::take`].
+    #[inline]
+    pub(super) fn look(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
+        let (source, tag) = (self.state.members().member(from), self.state.tag.get().step(step));
+        Local::with(|local| self.state.look(local, source, tag, read))
+    }
+
+    /// Takes the next message of member `from`, which has to belong to `step`, when it is there.
+    #[inline]
+    pub(super) fn take(&self, from: usize, step: usize) -> Take<'_, 't> {
+        Take {
+            ongoing: self,
+            source: self.state.members().member(from),
+            tag: self.state.tag.get().step(step),
+        }
+    }
+
+    #[cold]
+    fn mismatch(&self, source: PlaceId, ours: CollectiveTag, theirs: CollectiveTag) -> Error {
+        Local::with(|local| self.state.mismatch(local, (local.here(), ours), (source, theirs)))
+    }
+
+    /// Sends an empty step.
+    #[inline]
+    pub(super) fn signal(&self, to: usize, step: usize) -> Result<()> {
+        self.send(to, step, 0, |_| Ok(())).map(drop)
+    }
+
+    /// Waits for an empty step.
+    #[inline]
+    async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
+        match self.look(from, step, |_, _| ()) {
+            true => Ok(()),
+            false => self.take(from, step).await.map(drop),
+        }
+    }
+
+    /// Waits until all members have come here; the steps are numbered from `first`.
+    #[inline]
+    pub(super) async fn meet(&self, first: usize) -> Result<()> {
+        let (rank, size) = (self.rank(), self.size());
+        if size > 2
+            && let Some(hosts) = self.hosts()
+        {
+            // In a box, so that a meeting on one host is no larger for it.
+            return Box::pin(self.meet_hierarchically(hosts, first)).await;
+        }
+        match barrier_algorithm(size) {
+            BarrierAlgorithm::Dissemination => {
+                for (number, round) in dissemination(rank, size).enumerate() {
+                    self.signal(round.to, first + number)?;
+                    self.await_signal(round.from, first + number).await?;
+                }
+            }
+            BarrierAlgorithm::AtFirst if rank > 0 => {
+                self.signal(0, first)?;
+                self.await_signal(0, first).await?;
+            }
+            BarrierAlgorithm::AtFirst => {
+                for other in 1..size {
+                    self.await_signal(other, first).await?;
+                }
+                for other in 1..size {
+                    self.signal(other, first)?;
+                }
+            }
+            BarrierAlgorithm::Tree => {
+                // In a box, so that a meeting of few is no larger for it.
+                Box::pin(self.meet_in_tree(Tree::new(Shape::Binomial, rank, 0, size), first)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`OngoingCollective::meet`]: the members of a host meet at its leader, and the leaders meet for all.
+    #[cold]
+    async fn meet_hierarchically(&self, hosts: &TeamHosts, first: usize) -> Result<()> {
+        let (leader, others) = hosts.own();
+        if self.rank() != leader {
+            self.signal(leader, first)?;
+            return self.await_signal(leader, first).await;
+        }
+        for other in others {
+            self.await_signal(*other, first).await?;
+        }
+        let (own, leaders) = (hosts.own_host(), hosts.leaders());
+        match leaders_barrier_algorithm(leaders.len()) {
+            BarrierAlgorithm::AtFirst if own > 0 => {
+                self.signal(leaders[0], first)?;
+                self.await_signal(leaders[0], first).await?;
+            }
+            BarrierAlgorithm::AtFirst => {
+                for other in &leaders[1..] {
+                    self.await_signal(*other, first).await?;
+                }
+                leaders[1..].iter().try_for_each(|other| self.signal(*other, first))?;
+            }
+            BarrierAlgorithm::Dissemination | BarrierAlgorithm::Tree => {
+                for (number, round) in dissemination(own, leaders.len()).enumerate() {
+                    self.signal(leaders[round.to], first + number)?;
+                    self.await_signal(leaders[round.from], first + number).await?;
+                }
+            }
+        }
+        others.iter().try_for_each(|other| self.signal(*other, first))
+    }
+
+    /// Waits until all members have come here, and hears of it, along `tree`.
+    #[cold]
+    async fn meet_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
+        for child in tree.children() {
+            self.await_signal(child, step).await?;
+        }
+        if let Some(parent) = tree.parent() {
+            self.signal(parent, step)?;
+            self.await_signal(parent, step).await?;
+        }
+        tree.children().try_for_each(|child| self.signal(child, step))
+    }
+
+    /// Sends whatever `encode` writes; returns whether it is long, so that its receiver says when it was taken.
+    #[inline]
+    fn send_with(
+        &self,
+        to: usize,
+        step: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<bool> {
+        self.send(to, step, 0, encode).map(header::is_awaited)
+    }
+
+    /// Sends a value and, if it is long, waits until it was taken.
+    #[inline]
+    pub(super) async fn give<T: Serialize>(&self, to: usize, step: usize, value: &T) -> Result<()> {
+        if self.send_with(to, step, |writer| writer.put_value(value))? {
+            self.await_signal(to, TAKEN + step).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a value that was given.
+    #[inline]
+    pub(super) async fn receive<T: DeserializeOwned>(&self, from: usize, step: usize) -> Result<T> {
+        self.receive_with(from, step, |reader| reader.take_value()).await
+    }
+
+    /// Takes what was sent with [`OngoingCollective::send_with`].
+    #[inline]
+    async fn receive_with<T>(
+        &self,
+        from: usize,
+        step: usize,
+        read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
+    ) -> Result<T> {
+        let (mut read, mut value) = (Some(read), None);
+        self.look(from, step, |_, payload| {
+            value = read.take().map(|read| payload::decode(Reader::new(payload), read));
+        });
+        let Some(read) = read else {
+            return value.expect("it was read").map_err(|error| self.fail(error));
+        };
+        let arrival = self.take(from, step).await?;
+        let value = arrival.decode(read).map_err(|error| self.fail(error))?;
+        if arrival.is_awaited() {
+            // Its memory goes back before its sender is told to go on.
+            drop(arrival);
+            self.signal(from, TAKEN + step)?;
+        }
+        Ok(value)
+    }
+
+    /// Sends what `encode` writes to one member and takes what another one sends in the same step, which
+    /// `read` reads; if what it sent is long, waits until it was taken.
+    #[inline]
+    pub(super) async fn swap<T>(
+        &self,
+        to: usize,
+        from: usize,
+        step: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+        read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
+    ) -> Result<T> {
+        let is_awaited = self.send_with(to, step, encode)?;
+        let value = self.receive_with(from, step, read).await?;
+        if is_awaited {
+            self.await_signal(to, TAKEN + step).await?;
+        }
+        Ok(value)
+    }
+
+    /// Sends a chunk of a slice of `bytes` bytes in all; nobody says when it was taken.
+    #[inline]
+    pub(super) fn send_chunk(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
+        self.send_parts(to, index, bytes, [chunk, &[]])
+    }
+
+    /// Sends a chunk that lies in two parts.
+    #[inline]
+    pub(super) fn send_parts(&self, to: usize, index: usize, bytes: usize, parts: [&[u8]; 2]) -> Result<()> {
+        let encode = |writer: &mut Writer<'_>| {
+            header::put_chunk(writer, parts);
+            Ok(())
+        };
+        self.post(to, self.header(index % MEETING, bytes as u64), header::message_bytes(parts), encode)
+            .map(drop)
+    }
+
+    /// Takes a chunk of a slice; the number of bytes in all is in its header.
+    #[inline]
+    pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
+        let (step, mut arrival) = (index % MEETING, None);
+        self.look(from, step, |bytes, payload| {
+            arrival = Some(Arrival::copy_of(self.header(step, bytes), payload));
+        });
+        match arrival {
+            Some(arrival) => Ok(arrival),
+            None => self.take(from, step).await,
+        }
+    }
+
+    /// Sends chunk `index` of a slice of `bytes` bytes in all; if that is long, when there is room for one
+    /// more under way.
+    #[inline]
+    pub(super) async fn push(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
+        if has_to_wait(index, bytes) {
+            self.await_signal(to, TAKEN).await?;
+        }
+        self.send_chunk(to, index, bytes, chunk)
+    }
+
+    /// As [`OngoingCollective::push`] to each of these members; all at once where the machine can do that.
+    #[inline]
+    pub(super) async fn push_to_all(
+        &self,
+        to: impl Iterator<Item = usize>,
+        index: usize,
+        bytes: usize,
+        chunk: &[u8],
+    ) -> Result<()> {
+        if Local::with(|local| local.offers_multicast()) {
+            return self.multicast(to.collect(), index, bytes, chunk).await;
+        }
+        for to in to {
+            self.push(to, index, bytes, chunk).await?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    async fn multicast(&self, to: Vec<usize>, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
+        if has_to_wait(index, bytes) {
+            for to in &to {
+                self.await_signal(*to, TAKEN).await?;
+            }
+        }
+        let header = self.header(index % MEETING, bytes as u64);
+        let len = header::message_bytes([chunk, &[]]);
+        let members: Vec<PlaceId> = to.into_iter().map(|to| self.state.members().member(to)).collect();
+        let sent = Local::with(|local| {
+            local.multicast(&members, Class::Control, TEAM, len, &|writer| {
+                header.encode(writer);
+                header::put_chunk(writer, [chunk, &[]]);
+                Ok(())
+            })
+        });
+        sent.map_err(|unsent| self.unsent(unsent.into()))
+    }
+
+    /// Waits until `to` has taken the last of the chunks that were pushed, if the slice of `bytes` bytes is long.
+    #[inline]
+    pub(super) async fn settle(&self, to: usize, bytes: usize, chunks: Chunks) -> Result<()> {
+        if header::is_awaited(bytes) {
+            for _ in 0..chunks.count().min(CHUNKS_UNDER_WAY) {
+                self.await_signal(to, TAKEN).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes chunk `index`, which is of `len` bytes, of a slice of `bytes` bytes in all.
+    #[inline]
+    pub(super) async fn pull(&self, from: usize, index: usize, bytes: usize, len: usize) -> Result<Arrival> {
+        let arrival = self.take_chunk(from, index).await?;
+        self.check_bytes(from, &arrival, bytes, len)?;
+        Ok(arrival)
+    }
+
+    /// Takes chunk `index` of a slice of `bytes` bytes in all into `own`; straight out of the queue if it comes soon
+    /// and is short enough for it.
+    #[inline]
+    pub(super) async fn pull_into(
+        &self,
+        from: usize,
+        index: usize,
+        bytes: usize,
+        own: &mut [u8],
+    ) -> Result<()> {
+        let (step, mut odd) = (index % MEETING, None);
+        let is_taken = self.look(from, step, |sent, payload| match header::chunk_of(payload) {
+            chunk if sent == bytes as u64 && chunk.len() == own.len() => own.copy_from_slice(chunk),
+            _ => odd = Some(Arrival::copy_of(self.header(step, sent), payload)),
+        });
+        if let Some(arrival) = odd {
+            return Err(self.odd_length(from, &arrival, bytes));
+        }
+        if is_taken {
+            return if header::is_awaited(bytes) { self.signal(from, TAKEN) } else { Ok(()) };
+        }
+        let arrival = self.take(from, step).await?;
+        self.check_bytes(from, &arrival, bytes, own.len())?;
+        own.copy_from_slice(arrival.chunk());
+        self.let_go(from, arrival, bytes)
+    }
+
+    /// Says that a chunk that was pulled is no longer needed; it is of a slice of `bytes` bytes.
+    #[inline]
+    pub(super) fn let_go(&self, from: usize, arrival: Arrival, bytes: usize) -> Result<()> {
+        // Its memory goes back before its sender is told to go on.
+        drop(arrival);
+        if header::is_awaited(bytes) { self.signal(from, TAKEN) } else { Ok(()) }
+    }
+
+    /// Checks that the slice of another member is of `bytes` bytes, and this chunk of it of `len`.
+    #[inline]
+    pub(super) fn check_bytes(&self, from: usize, arrival: &Arrival, bytes: usize, len: usize) -> Result<()> {
+        let fits = arrival.header.bytes == bytes as u64 && arrival.chunk().len() == len;
+        if fits { Ok(()) } else { Err(self.odd_length(from, arrival, bytes)) }
+    }
+
+    /// The error of a slice that is not as long as it should be; the other members are told.
+    #[cold]
+    pub(super) fn odd_length(&self, from: usize, arrival: &Arrival, bytes: usize) -> Error {
+        Local::with(|local| {
+            let text = format!(
+                "the slices differ in length: {} bytes at {}, {bytes} at {}, in {}",
+                arrival.header.bytes,
+                self.state.members().member(from),
+                local.here(),
+                self.state.description(),
+            );
+            self.state.leave(local, misused(text))
+        })
+    }
+}
+
+impl Drop for OngoingCollective<'_> {
+    /// The collective was given up: [`OngoingCollective::complete`] does not come here.
+    #[cold]
+    fn drop(&mut self) {
+        self.state.busy.set(false);
+        self.state.span.set(OpenSpan::NONE);
+        self.state.stop_waiting();
+        give_up(self.state, "");
+    }
+}
+
+/// Tells the team that this member gives its collective up, and why, unless it is of no use already.
+#[cold]
+pub(super) fn give_up(state: &TeamState, why: &str) {
+    // Outside of the place there is nobody left to tell.
+    state.attachment.try_with(|local| {
+        let text = format!("{} gave up {} of the team{why}", local.here(), state.description());
+        state.leave(local, Error::new(ErrorKind::Cancelled, text));
+    });
+}
+
+/// The error of a second task of a place in a team, which ends the collective of the first one, too.
+#[cold]
+fn second(state: &TeamState) -> Error {
+    Local::with(|local| {
+        let (here, first) = (local.here(), state.description());
+        let text = format!(
+            "two tasks of {here} are in collectives of the team at once: one began another while one was in {first}"
+        );
+        state.leave(local, misused(text))
+    })
+}
+
+/// Whether chunk `index` of a slice of `bytes` bytes goes only when an earlier one was taken.
+#[inline]
+fn has_to_wait(index: usize, bytes: usize) -> bool {
+    index >= CHUNKS_UNDER_WAY && header::is_awaited(bytes)
+}
+
+/// A call that cannot be.
+pub(super) fn misused(text: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Misused, text.to_string())
+}

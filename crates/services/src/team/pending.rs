@@ -1,0 +1,117 @@
+//! What has come to a seat and is not yet taken, by who sent it.
+//!
+//! Its own file because it is kept in one of two ways: of a run of few places by their numbers; of one of thousands,
+//! of which each hears of a few only, by a hash of them. The queue of a sender, once there is one, stays for its
+//! memory. It knows no collectives.
+//! Invariant: `blocks` is how many of all these messages lie in the memory of their sender.
+
+use super::header::Arrival;
+use isles_protocol::PlaceId;
+use isles_runtime::service::NumberHasherBuilder;
+use std::collections::{HashMap, VecDeque};
+
+/// Most places of a run in which each seat has a queue for each of them.
+const FEW: u32 = 256;
+
+type Queue = VecDeque<Arrival>;
+
+/// The messages that lie at a seat.
+pub(super) struct PendingMessages {
+    queues: Queues,
+    blocks: usize,
+}
+
+enum Queues {
+    /// Of each place, by its number.
+    All(Box<[Queue]>),
+    /// Of those that have sent something.
+    Known(HashMap<PlaceId, Queue, NumberHasherBuilder>),
+}
+
+impl Queues {
+    #[inline]
+    fn of(&self, source: PlaceId) -> Option<&Queue> {
+        match self {
+            Queues::All(queues) => queues.get(source.index()),
+            Queues::Known(queues) => queues.get(&source),
+        }
+    }
+
+    #[inline]
+    fn of_mut(&mut self, source: PlaceId) -> Option<&mut Queue> {
+        match self {
+            Queues::All(queues) => queues.get_mut(source.index()),
+            Queues::Known(queues) => queues.get_mut(&source),
+        }
+    }
+}
+
+impl PendingMessages {
+    /// Nothing, in a run of so many places.
+    pub(super) fn new(places: u32) -> PendingMessages {
+        let queues = match places {
+            0..=FEW => Queues::All((0..places).map(|_| Queue::new()).collect()),
+            _ => Queues::Known(HashMap::default()),
+        };
+        PendingMessages { queues, blocks: 0 }
+    }
+
+    /// Puts a message of `source` behind those that lie here.
+    #[inline]
+    pub(super) fn put(&mut self, source: PlaceId, arrival: Arrival) {
+        self.blocks += usize::from(arrival.is_block());
+        match &mut self.queues {
+            Queues::All(queues) => queues[source.index()].push_back(arrival),
+            Queues::Known(queues) => queues.entry(source).or_default().push_back(arrival),
+        }
+    }
+
+    /// Whether one of `source` lies here.
+    #[inline]
+    pub(super) fn holds(&self, source: PlaceId) -> bool {
+        self.queues.of(source).is_some_and(|queue| !queue.is_empty())
+    }
+
+    /// Takes the oldest one of `source`.
+    #[inline]
+    pub(super) fn pop(&mut self, source: PlaceId) -> Option<Arrival> {
+        let arrival = self.queues.of_mut(source)?.pop_front()?;
+        self.blocks -= usize::from(arrival.is_block());
+        Some(arrival)
+    }
+
+    /// Copies those that lie in the memory of their sender.
+    #[inline]
+    pub(super) fn copy_blocks(&mut self) {
+        if std::mem::take(&mut self.blocks) > 0 {
+            match &mut self.queues {
+                Queues::All(queues) => queues.iter_mut().flatten().for_each(Arrival::copy),
+                Queues::Known(queues) => queues.values_mut().flatten().for_each(Arrival::copy),
+            }
+        }
+    }
+
+    /// Forgets all of them; returns what they were, to be dropped when nothing is borrowed.
+    pub(super) fn clear(&mut self) -> impl Sized + use<> {
+        self.blocks = 0;
+        match &mut self.queues {
+            Queues::All(queues) => queues.iter_mut().map(std::mem::take).collect::<Vec<Queue>>(),
+            Queues::Known(queues) => std::mem::take(queues).into_values().collect(),
+        }
+    }
+
+    /// The oldest one of each sender, in the order of the places.
+    pub(super) fn fronts(&self) -> Vec<(PlaceId, &Arrival)> {
+        let mut fronts: Vec<(PlaceId, &Arrival)> = match &self.queues {
+            Queues::All(queues) => {
+                let queues = (0..).map(PlaceId).zip(queues);
+                queues.filter_map(|(source, queue)| Some((source, queue.front()?))).collect()
+            }
+            Queues::Known(queues) => {
+                queues.iter().filter_map(|(source, queue)| Some((*source, queue.front()?))).collect()
+            }
+        };
+        fronts.sort_unstable_by_key(|(source, _)| *source);
+        fronts
+    }
+}

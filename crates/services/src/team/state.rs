@@ -1,0 +1,774 @@
+//! A place's seat in a team: what has arrived for it and is not yet taken, and who waits for it.
+//!
+//! Messages between two places of one class keep their order, and the members of a team follow one schedule; so what a
+//! member has to take next from another is always the oldest message from there, and finding it is no search. A
+//! message that is not what its receiver expects shows that the two are in different collectives.
+//!
+//! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to.
+//! What would lie longer is copied (see [`TeamState::put`]): otherwise members could wait in a circle for each
+//! other's memory.
+//!
+//! It knows nothing of schedules, and sends nothing but why a team is of no use any more.
+
+use super::algorithms;
+use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
+use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
+use super::ongoing::give_up;
+use super::ongoing::misused;
+use super::pending::PendingMessages;
+use super::point_to_point;
+use super::schedule::TeamHosts;
+use crate::table::service::Service;
+use crate::team::header::TEAM;
+use crate::team::service::Teams;
+use isles_protocol::PlaceId;
+use isles_runtime::limits::ERROR_BYTES_MAX;
+use isles_runtime::service::span::OpenSpan;
+use isles_runtime::service::{Attachment, Inquiry, Members, Refused};
+use isles_runtime::wire::Reader;
+use isles_runtime::{Error, ErrorKind, Local};
+use isles_transport::{Class, Inbound, Next};
+use slab::Slab;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// How many collectives are compared: more than a member can be ahead of another, or behind.
+const KNOWN: usize = 32;
+
+const _: () = assert!(KNOWN as u32 > AHEAD_MAX + 1 && (1 << 24) % KNOWN == 0);
+
+/// Gives the name of a type.
+pub(super) type ElementName = fn() -> &'static str;
+
+/// What one place keeps of one team.
+pub(super) struct TeamState {
+    pub(super) id: TeamId,
+    /// Where the team is used by this state.
+    pub(super) attachment: Attachment,
+    /// The members by rank; unknown as long as only messages have come, but no handle.
+    members: OnceCell<Members>,
+    /// Who is on which host; none where it does not matter.
+    hosts: OnceCell<Option<TeamHosts>>,
+    /// The rank of this place; none if it is not a member.
+    rank: Cell<Option<usize>>,
+    /// What has come and is not taken.
+    pending: RefCell<PendingMessages>,
+    /// Collectives begun so far.
+    pub(super) sequence: Cell<u32>,
+    /// Collectives since the last one that waited for all members.
+    pub(super) loose: Cell<u32>,
+    /// A collective is under way.
+    pub(super) busy: Cell<bool>,
+    /// The span of the one under way.
+    pub(super) span: Cell<OpenSpan>,
+    /// The collective that is under way, or was last, and the name of its type.
+    pub(super) tag: Cell<CollectiveTag>,
+    element: Cell<ElementName>,
+    /// What some member said of each of the last collectives, and of those that others have begun before this one, by
+    /// their numbers: the first step, and who said it.
+    known: [Cell<(CollectiveTag, PlaceId)>; KNOWN],
+    /// Why the team is of no use any more.
+    broken: RefCell<Option<Error>>,
+    /// Whether `broken` holds something.
+    is_broken: Cell<bool>,
+    /// Who waits for anything of the team and is to hear when it is broken.
+    until_broken: RefCell<Slab<Waker>>,
+    /// The members were found in different collectives when no call here was under way that could end with that error,
+    /// and none has since.
+    unheard: Cell<bool>,
+    /// This place has found `broken` out before it knew who the members are, so that nobody is told yet.
+    untold: Cell<bool>,
+    /// A task looks for messages at this moment.
+    looking: Cell<bool>,
+    /// The task that waits, and for whose message.
+    waiting: RefCell<Option<(PlaceId, Waker)>>,
+}
+
+impl TeamState {
+    fn new(local: &Local, id: TeamId) -> TeamState {
+        TeamState {
+            id,
+            attachment: local.attachment(),
+            members: OnceCell::new(),
+            hosts: OnceCell::new(),
+            rank: Cell::new(None),
+            pending: RefCell::new(PendingMessages::new(local.places())),
+            sequence: Cell::new(0),
+            loose: Cell::new(0),
+            busy: Cell::new(false),
+            span: Cell::new(OpenSpan::NONE),
+            tag: Cell::new(CollectiveTag::new(0, CollectiveKind::Barrier, 0, ElementType::NONE)),
+            element: Cell::new(|| ""),
+            known: std::array::from_fn(|_| Cell::new((CollectiveTag::NONE, PlaceId(0)))),
+            broken: RefCell::new(None),
+            is_broken: Cell::new(false),
+            until_broken: RefCell::default(),
+            unheard: Cell::new(false),
+            untold: Cell::new(false),
+            looking: Cell::new(false),
+            waiting: RefCell::new(None),
+        }
+    }
+
+    /// The members, by rank.
+    ///
+    /// # Panics
+    /// If no handle has come here; whoever holds one has called [`TeamState::set_members`].
+    #[inline]
+    pub(super) fn members(&self) -> &Members {
+        self.members.get().expect("a handle brings the members of its team along")
+    }
+
+    /// Returns an error if this place is not a member, or the team is one of another run.
+    #[inline]
+    pub(super) fn check_membership(&self) -> Result<(), Error> {
+        match self.rank() {
+            Some(_) => self.attachment.with(|_| ()),
+            None => Err(misused("this place is not a member of the team")),
+        }
+    }
+
+    /// The rank of this place; none if it is not a member.
+    #[inline]
+    pub(super) fn rank(&self) -> Option<usize> {
+        self.rank.get()
+    }
+
+    /// Who of the members is on which host, if some of them are together and some apart.
+    #[inline]
+    pub(super) fn hosts(&self) -> Option<&TeamHosts> {
+        match self.hosts.get() {
+            Some(hosts) => hosts.as_ref(),
+            None => self.hosts.get_or_init(|| self.find_hosts()).as_ref(),
+        }
+    }
+
+    #[cold]
+    fn find_hosts(&self) -> Option<TeamHosts> {
+        Local::with(|local| {
+            let hosts = local.endpoint().other_hosts().filter(|_| algorithms::are_hierarchical(local))?;
+            let members = self.members();
+            TeamHosts::new(members.len(), self.rank()?, |rank| hosts.host_of(members.member(rank)))
+        })
+    }
+
+    /// Notes who the members are; the first word counts.
+    pub(super) fn set_members(&self, local: &Local, members: Members) {
+        let members = self.members.get_or_init(|| members);
+        self.rank.set(members.rank_of(local.here()));
+        let dead = local.deaths().iter().copied().find(|dead| members.rank_of(*dead).is_some());
+        if let Some(dead) = dead {
+            self.break_up(Error::dead(dead));
+        }
+        if self.untold.take() {
+            self.tell_others(local);
+        }
+    }
+
+    /// Begins the next collective, of which this place has not begun another yet.
+    ///
+    /// # Errors
+    /// Another member is in another one.
+    #[inline]
+    pub(super) fn advance(
+        &self,
+        local: &Local,
+        kind: CollectiveKind,
+        root: usize,
+        (element, name): (ElementType, ElementName),
+    ) -> Result<(), Error> {
+        let sequence = self.sequence.get().wrapping_add(1);
+        self.sequence.set(sequence);
+        let tag = CollectiveTag::new(sequence, kind, root, element);
+        self.tag.set(tag);
+        self.element.set(name);
+        let (known, by) = self.known[tag.sequence() % KNOWN].replace((tag, local.here()));
+        if known.sequence() == tag.sequence() && known != tag {
+            return Err(self.mismatch(local, (local.here(), tag), (by, known)));
+        }
+        Ok(())
+    }
+
+    /// Compares what `source` says of a collective with what is known of it.
+    #[inline]
+    fn compare(&self, local: &Local, source: PlaceId, tag: CollectiveTag) -> Result<(), Error> {
+        let tag = tag.first_step();
+        let entry = &self.known[tag.sequence() % KNOWN];
+        let (known, by) = entry.get();
+        if known.sequence() != tag.sequence() {
+            if tag.is_after(self.sequence.get()) {
+                entry.set((tag, source));
+            }
+            return Ok(());
+        }
+        if known == tag { Ok(()) } else { Err(self.mismatch(local, (by, known), (source, tag))) }
+    }
+
+    /// Leaves the team because two members are in different collectives.
+    #[cold]
+    pub(super) fn mismatch(
+        &self,
+        local: &Local,
+        one: (PlaceId, CollectiveTag),
+        other: (PlaceId, CollectiveTag),
+    ) -> Error {
+        let [one, other] = [one, other].map(|(place, tag)| {
+            let is_own = place == local.here() && tag.first_step() == self.tag.get();
+            format!("{place} in {}", tag.describe(is_own.then(self.element.get())))
+        });
+        let text = format!("the members of the team are in different collectives: {one}, {other}");
+        self.unheard.set(!self.busy.get() && !self.is_broken.get());
+        self.leave(local, Error::new(ErrorKind::Misused, text))
+    }
+
+    /// What this place is in, or was in last.
+    pub(super) fn description(&self) -> String {
+        self.tag.get().describe(Some(self.element.get()()))
+    }
+
+    /// Breaks the team up for `reason` and tells the others, unless it is broken already; returns `reason` back.
+    #[cold]
+    pub(super) fn leave(&self, local: &Local, reason: Error) -> Error {
+        if !self.is_broken.get() {
+            self.break_up(reason.clone());
+            match self.members.get() {
+                Some(_) => self.tell_others(local),
+                None => self.untold.set(true),
+            }
+        }
+        reason
+    }
+
+    /// Tells all other members why the team is of no use any more.
+    fn tell_others(&self, local: &Local) {
+        let reason = self.broken.borrow().as_ref().map(|reason| reason.to_wire(ERROR_BYTES_MAX));
+        let Some(reason) = reason else { return };
+        for member in self.members().iter().filter(|member| *member != local.here()) {
+            notify(local, member, self.id, TeamNotice::Broken, &reason);
+        }
+    }
+
+    /// Says that the team is of no use any more, and forgets what has arrived; the first reason stays.
+    pub(super) fn break_up(&self, reason: Error) {
+        if self.is_broken.replace(true) {
+            return;
+        }
+        *self.broken.borrow_mut() = Some(reason);
+        let forgotten = self.pending.borrow_mut().clear();
+        drop(forgotten);
+        self.wake();
+        self.until_broken.take().into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
+    /// Waits for `future`, a collective, or until the team is broken. Dropped before its end, it breaks the team.
+    ///
+    /// # Errors
+    /// That of the future, or why the team is of no use any more.
+    pub(super) async fn unless_broken<T>(
+        &self,
+        future: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        // Nothing is sent by a member that the others know to have given up.
+        if let Some(reason) = self.broken() {
+            return Err(reason);
+        }
+        let mut future = pin!(future);
+        let mut waiting = BrokenWait { state: self, key: None, is_over: false };
+        poll_fn(|context| {
+            if let Poll::Ready(result) = future.as_mut().poll(context) {
+                waiting.is_over = true;
+                return Poll::Ready(result);
+            }
+            if let Some(reason) = self.broken() {
+                return Poll::Ready(Err(reason));
+            }
+            let mut wakers = self.until_broken.borrow_mut();
+            match waiting.key {
+                Some(key) => wakers[key].clone_from(context.waker()),
+                None => waiting.key = Some(wakers.insert(context.waker().clone())),
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Why the team is of no use any more, if it is not; the caller hands that on to the program.
+    #[inline]
+    pub(super) fn broken(&self) -> Option<Error> {
+        if !self.is_broken.get() {
+            return None;
+        }
+        self.unheard.set(false);
+        self.broken.borrow().clone()
+    }
+
+    /// Takes in what came from `source`.
+    ///
+    /// A block stays where it is if its task looks for messages now, or waits for this one; else it is copied.
+    #[inline]
+    fn put(&self, local: &Local, source: PlaceId, mut arrival: Arrival) {
+        if self.is_broken.get() || self.compare(local, source, arrival.header.tag).is_err() {
+            return;
+        }
+        let awaited = self.waiting.borrow().as_ref().is_some_and(|(from, _)| *from == source);
+        if arrival.is_block() && !awaited && !self.looking.get() {
+            arrival.copy();
+        }
+        self.pending.borrow_mut().put(source, arrival);
+        if awaited {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some((_, waker)) = self.waiting.take() {
+            waker.wake();
+        }
+    }
+
+    #[inline]
+    fn holds(&self, source: PlaceId) -> bool {
+        self.pending.borrow().holds(source)
+    }
+
+    /// Takes the next message of `source` that lies here.
+    #[inline]
+    pub(super) fn pop(&self, source: PlaceId) -> Option<Arrival> {
+        self.pending.borrow_mut().pop(source)
+    }
+
+    /// Looks for the next message of `source` for a while. If it belongs to `tag` and is small, shows its
+    /// [`TeamHeader::bytes`] and its payload to `read`, in the queue itself, and takes it; any other that comes lies
+    /// here then. Gives whether `read` was called.
+    ///
+    /// Only as long as nothing else is ready to run here: a step of a short collective comes sooner than the way
+    /// through the place's queue takes.
+    #[inline]
+    pub(super) fn look(
+        &self,
+        local: &Local,
+        source: PlaceId,
+        tag: CollectiveTag,
+        read: impl FnOnce(u64, &[u8]),
+    ) -> bool {
+        if self.holds(source) {
+            return false;
+        }
+        let mut read = Some(read);
+        let looks = if local.shares_processors() { 1 } else { LOOKS };
+        for look in 1..=looks {
+            if self.is_broken.get() || local.has_ready() {
+                break;
+            }
+            let next = local.take_next(source, Class::Control, TEAM, |bytes| {
+                let opened = TeamHeader::open(bytes, self.id, tag);
+                opened
+                    .zip(read.take_if(|_| opened.is_some()))
+                    .map(|((bytes, payload), read)| read(bytes, payload))
+            });
+            let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
+            if next == Next::Taken || (is_due && self.look_around(local, source)) {
+                return next == Next::Taken;
+            }
+            // Between two looks the sender has the line for itself.
+            std::hint::spin_loop();
+        }
+        false
+    }
+
+    /// Takes in whatever has come to the place; whether a message of `source` lies here then.
+    #[inline]
+    fn look_around(&self, local: &Local, source: PlaceId) -> bool {
+        self.looking.set(true);
+        let arrived = local.take_in(Inbound::All);
+        self.looking.set(false);
+        arrived > 0 && self.holds(source)
+    }
+
+    /// Waits for a message of `source` as a task waits.
+    #[cold]
+    pub(super) fn poll_patiently<T>(
+        &self,
+        source: PlaceId,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, Error>> {
+        if let Some(error) = self.broken() {
+            return Poll::Ready(Err(error));
+        }
+        // Its task stops for a while.
+        self.pending.borrow_mut().copy_blocks();
+        *self.waiting.borrow_mut() = Some((source, context.waker().clone()));
+        Poll::Pending
+    }
+
+    /// What the place waits for here, or what the others wait for it to begin; for reports.
+    fn explain(&self) -> Option<String> {
+        let team = team_name(self.id, self.members.get());
+        if let Some((source, _)) = &*self.waiting.borrow() {
+            let tag = self.tag.get();
+            return Some(format!("in {tag} of {team}, {source} has not come as far as this place knows"));
+        }
+        let pending = self.pending.borrow();
+        let fronts = pending.fronts().into_iter().filter_map(|(source, arrival)| {
+            let tag = arrival.header.tag;
+            tag.is_after(self.sequence.get()).then_some((source, tag))
+        });
+        let (sources, mut stamps): (Vec<PlaceId>, Vec<CollectiveTag>) = fronts.unzip();
+        let tag = stamps.pop().filter(|_| !self.busy.get())?;
+        Some(format!("has not begun {tag} of {team}, as {} did", listed(sources.into_iter())))
+    }
+
+    /// Forgets who waits; a collective is over.
+    #[inline]
+    pub(super) fn stop_waiting(&self) {
+        self.waiting.take();
+    }
+}
+
+/// Asks a member whether it has begun the collective in which another one waits.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct ProgressQuery {
+    team: TeamId,
+    tag: CollectiveTag,
+}
+
+/// A team, for people; its members are not known before a handle has come.
+fn team_name(id: TeamId, members: Option<&Members>) -> String {
+    match members {
+        _ if id == TeamId::WORLD => "the team of all places".to_owned(),
+        Some(members) => format!("the team of {}", listed(members.iter())),
+        None => "a team of which no handle has come here".to_owned(),
+    }
+}
+
+/// Places in a sentence; of many, the first few and how many more.
+fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
+    const NAMED_MAX: usize = 8;
+    let more = places.len().saturating_sub(NAMED_MAX);
+    let named: Vec<String> = places.take(NAMED_MAX).map(|place| place.to_string()).collect();
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
+}
+
+/// The seats of one place.
+///
+/// A team whose messages have come before a handle has a seat, too, and keeps them however many such teams there are:
+/// each of them is the program's, and what lies there of one is bounded. Such a seat is given up only if the maker of
+/// the team says that no handle to it is left; it is asked when there are many.
+pub(super) struct TeamTable {
+    states: Vec<Rc<TeamState>>,
+    /// How many teams this place has made.
+    made: u64,
+    /// At so many teams of which no handle has come, their makers are asked.
+    asks_at: usize,
+}
+
+impl Default for TeamTable {
+    fn default() -> Self {
+        TeamTable { states: Vec::new(), made: 0, asks_at: UNKNOWN_MIN }
+    }
+}
+
+impl TeamTable {
+    /// The seat in the team of all places.
+    pub(super) fn world(local: &Local) -> Rc<TeamState> {
+        let state = Teams::of(local).table.borrow_mut().state(local, TeamId::WORLD);
+        if state.members.get().is_none() {
+            state.set_members(local, Members::All(local.places()));
+        }
+        state
+    }
+
+    /// A seat in a new team, that this place makes.
+    pub(super) fn make(local: &Local) -> Rc<TeamState> {
+        let mut teams = Teams::of(local).table.borrow_mut();
+        teams.made += 1;
+        let id = TeamId::of(local.here(), teams.made);
+        teams.state(local, id)
+    }
+
+    /// The seat in team `id`, which need not be there yet.
+    #[inline]
+    pub(super) fn state(&mut self, local: &Local, id: TeamId) -> Rc<TeamState> {
+        match self.find(id) {
+            Some(state) => Rc::clone(state),
+            None => self.add(local, id),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, local: &Local, id: TeamId) -> Rc<TeamState> {
+        let state = Rc::new(TeamState::new(local, id));
+        self.states.push(Rc::clone(&state));
+        state
+    }
+
+    fn find(&self, id: TeamId) -> Option<&Rc<TeamState>> {
+        self.states.iter().find(|state| state.id == id)
+    }
+
+    /// Whether there is a seat in team `id`.
+    pub(super) fn is_known(&self, id: TeamId) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Whether `place` is a member of team `id`, as far as this place knows.
+    pub(super) fn has_member(&self, id: TeamId, place: PlaceId) -> bool {
+        let members = self.find(id).and_then(|state| state.members.get());
+        members.is_some_and(|members| members.rank_of(place).is_some())
+    }
+
+    /// The seat that a message for team `id` goes to; none if this place has made the team, and no handle is left.
+    #[inline]
+    fn state_of_message(&mut self, local: &Local, id: TeamId) -> Option<Rc<TeamState>> {
+        match self.find(id) {
+            Some(state) => Some(Rc::clone(state)),
+            None if id != TeamId::WORLD && id.maker() == local.here() => None,
+            None => Some(self.add(local, id)),
+        }
+    }
+
+    /// The teams of which no handle has come.
+    fn unknown(&self) -> impl Iterator<Item = TeamId> {
+        let unknown =
+            self.states.iter().filter(|state| state.id != TeamId::WORLD && state.members.get().is_none());
+        unknown.map(|state| state.id)
+    }
+
+    /// The teams whose makers are to be asked now: all of which no handle has come, whenever they are twice as many.
+    fn due_questions(&mut self) -> Vec<TeamId> {
+        if self.states.len() < self.asks_at || self.unknown().count() < self.asks_at {
+            return Vec::new();
+        }
+        let unknown: Vec<TeamId> = self.unknown().collect();
+        self.asks_at = 2 * unknown.len();
+        unknown
+    }
+
+    /// Gives the seat of team `id` up, as its maker says that no handle is left; nothing if one is here.
+    fn give_up(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
+        let state = self.find(id).filter(|state| state.members.get().is_none())?;
+        let id = state.id;
+        let given_up = self.forget(id);
+        self.asks_at = (2 * self.unknown().count()).max(UNKNOWN_MIN);
+        given_up
+    }
+
+    /// What `place` is to be asked when this one explains what it waits for.
+    pub(super) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
+        let asked = self.states.iter().filter(|state| state.waiting.borrow().is_some());
+        let asked = asked.filter(|state| state.members().rank_of(place).is_some());
+        asked.map(|state| ProgressQuery { team: state.id, tag: state.tag.get() }).collect()
+    }
+
+    /// What this place waits for in its teams, and which of the collectives of the `inquiry` it has not begun: one line
+    /// each.
+    pub(super) fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
+        let mut lines: Vec<String> = self.states.iter().filter_map(|state| state.explain()).collect();
+        let queries: Vec<ProgressQuery> = postcard::from_bytes(inquiry.query).unwrap_or_default();
+        for ProgressQuery { team, tag } in &queries {
+            let state = self.find(*team);
+            let told =
+                state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
+            if !told {
+                let name = team_name(*team, state.and_then(|state| state.members.get()));
+                lines.push(format!("has not begun {tag} of {name}, as {} did", inquiry.asker));
+            }
+        }
+        lines
+    }
+
+    /// The seats in the teams of which `place` is a member, as far as this place knows.
+    pub(super) fn of_member(&self, place: PlaceId) -> Vec<Rc<TeamState>> {
+        let is_member = |state: &&Rc<TeamState>| {
+            state.members.get().is_some_and(|members| members.rank_of(place).is_some())
+        };
+        self.states.iter().filter(is_member).cloned().collect()
+    }
+
+    /// The fault of a team that no call at this place could end with, because its members were found in different
+    /// collectives when those were over here; each is returned once.
+    pub(super) fn unheard(&self) -> Option<Error> {
+        self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
+    }
+
+    /// Whether a task waits for another member in some team.
+    pub(super) fn waits(&self) -> bool {
+        self.states.iter().any(|state| state.waiting.borrow().is_some())
+    }
+
+    /// How many teams are of no use any more.
+    pub(super) fn broken(&self) -> usize {
+        self.states.iter().filter(|state| state.is_broken.get()).count()
+    }
+
+    /// Whether a team has had collectives since its members last waited for each other.
+    pub(super) fn may_be_apart(&self) -> bool {
+        self.states.iter().any(|state| state.loose.get() > 0)
+    }
+
+    /// Forgets team `id`: no handle to it is left anywhere.
+    pub(super) fn forget(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
+        let index = self.states.iter().position(|state| state.id == id)?;
+        Some(self.states.remove(index))
+    }
+}
+
+/// Receives one step of a collective, or a notice.
+#[inline]
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let header = TeamHeader::decode(reader)?;
+    if !header.team.is_of(local.places()) {
+        return Err(Refused::NotItsHome);
+    }
+    let notice = header.notice();
+    if let Some(notice @ (TeamNotice::Asked | TeamNotice::Over)) = notice {
+        return receive_question(local, source, header.team, notice);
+    }
+    let Some(state) = Teams::of(local).table.borrow_mut().state_of_message(local, header.team) else {
+        return Ok(());
+    };
+    match notice {
+        Some(TeamNotice::Waits) => {
+            let tag = reader.take_serde()?;
+            Teams::of(local).note_wait();
+            // A mismatch breaks the team up, which ends the wait here and there.
+            _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
+        }
+        Some(_) => state.break_up(Error::from_wire(reader.rest())),
+        None => state.put(local, source, Arrival::take(header, reader)),
+    }
+    if state.members.get().is_none() {
+        ask(local);
+    }
+    Ok(())
+}
+
+/// Says to all members of each team in which this place waits in which collective that is; returns how many were told.
+///
+/// For when nothing happens any more: members that wait for each other in different collectives learn it so, and the
+/// calls of all of them end with an error.
+pub(crate) fn compare_waits(local: &Local) -> usize {
+    let states: Vec<Rc<TeamState>> = Teams::of(local).table.borrow().states.clone();
+    let mut told = 0;
+    for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
+        let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
+        for member in state.members().iter().filter(|member| *member != local.here()) {
+            notify(local, member, state.id, TeamNotice::Waits, &tag);
+            told += 1;
+        }
+    }
+    told
+}
+
+/// Asks the makers of the teams of which no handle has come, if that is due.
+#[cold]
+fn ask(local: &Local) {
+    let teams = Teams::of(local).table.borrow_mut().due_questions();
+    for team in teams {
+        notify(local, team.maker(), team, TeamNotice::Asked, &[]);
+    }
+}
+
+/// Answers whether a handle to team `id`, which this place has made, is left, or hears that none is.
+#[cold]
+fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNotice) -> Result<(), Refused> {
+    let (asked, answerer) = match notice {
+        TeamNotice::Asked => (true, local.here()),
+        _ => (false, source),
+    };
+    if id == TeamId::WORLD || id.maker() != answerer {
+        return Err(Refused::NotItsHome);
+    }
+    if !asked {
+        let given_up = Teams::of(local).table.borrow_mut().give_up(id);
+        if given_up.is_some() {
+            point_to_point::forget_team(local, id);
+        }
+    } else if Teams::of(local).table.borrow().find(id).is_none() {
+        notify(local, source, id, TeamNotice::Over, &[]);
+    }
+    Ok(())
+}
+
+/// A wait that hears when its team is broken.
+struct BrokenWait<'a> {
+    state: &'a TeamState,
+    key: Option<usize>,
+    is_over: bool,
+}
+
+impl Drop for BrokenWait<'_> {
+    fn drop(&mut self) {
+        let key = self.key.take();
+        key.and_then(|key| self.state.until_broken.borrow_mut().try_remove(key));
+        if !self.is_over {
+            give_up(self.state, "");
+        }
+    }
+}
+
+/// Sends `notice` of team `id`, and what follows it; to a dead place it need not go.
+fn notify(local: &Local, to: PlaceId, id: TeamId, notice: TeamNotice, rest: &[u8]) {
+    let _ = local.send(to, Class::Control, TEAM, |writer| {
+        TeamHeader::of_notice(id, notice).encode(writer);
+        writer.put_bytes(rest);
+        Ok(())
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::Team;
+    use isles_runtime::{Clock, Place};
+    use isles_transport::loopback::{Plan, World};
+    use std::pin::pin;
+    use std::time::Duration;
+
+    /// Lets the places do whatever they have to do.
+    fn settle(world: &World, locals: &[Rc<Local>]) {
+        for _ in 0..500 {
+            for local in locals {
+                local.enter(|| local.step());
+            }
+            world.advance();
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_teams_whose_handles_never_came_is_given_up_and_the_rest_is_kept() {
+        let world = World::new(2, Plan::calm(0));
+        // Invented time, so that nobody waits for room in a queue.
+        let clock = || Clock::Steps(Box::new(Duration::default));
+        let locals = [0, 1]
+            .map(|place| Local::new(Box::new(world.endpoint(PlaceId(place))), clock(), crate::services));
+        let pair = [0, 1].map(|place| Place::of(PlaceId(place)));
+        // As far as a member gets that is alone; then its task is dropped.
+        let begin = || {
+            locals[0].enter(|| {
+                let team = Team::from_places(&pair).unwrap();
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(pin!(team.all_reduce(1, |a: i32, b| a + b)).poll(&mut context).is_pending());
+                team
+            })
+        };
+        let kept: Vec<Team> = (0..UNKNOWN_MIN / 2).map(|_| begin()).collect();
+        for _ in 0..20 {
+            let given_up: Vec<Team> = (0..UNKNOWN_MIN).map(|_| begin()).collect();
+            locals[0].enter(|| drop(given_up));
+            settle(&world, &locals);
+        }
+        let teams = Teams::of(&locals[1]).table.borrow();
+        assert!(kept.iter().all(|team| teams.find(team.state.id).is_some()));
+        assert!(teams.states.len() <= 4 * UNKNOWN_MIN, "{} are left", teams.states.len());
+        drop(teams);
+        locals[0].enter(|| drop(kept));
+    }
+}

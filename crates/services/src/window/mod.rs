@@ -1,0 +1,349 @@
+//! Windows: memory of each member of a team that every member reads and writes by itself.
+//!
+//! The handle, and how windows are made. The rest is cut by what changes for which reason: [`memory`] is words and
+//! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program, [`own`] a
+//! part that is a slice of its place in between, [`transfer`] what goes by message, [`header`] how, [`queue`] the form
+//! that keeps everything back, [`check`] the one that looks for conflicts, [`state`] one window at one place, [`table`]
+//! all of them. `docs/design/windows.md` says why it is right.
+
+mod access;
+mod check;
+pub(crate) mod header;
+mod memory;
+mod number;
+mod own;
+mod queue;
+mod state;
+mod sync;
+pub(crate) mod table;
+mod transfer;
+
+pub use number::{Combine, NumberKind, WindowNumber};
+pub use own::{ClosedWindow, OpenWindow, OwnPart};
+pub(crate) use state::look_for;
+pub(crate) use table::{WindowTable, receive};
+
+use crate::table::service::Service;
+use crate::team::Team;
+use header::WindowId;
+use isles_protocol::window::{EpochFault, EpochKind};
+use isles_runtime::capture::Element;
+use isles_runtime::service::{
+    FOREIGN, Members, PartRef, PlaceGroup, call, fold, replicate, travels_by_share,
+};
+use isles_runtime::{Error, ErrorKind, Local, Place, Result};
+use memory::Pieces;
+use serde::{Deserialize, Serialize};
+use state::{Line, WindowState};
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::rc::Rc;
+
+/// Memory of each member of a team, which every member reads and writes without the owner's help; a handle that can be
+/// sent to any of them.
+///
+/// Members are named by their rank. Elements are plain (`bytemuck`), and zero at first. Where places share memory, an
+/// access is a copy; elsewhere it is a message that the target takes in by itself.
+///
+/// ```ignore
+/// let window = Window::<f64>::new(columns).await?;
+/// everywhere!({
+///     window.put(right, 0, &edge).await?;
+///     window.fence().await?;
+///     window.read(0, &mut halo)?;
+/// })
+/// .await?;
+/// ```
+///
+/// **Epochs.** A place accesses parts within an epoch only: that of a [`fence`](Window::fence), in which a new window
+/// is; from [`start`](Window::start) to [`complete`](Window::complete), for which the targets [`post`](Window::post)
+/// and [`wait`](Window::wait); or from [`lock`](Window::lock) to [`unlock`](Window::unlock). Several tasks of a place
+/// share its epochs. A `start` or a lock that fails or is given up leaves the place in the epoch in which it was.
+///
+/// **Order.** What one place does to one part is done in its order. Of two places nothing is promised but what epochs
+/// order: who reads what another writes in the same epoch sees some mixture of old and new, element by element of up
+/// to 8 bytes. [`WindowOptions::checked`] finds such programs.
+///
+/// # Errors
+/// Of every operation:
+/// - [`DeadPlace`](ErrorKind::DeadPlace): the member that it needs died.
+/// - [`Misused`](ErrorKind::Misused): an index or a rank out of range; no epoch for it, or one whose `start` or lock is
+///   not granted yet, then the error names the line of the epoch that it met; a conflict of a window that checks, then
+///   it names both accesses; a handle of another run.
+pub struct Window<T: 'static> {
+    // Goes before `share`, as in `PlaceLocal`.
+    value: Rc<WindowPart<T>>,
+    share: PartRef,
+}
+
+travels_by_share!(Window, WindowPart<T>);
+
+/// The part of one place.
+struct WindowPart<T> {
+    state: Rc<WindowState>,
+    element: PhantomData<T>,
+}
+
+impl<T> Drop for WindowPart<T> {
+    fn drop(&mut self) {
+        self.state.attachment.try_with(|local| WindowTable::of(local).remove(self.state.id));
+    }
+}
+
+/// How a window works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WindowOptions {
+    /// Accesses and locks are kept until the epoch ends, and then sent: lock, data and unlock, one after the other, as
+    /// RCKMPI did. For comparisons.
+    pub queued: bool,
+    /// Each access asks the owner first whether it conflicts with another one of the epoch. For tests of a program.
+    pub checked: bool,
+}
+
+impl WindowOptions {
+    /// As the default, in the queued form.
+    pub fn queued() -> WindowOptions {
+        WindowOptions { queued: true, ..WindowOptions::default() }
+    }
+
+    /// As the default, and looks for conflicts.
+    pub fn checked() -> WindowOptions {
+        WindowOptions { checked: true, ..WindowOptions::default() }
+    }
+}
+
+/// How many elements each part has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Lens {
+    Same(u64),
+    Each(Vec<u64>),
+}
+
+impl Lens {
+    #[inline]
+    fn of(&self, rank: usize) -> u64 {
+        match self {
+            Lens::Same(len) => *len,
+            Lens::Each(lens) => lens.get(rank).copied().unwrap_or_default(),
+        }
+    }
+
+    fn longest(&self) -> u64 {
+        match self {
+            Lens::Same(len) => *len,
+            Lens::Each(lens) => lens.iter().copied().max().unwrap_or_default(),
+        }
+    }
+}
+
+/// What the parts of a window are made of.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Seed {
+    id: WindowId,
+    team: Team,
+    lens: Lens,
+    element_bytes: usize,
+    options: WindowOptions,
+}
+
+// The bound stands at each function, so that the compiler says what an element must be.
+impl<T: 'static> Window<T> {
+    /// Makes a window with `len` elements at every place; ends when all are there.
+    ///
+    /// # Errors
+    /// As [`Window`] says; [`Misused`](ErrorKind::Misused): there is no memory for it.
+    #[track_caller]
+    pub fn new(len: usize) -> impl Future<Output = Result<Window<T>>>
+    where
+        T: Element,
+    {
+        let members = Members::All(Local::with(Local::places));
+        let lens = Lens::Same(len as u64);
+        let made = Window::make(Location::caller(), Ok(members), lens, WindowOptions::default());
+        async move { Ok(made.await?.0) }
+    }
+
+    /// As [`Window::new`], at the members of `team`; one of them makes it.
+    ///
+    /// # Errors
+    /// As [`Window::new`]; [`Misused`](ErrorKind::Misused): this place is no member, or the team is one of another run.
+    #[track_caller]
+    pub fn new_on(team: &Team, len: usize) -> impl Future<Output = Result<Window<T>>>
+    where
+        T: Element,
+    {
+        let lens = Lens::Same(len as u64);
+        let made = Window::make(Location::caller(), team.members(), lens, WindowOptions::default());
+        async move { Ok(made.await?.0) }
+    }
+
+    /// As [`Window::new_on`], with so many elements at each rank, which may be none, and with `options`.
+    ///
+    /// # Errors
+    /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there are not as many lengths as members.
+    #[track_caller]
+    pub fn with_lens(
+        team: &Team,
+        lens: &[usize],
+        options: WindowOptions,
+    ) -> impl Future<Output = Result<Window<T>>>
+    where
+        T: Element,
+    {
+        let made = Window::with_members(Location::caller(), team, lens, options);
+        async move { Ok(made.await?.0) }
+    }
+}
+
+impl<T: Element> Window<T> {
+    fn with_members(
+        line: Line,
+        team: &Team,
+        lens: &[usize],
+        options: WindowOptions,
+    ) -> impl Future<Output = Result<(Window<T>, bool)>> + use<T> {
+        let members = team.members().and_then(|members| match members.len() == lens.len() {
+            true => Ok(members),
+            false => {
+                let text = format!("{} lengths for a window of {} places", lens.len(), members.len());
+                Err(Error::new(ErrorKind::Misused, text))
+            }
+        });
+        let lens = Lens::Each(lens.iter().map(|len| *len as u64).collect());
+        Window::make(line, members, lens, options)
+    }
+
+    /// Makes a window, and says whether each member can map each part of it.
+    fn make(
+        line: Line,
+        members: Result<Members>,
+        lens: Lens,
+        options: WindowOptions,
+    ) -> impl Future<Output = Result<(Window<T>, bool)>> {
+        call::called_at(line, async move {
+            let members = members?;
+            let element_bytes = size_of::<T>();
+            let bytes = lens.longest().checked_mul(element_bytes as u64);
+            if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
+                let text =
+                    format!("{} elements of {element_bytes} bytes; no memory has as many", lens.longest());
+                return Err(Error::new(ErrorKind::Misused, text));
+            }
+            let id = Local::with(|local| WindowTable::of(local).next_id(local.here()));
+            let team = Team::of_members(members.clone());
+            let seed = Seed { id, team, lens, element_bytes, options };
+            let there = move |seed: Seed| WindowPart::<T>::new(seed);
+            let value = Rc::new(WindowPart::<T>::new(seed.clone()));
+            let share = replicate(line, members, &seed, Rc::clone(&value), there).await?;
+            let check = |part: &WindowPart<T>| {
+                part.state.check_memory()?;
+                Ok(Local::with(|local| part.state.is_near(local)))
+            };
+            let is_near = fold::<WindowPart<T>, bool, _>(&share, check, |one, other| one && other).await?;
+            Ok((Window { value, share }, is_near))
+        })
+    }
+}
+
+impl<T> WindowPart<T> {
+    /// The part of this place.
+    fn new(seed: Seed) -> WindowPart<T> {
+        Local::with(|local| {
+            let state = Rc::new(WindowState::new(local, seed));
+            WindowTable::of(local).insert(&state);
+            WindowPart { state, element: PhantomData }
+        })
+    }
+}
+
+impl<T: 'static> Window<T> {
+    #[inline]
+    fn state(&self) -> &Rc<WindowState> {
+        &self.value.state
+    }
+
+    /// How many members there are.
+    pub fn size(&self) -> usize {
+        self.state().members.len()
+    }
+
+    /// The rank of this place, from 0.
+    pub fn rank(&self) -> usize {
+        self.state().rank as usize
+    }
+
+    /// The member with `rank`.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[track_caller]
+    pub fn place_of(&self, rank: usize) -> Place {
+        Place::of(self.state().members.member(rank))
+    }
+
+    /// The rank of `place`; none if it is not a member.
+    pub fn rank_of(&self, place: Place) -> Option<usize> {
+        self.state().members.rank_of(place.id())
+    }
+
+    /// How many elements the part of `rank` has; none if there is no such rank.
+    pub fn len_of(&self, rank: usize) -> usize {
+        if rank < self.size() { self.state().lens.of(rank) as usize } else { 0 }
+    }
+}
+
+impl<T: Element> Window<T> {
+    /// Reads the elements from `at` on of the part here, in any epoch.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): out of range, or a handle of another run.
+    #[track_caller]
+    pub fn read(&self, at: usize, into: &mut [T]) -> Result<()> {
+        let layout = self.own_layout("a read", at, into.len())?;
+        Local::with(|local| memory::load(self.state().own(local), layout, bytemuck::cast_slice_mut(into)));
+        Ok(())
+    }
+
+    /// Writes the elements from `at` on of the part here, in any epoch.
+    ///
+    /// # Errors
+    /// As [`Window::read`].
+    #[track_caller]
+    pub fn write(&self, at: usize, data: &[T]) -> Result<()> {
+        let layout = self.own_layout("a write", at, data.len())?;
+        Local::with(|local| memory::store(self.state().own(local), layout, bytemuck::cast_slice(data)));
+        Ok(())
+    }
+
+    /// Where elements of the part here lie.
+    #[track_caller]
+    fn own_layout(&self, what: &str, at: usize, len: usize) -> Result<Pieces> {
+        let (state, line) = (self.state(), Location::caller());
+        let own = state.lens.of(state.rank as usize);
+        let is_foreign = self.share.attachment().is_foreign();
+        let text = match at.checked_add(len) {
+            _ if is_foreign => FOREIGN.to_owned(),
+            Some(end) if end as u64 <= own => {
+                return Ok(Pieces::contiguous(at * state.element_bytes, len * state.element_bytes));
+            }
+            _ => format!("{what} of {len} elements from {at} on in a part that has {own}"),
+        };
+        access::named(line, Err(Error::new(ErrorKind::Misused, text)))
+    }
+}
+
+/// An epoch that something met, in words.
+fn describe(fault: EpochFault<Option<Line>>) -> String {
+    let Some(line) = fault.since else {
+        return "the one that is open is that of a new window".to_owned();
+    };
+    match fault.epoch {
+        EpochKind::Started if fault.is_pending => format!("the start at {line} still waits for posts"),
+        EpochKind::Locked if fault.is_pending => format!("the lock asked for at {line} is not granted yet"),
+        EpochKind::Closed => format!("none is open since {line}"),
+        EpochKind::Fence => format!("the one that is open is of the fence at {line}"),
+        EpochKind::Started => format!("the one that is open is of the start at {line}"),
+        EpochKind::Locked => format!("the one that is open is of the lock at {line}"),
+    }
+}

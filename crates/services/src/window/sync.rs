@@ -1,0 +1,461 @@
+//! The epochs of a window: fence, post and start, lock, flush, and notices.
+//!
+//! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
+
+use super::access::named;
+use super::header::{MessageHead, MessageKind};
+use super::queue::{NotSent, NotedWhat};
+use super::state::{Line, Whereabouts, WindowState};
+use super::{Window, describe, table, transfer};
+use crate::table::service::Service;
+use crate::window::table::WindowTable;
+use isles_protocol::window::{EpochFault, LockMode};
+use isles_runtime::service::coop::{AtOnce, Attempt, slowly};
+use isles_runtime::service::span;
+use isles_runtime::{Error, ErrorKind, Local, Result};
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::atomic::{self, Ordering};
+
+fn misused(what: &str, fault: EpochFault<Option<Line>>) -> Error {
+    Error::new(ErrorKind::Misused, format!("{what}: {}", describe(fault)))
+}
+
+/// Makes what was written to mapped parts visible before all that follows.
+#[inline]
+fn order_memory() {
+    // SeqCst: what this place reads after a flush is not older than what it wrote before it.
+    atomic::fence(Ordering::SeqCst); // PAIR window: publish, observe
+}
+
+impl<T: 'static> Window<T> {
+    /// Ends the epoch of all members and begins the next: what any of them did before is done everywhere after it.
+    ///
+    /// A collective: every member calls it, as [`Team::barrier`](crate::Team::barrier).
+    ///
+    /// # Errors
+    /// As [`Window`] says. [`DeadPlace`](ErrorKind::DeadPlace): a member died; no fence of the window succeeds
+    /// any more.
+    #[track_caller]
+    pub fn fence(&self) -> impl Future<Output = Result<()>> {
+        self.fence_at(Location::caller())
+    }
+
+    /// As [`Window::fence`], for the line of the program that asked for it.
+    pub(super) async fn fence_at(&self, line: Line) -> Result<()> {
+        named(line, fence(self.state(), line).await)
+    }
+
+    /// Ends when all accesses of this place to the part of `target` are done there.
+    ///
+    /// # Errors
+    /// As [`Window`] says.
+    #[track_caller]
+    #[inline]
+    pub fn flush(&self, target: usize) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        let state = self.state();
+        AtOnce::named(line, move || {
+            let rank = state.check_rank(target)?;
+            if state.is_noted(rank) || state.peers[target].is_touched.get() {
+                return Ok(slowly(|| flush_messages(state, rank)));
+            }
+            order_memory();
+            state.death(rank).unwrap_or(Ok(())).map(Attempt::Done)
+        })
+    }
+
+    /// Lets the members of `group`, by rank, access the part here, from their `start` to their `complete`.
+    ///
+    /// Does not wait. [`Window::wait`] ends it.
+    ///
+    /// # Errors
+    /// As [`Window`] says. [`Misused`](ErrorKind::Misused): an earlier `post` has no `wait` yet.
+    #[track_caller]
+    pub fn post(&self, group: &[usize]) -> Result<()> {
+        let line = Location::caller();
+        named(line, post(self.state(), group))
+    }
+
+    /// Begins an epoch in which the parts of `group`, by rank, may be accessed; ends when all of them have posted.
+    ///
+    /// # Errors
+    /// As [`Window`] says.
+    #[track_caller]
+    pub fn start(&self, group: &[usize]) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, start(self.state(), group, line).await) }
+    }
+
+    /// Ends the epoch of `start`: all accesses are done at their targets when those have waited.
+    ///
+    /// # Errors
+    /// As [`Window`] says.
+    #[track_caller]
+    pub fn complete(&self) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, complete(self.state(), line).await) }
+    }
+
+    /// Waits until all members for which this place has posted have completed.
+    ///
+    /// # Errors
+    /// As [`Window`] says. [`Misused`](ErrorKind::Misused): there was no `post`.
+    #[track_caller]
+    pub fn wait(&self) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, wait(self.state()).await) }
+    }
+
+    /// Locks the part of `target`, alone, and begins an epoch in which it may be accessed.
+    ///
+    /// Several parts may be locked at once; places that lock the same ones in different orders may wait for each other
+    /// for ever.
+    ///
+    /// # Errors
+    /// As [`Window`] says.
+    #[track_caller]
+    pub fn lock(&self, target: usize) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, lock(self.state(), target, LockMode::Exclusive, line).await) }
+    }
+
+    /// As [`Window::lock`], together with others that lock it shared.
+    ///
+    /// # Errors
+    /// As [`Window`] says.
+    #[track_caller]
+    pub fn lock_shared(&self, target: usize) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, lock(self.state(), target, LockMode::Shared, line).await) }
+    }
+
+    /// Unlocks the part of `target`; all accesses to it are done there.
+    ///
+    /// # Errors
+    /// As [`Window`] says.
+    #[track_caller]
+    pub fn unlock(&self, target: usize) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, unlock(self.state(), target, line).await) }
+    }
+
+    /// Waits until member `from` has done `count` puts with a notice to the part here, since the window was made; their
+    /// data are there.
+    ///
+    /// # Errors
+    /// [`DeadPlace`](ErrorKind::DeadPlace): it died before.
+    #[track_caller]
+    pub fn notified(&self, from: usize, count: u64) -> impl Future<Output = Result<()>> {
+        let line = Location::caller();
+        async move { named(line, notified(self.state(), from, count).await) }
+    }
+}
+
+impl WindowState {
+    /// # Errors
+    /// There is no such member.
+    #[inline]
+    pub(super) fn check_rank(&self, rank: usize) -> Result<u32> {
+        if rank < self.peers.len() { Ok(rank as u32) } else { Err(self.no_rank(rank)) }
+    }
+
+    fn group(&self, group: &[usize]) -> Result<Vec<u32>> {
+        let mut ranks = group.iter().map(|rank| self.check_rank(*rank)).collect::<Result<Vec<u32>>>()?;
+        ranks.sort_unstable();
+        ranks.dedup();
+        Ok(ranks)
+    }
+
+    /// Returns the error of a member that has died, if it has.
+    #[inline]
+    fn death<R>(&self, rank: u32) -> Option<Result<R>> {
+        let place = self.place(rank);
+        Local::with(|local| local.is_dead(place)).then(|| Err(Error::dead(place)))
+    }
+}
+
+async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
+    let begun = state.attachment.with(|_| state.epoch.borrow_mut().fence(Some(line)))?;
+    begun.map_err(|fault| misused("a fence within another epoch", fault))?;
+    let _span = Local::with(|local| local.span(span::FENCE, None, || None));
+    for target in state.noted_targets() {
+        state.send_noted(target, NotSent::Kept).await?;
+    }
+    let flushes: Vec<_> =
+        (0..state.peers.len() as u32).filter_map(|rank| flush_touched(state, rank)).collect();
+    for flushed in flushes {
+        flushed.await?;
+    }
+    order_memory();
+    state.team.barrier().await?;
+    state.fences.set(state.fences.get() + 1);
+    if state.options.checked {
+        state.log.borrow_mut().fenced(state.fences.get());
+    }
+    Ok(())
+}
+
+/// Asks `target` to answer when all messages of accesses are done there; none if none have gone there.
+fn flush_touched(state: &Rc<WindowState>, target: u32) -> Option<impl Future<Output = Result<()>> + use<>> {
+    let unflushed = Unflushed::take(state, target)?;
+    let head = MessageHead::new(state.id, MessageKind::Flush);
+    let answer = transfer::request(state, target, "the flush of", head, &|_| Ok(()));
+    Some(async move {
+        answer.await?;
+        unflushed.end();
+        Ok(())
+    })
+}
+
+/// Accesses of a target that are being flushed; dropped before its answer, they are still to be flushed.
+struct Unflushed {
+    state: Rc<WindowState>,
+    target: u32,
+    is_answered: bool,
+}
+
+impl Unflushed {
+    /// Those of `target`, if there are any.
+    fn take(state: &Rc<WindowState>, target: u32) -> Option<Unflushed> {
+        let is_touched = state.peers[target as usize].is_touched.take();
+        is_touched.then(|| Unflushed { state: Rc::clone(state), target, is_answered: false })
+    }
+
+    /// The target has answered.
+    fn end(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Unflushed {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.state.peers[self.target as usize].is_touched.set(true);
+        }
+    }
+}
+
+/// Ends what is not done at `target` yet.
+async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
+    state.send_noted(target, NotSent::Kept).await?;
+    if let Some(flushed) = flush_touched(state, target) {
+        flushed.await?;
+    }
+    order_memory();
+    Ok(())
+}
+
+fn post(state: &Rc<WindowState>, group: &[usize]) -> Result<()> {
+    let ranks = state.group(group)?;
+    let opened = state.attachment.with(|_| state.exposure.borrow_mut().post(ranks.clone()))?;
+    opened.map_err(|_| Error::new(ErrorKind::Misused, "a post before the wait of the one before"))?;
+    Local::with(|local| {
+        for rank in ranks {
+            if rank == state.rank {
+                state.exposure.borrow_mut().posted(rank);
+                state.wake();
+            } else {
+                // A member that died does not start; `wait` tells of it.
+                let _ = state.send(local, rank, MessageHead::new(state.id, MessageKind::Post), &|_| Ok(()));
+            }
+        }
+    });
+    Ok(())
+}
+
+async fn start(state: &Rc<WindowState>, group: &[usize], line: Line) -> Result<()> {
+    let ranks = state.group(group)?;
+    let begun =
+        state.attachment.with(|_| state.epoch.borrow_mut().start(ranks.iter().copied(), Some(line)))?;
+    begun.map_err(|fault| misused("a start within another epoch", fault))?;
+    let request = StartRequest { state };
+    let what = || format!("the posts of {} for a window", Named(state, &ranks));
+    let posted = state.wait_until(what, || match state.exposure.borrow_mut().start(&ranks) {
+        None => Some(Ok(())),
+        Some(missing) => state.death(missing),
+    });
+    posted.await?;
+    state.epoch.borrow_mut().started();
+    std::mem::forget(request);
+    Ok(())
+}
+
+/// A `start` that waits for posts; dropped, it is given up, and its epoch ends.
+struct StartRequest<'a> {
+    state: &'a WindowState,
+}
+
+impl Drop for StartRequest<'_> {
+    fn drop(&mut self) {
+        self.state.epoch.borrow_mut().give_up_start();
+    }
+}
+
+async fn complete(state: &Rc<WindowState>, line: Line) -> Result<()> {
+    let ended = state.attachment.with(|_| state.epoch.borrow_mut().complete(Some(line)))?;
+    let targets = ended.map_err(|fault| misused("a complete without its start", fault))?;
+    let mut result = Ok(());
+    for target in targets {
+        result = result.and(complete_at(state, target).await);
+    }
+    result
+}
+
+async fn complete_at(state: &Rc<WindowState>, target: u32) -> Result<()> {
+    if target == state.rank {
+        state.exposure.borrow_mut().completed(target).expect("this place has posted for itself");
+        state.wake();
+        return Ok(());
+    }
+    state.send_noted(target, NotSent::Kept).await?;
+    state.peers[target as usize].is_touched.set(false);
+    let head = MessageHead::new(state.id, MessageKind::Complete);
+    Local::with(|local| state.send(local, target, head, &|_| Ok(())))
+}
+
+async fn wait(state: &Rc<WindowState>) -> Result<()> {
+    let what = || "the members for which it has posted to complete their epochs of a window".to_owned();
+    let not_open = |_| Error::new(ErrorKind::Misused, "a wait without a post");
+    state
+        .wait_until(what, || match state.exposure.borrow_mut().wait().map_err(not_open) {
+            Err(misuse) => Some(Err(misuse)),
+            Ok(None) => Some(Ok(())),
+            Ok(Some(missing)) => state.death(missing),
+        })
+        .await?;
+    state.log.borrow_mut().waited();
+    Ok(())
+}
+
+/// A lock whose epoch has begun and that is not granted yet; dropped, it is given up, and its epoch ends.
+pub(super) struct LockRequest<'a> {
+    state: &'a Rc<WindowState>,
+    target: u32,
+    /// Whether the owner may know of it.
+    is_asked: bool,
+    /// Whether the epoch ends if it is given up. Of one that was noted it goes on, and the lock stays noted.
+    ends_epoch: bool,
+}
+
+impl<'a> LockRequest<'a> {
+    /// A request of the epoch that has begun, of which the owner does not know yet.
+    fn begun(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
+        LockRequest { state, target, is_asked: false, ends_epoch: true }
+    }
+
+    /// A request that was noted and is sent now.
+    pub(super) fn noted(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
+        state.epoch.borrow_mut().ask_lock(target);
+        LockRequest { state, target, is_asked: false, ends_epoch: false }
+    }
+
+    /// Asks the owner, and waits until it grants the lock.
+    ///
+    /// # Errors
+    /// It is dead.
+    pub(super) async fn granted(mut self, mode: LockMode) -> Result<()> {
+        let (state, target) = (self.state, self.target);
+        self.is_asked = true;
+        if target == state.rank {
+            let open = Local::with(|local| {
+                let open = WindowTable::of(local).open(local.here(), "the lock of");
+                let granted = state.lock.borrow_mut().request(local.here(), mode, open.token);
+                table::grant(local, state, granted);
+                open
+            });
+            open.await?;
+        } else {
+            state.ask_for_lock(target, mode).await?;
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// The lock is this place's.
+    fn end(self) {
+        self.state.epoch.borrow_mut().locked(self.target);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for LockRequest<'_> {
+    fn drop(&mut self) {
+        let (state, target) = (self.state, self.target);
+        if self.ends_epoch {
+            state.epoch.borrow_mut().give_up_lock(target);
+        } else {
+            state.epoch.borrow_mut().locked(target);
+        }
+        if !self.is_asked {
+            return;
+        }
+        state.attachment.try_with(|local| {
+            // The owner takes the request out of its queue, or the lock back; a dead one has neither.
+            if target == state.rank {
+                let _ = table::unlock(local, state, local.here());
+            } else {
+                let _ =
+                    state.send(local, target, MessageHead::new(state.id, MessageKind::Unlock), &|_| Ok(()));
+            }
+        });
+    }
+}
+
+async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line) -> Result<()> {
+    let target = state.check_rank(target)?;
+    let begun = state.attachment.with(|_| state.epoch.borrow_mut().lock(target, mode, Some(line)))?;
+    begun.map_err(|fault| misused("a lock within another epoch", fault))?;
+    let request = LockRequest::begun(state, target);
+    if state.is_noted(target) {
+        state.note(target, NotedWhat::Lock(mode));
+        request.end();
+        return Ok(());
+    }
+    // Where the part lies is known before the class of its messages is chosen.
+    transfer::locate(state, target).await?;
+    let _span = Local::with(|local| local.span(span::LOCK, Some(state.place(target)), || None));
+    request.granted(mode).await
+}
+
+async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()> {
+    let target = state.check_rank(target)?;
+    let ended = state.attachment.with(|_| state.epoch.borrow_mut().unlock(target, Some(line)))?;
+    ended.map_err(|fault| misused("an unlock without its lock", fault))?;
+    order_memory();
+    if target == state.rank {
+        return Local::with(|local| table::unlock(local, state, local.here()))
+            .map_err(|refused| Error::new(ErrorKind::Misused, refused.to_string()));
+    }
+    state.send_noted(target, NotSent::Dropped).await?;
+    let head = MessageHead::new(state.id, MessageKind::Unlock);
+    let unflushed = Unflushed::take(state, target);
+    let is_mapped = matches!(state.peers[target as usize].location.get(), Whereabouts::Mapped(_));
+    // An owner that checks has forgotten what was done under the lock before others hear of its end.
+    if unflushed.is_some() || state.options.checked || state.options.queued && !is_mapped {
+        transfer::request(state, target, "the unlock of", head, &|_| Ok(())).await?;
+        unflushed.into_iter().for_each(Unflushed::end);
+        return Ok(());
+    }
+    Local::with(|local| state.send(local, target, head, &|_| Ok(())))
+}
+
+async fn notified(state: &Rc<WindowState>, from: usize, count: u64) -> Result<()> {
+    let from = state.check_rank(from)?;
+    state.attachment.with(|_| ())?;
+    let what = || format!("{count} puts with a notice of {} in a window", state.place(from));
+    let notices = &state.peers[from as usize].notices;
+    state.wait_until(what, || if notices.get() >= count { Some(Ok(())) } else { state.death(from) }).await
+}
+
+/// Members, as a reader sees them.
+struct Named<'a>(&'a WindowState, &'a [u32]);
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, rank) in self.1.iter().enumerate() {
+            write!(f, "{}{}", if index > 0 { ", " } else { "" }, self.0.place(*rank))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,372 @@
+//! The windows of one place as one of its services: the requests that wait for an answer, and what others ask.
+//!
+//! A message of a window that this place does not know any more is dropped: its last handle is gone, so nobody waits
+//! for what it did. Invariant: a request has an entry from when it is sent until its answer is taken or given up.
+
+use super::check;
+use super::header::{MessageHead, MessageKind, WindowId, size_of_number, take_pieces};
+use super::memory::{self, Pieces};
+use super::number::{Combine, NumberKind};
+use super::state::WindowState;
+use crate::table::service::Service;
+use crate::window::header::WINDOW;
+use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedMap;
+use isles_protocol::window::LockMode;
+use isles_runtime::service::{Inquiry, NumberHasherBuilder, Refused};
+use isles_runtime::wire::{DecodeError, Reader};
+use isles_runtime::{Error, Local, Result};
+use isles_transport::Class;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// The windows of a place.
+#[derive(Default)]
+pub(crate) struct WindowTable {
+    windows: RefCell<OrderedMap<WindowId, Weak<WindowState>>>,
+    /// How many windows this place has made.
+    made: Cell<u64>,
+    requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
+    last_token: Cell<u32>,
+}
+
+/// A request under way.
+struct PendingRequest {
+    to: PlaceId,
+    /// For what, in words.
+    what: &'static str,
+    answer: Option<Result<Vec<u8>>>,
+    waker: Option<Waker>,
+}
+
+impl WindowTable {
+    /// Returns a name that no window has had.
+    pub(super) fn next_id(&self, here: PlaceId) -> WindowId {
+        WindowId { home: here, serial: self.made.replace(self.made.get() + 1) }
+    }
+
+    pub(super) fn insert(&self, state: &Rc<WindowState>) {
+        self.windows.borrow_mut().insert(state.id, Rc::downgrade(state));
+    }
+
+    pub(super) fn remove(&self, id: WindowId) {
+        self.windows.borrow_mut().remove(id);
+    }
+
+    fn find(&self, id: WindowId) -> Option<Rc<WindowState>> {
+        self.windows.borrow().get(id)?.upgrade()
+    }
+
+    fn states(&self) -> Vec<Rc<WindowState>> {
+        self.windows.borrow().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Opens a request to `to`; its token goes with the message.
+    pub(super) fn open(&self, to: PlaceId, what: &'static str) -> OpenRequest {
+        let mut requests = self.requests.borrow_mut();
+        let mut token = self.last_token.get();
+        loop {
+            token = token.wrapping_add(1);
+            if token != 0 && !requests.contains_key(&token) {
+                break;
+            }
+        }
+        self.last_token.set(token);
+        requests.insert(token, PendingRequest { to, what, answer: None, waker: None });
+        OpenRequest { token }
+    }
+
+    /// Ends a request; false if nobody asked `source` that.
+    fn answer(&self, source: PlaceId, token: u32, answer: Result<Vec<u8>>) -> bool {
+        let mut requests = self.requests.borrow_mut();
+        let Some(request) = requests.get_mut(&token) else {
+            // It was given up.
+            return true;
+        };
+        if request.to != source || request.answer.is_some() {
+            return false;
+        }
+        request.answer = Some(answer);
+        let waker = request.waker.take();
+        drop(requests);
+        waker.into_iter().for_each(Waker::wake);
+        true
+    }
+}
+
+/// The answer of a request, to be waited for. Dropped, it is given up.
+pub(super) struct OpenRequest {
+    pub(super) token: u32,
+}
+
+impl Future for OpenRequest {
+    type Output = Result<Vec<u8>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Local::with(|local| {
+            let mut requests = WindowTable::of(local).requests.borrow_mut();
+            let request =
+                requests.get_mut(&self.token).expect("a request has an entry until its answer is taken");
+            match request.answer.take() {
+                Some(answer) => Poll::Ready(answer),
+                None => {
+                    request.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        Local::try_with(|local| {
+            let given_up = WindowTable::of(local).requests.borrow_mut().remove(&self.token);
+            drop(given_up);
+        });
+    }
+}
+
+impl Service for WindowTable {
+    const ROW: usize = 6;
+
+    fn new(_here: PlaceId, _places: u32) -> Self {
+        WindowTable::default()
+    }
+
+    fn place_died(&self, local: &Local, place: PlaceId) {
+        let asked: Vec<u32> = {
+            let requests = self.requests.borrow();
+            let of_place =
+                requests.iter().filter(|(_, request)| request.to == place && request.answer.is_none());
+            of_place.map(|(token, _)| *token).collect()
+        };
+        for token in asked {
+            self.answer(place, token, Err(Error::dead(place)));
+        }
+        for state in self.states() {
+            state.log.borrow_mut().place_died(place);
+            let granted = state.lock.borrow_mut().place_died(place);
+            grant(local, &state, granted);
+            state.wake();
+        }
+    }
+
+    fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
+        let requests = self.requests.borrow();
+        let mut asked: BTreeMap<(PlaceId, &str), u64> = BTreeMap::new();
+        for request in requests.values().filter(|request| request.answer.is_none()) {
+            *asked.entry((request.to, request.what)).or_default() += 1;
+        }
+        let line =
+            |((to, what), count): ((PlaceId, &str), u64)| format!("{what} a window, of {to}, {count} times");
+        let waits = self.states().into_iter().flat_map(|state| state.explain());
+        asked.into_iter().map(line).chain(waits).collect()
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_due(&self, _local: &Local) -> bool {
+        false
+    }
+}
+
+/// Tells places that they have the lock of the part here.
+pub(super) fn grant(local: &Local, state: &WindowState, granted: Vec<(PlaceId, u32)>) {
+    for (place, token) in granted {
+        if place == local.here() {
+            WindowTable::of(local).answer(place, token, Ok(Vec::new()));
+        } else {
+            reply(local, state.id, (place, token), &[]);
+        }
+    }
+}
+
+/// Answers a request.
+fn reply(local: &Local, window: WindowId, (to, token): (PlaceId, u32), answer: &[u8]) {
+    let head = MessageHead { token, ..MessageHead::new(window, MessageKind::Reply) };
+    // A place that died meanwhile waits for nothing.
+    let _ = local.send_about(to, Class::Control, WINDOW, answer.len() + 24, |writer| {
+        head.encode(writer);
+        writer.put_bytes(answer);
+        Ok(())
+    });
+}
+
+/// Receives a message of a window.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let head = MessageHead::decode(reader)?;
+    if head.kind == MessageKind::Reply {
+        let is_asked = WindowTable::of(local).answer(source, head.token, Ok(reader.rest().to_vec()));
+        return if is_asked { Ok(()) } else { Err(Refused::UnknownCall) };
+    }
+    let Some(state) = WindowTable::of(local).find(head.window) else { return Ok(()) };
+    let rank = state.members.rank_of(source);
+    let rank =
+        rank.ok_or_else(|| Refused::of_service("it accesses a window of which it is no member"))? as u32;
+    match head.kind {
+        MessageKind::Put | MessageKind::PutNotify | MessageKind::PutStrided => {
+            put(local, &state, head, reader)?
+        }
+        MessageKind::Accumulate => accumulate(local, &state, head, reader)?,
+        MessageKind::Get | MessageKind::FetchAdd | MessageKind::CompareExchange => {
+            let answer = fetch(local, &state, head, reader)?;
+            reply(local, state.id, (source, head.token), &answer);
+        }
+        MessageKind::Flush => reply(local, state.id, (source, head.token), &[]),
+        MessageKind::Locate => {
+            let region = state.region().map(|region| [region.start, region.words].map(u64::to_le));
+            reply(local, state.id, (source, head.token), bytemuck::cast_slice(region.as_slice()));
+        }
+        MessageKind::LockExclusive | MessageKind::LockShared => {
+            let mode =
+                if head.kind == MessageKind::LockShared { LockMode::Shared } else { LockMode::Exclusive };
+            // A place that asked again and again would fill the memory here.
+            if state.lock.borrow().knows(source) {
+                return Err(Refused::of_service("it asks for a lock that it has or waits for"));
+            }
+            let granted = state.lock.borrow_mut().request(source, mode, head.token);
+            grant(local, &state, granted);
+        }
+        MessageKind::Unlock => {
+            unlock(local, &state, source)?;
+            if head.token != 0 {
+                reply(local, state.id, (source, head.token), &[]);
+            }
+        }
+        MessageKind::Post => state.exposure.borrow_mut().posted(rank),
+        MessageKind::Complete => {
+            let completed = state.exposure.borrow_mut().completed(rank);
+            completed.map_err(|_| Refused::of_service("it completes an epoch that was not posted for it"))?;
+        }
+        MessageKind::Check => {
+            let fault = check::note(&state, source, reader.take_serde()?);
+            reply(local, state.id, (source, head.token), fault.unwrap_or_default().as_bytes());
+        }
+        MessageKind::Notice | MessageKind::Reply => {}
+    }
+    if matches!(head.kind, MessageKind::Notice | MessageKind::PutNotify) {
+        let notices = &state.peers[rank as usize].notices;
+        notices.set(notices.get() + 1);
+    }
+    let is_heard = [MessageKind::Notice, MessageKind::PutNotify, MessageKind::Post, MessageKind::Complete];
+    if is_heard.contains(&head.kind) {
+        state.wake();
+    }
+    Ok(())
+}
+
+/// Takes the lock of the part here from `holder`.
+pub(super) fn unlock(local: &Local, state: &WindowState, holder: PlaceId) -> Result<(), Refused> {
+    let granted = state.lock.borrow_mut().release(holder);
+    let granted = granted.map_err(|_| Refused::of_service("it gives back a lock that it does not hold"))?;
+    state.log.borrow_mut().unlocked(holder);
+    grant(local, state, granted);
+    Ok(())
+}
+
+/// # Errors
+/// The bytes are not all within the part here, or nobody may access it now.
+fn check_range(state: &WindowState, layout: Pieces) -> Result<(), Refused> {
+    if state.is_lent() {
+        return Err(Refused::of_service("it accesses a part of a window that is not open"));
+    }
+    let bytes = usize::try_from(state.bytes_at(state.rank)).unwrap_or(usize::MAX);
+    match layout.is_within(bytes) {
+        true => Ok(()),
+        false => Err(Refused::of_service(format_args!("it accesses bytes beyond the {bytes} of a window"))),
+    }
+}
+
+fn put(
+    local: &Local,
+    state: &WindowState,
+    head: MessageHead,
+    reader: &mut Reader<'_>,
+) -> Result<(), Refused> {
+    let layout = match head.kind {
+        MessageKind::PutStrided => take_pieces(head.offset, reader)?,
+        _ => Pieces::contiguous(size_of_number(head.offset)?, reader.left()),
+    };
+    check_range(state, layout)?;
+    let data = reader.rest();
+    if layout.bytes() != Some(data.len()) {
+        return Err(Refused::of_service("its data are not as long as it says"));
+    }
+    memory::store(state.own(local), layout, data);
+    Ok(())
+}
+
+/// The kinds of an update: of the number, and what is done.
+fn take_kinds(
+    state: &WindowState,
+    head: MessageHead,
+    reader: &mut Reader<'_>,
+) -> Result<(NumberKind, Combine), Refused> {
+    let [kind, how, ..] = reader.take_pod::<[u8; 8]>()?;
+    let (kind, how) = (NumberKind::of(kind), Combine::of(how));
+    let (Some(kind), Some(how)) = (kind, how) else {
+        return Err(Refused::of_service("it combines numbers of no kind"));
+    };
+    match kind.bytes() == state.element_bytes && (head.offset as usize).is_multiple_of(kind.bytes()) {
+        true => Ok((kind, how)),
+        false => Err(Refused::of_service("it combines numbers where there are none")),
+    }
+}
+
+fn accumulate(
+    local: &Local,
+    state: &WindowState,
+    head: MessageHead,
+    reader: &mut Reader<'_>,
+) -> Result<(), Refused> {
+    let (kind, how) = take_kinds(state, head, reader)?;
+    let operands = reader.rest();
+    let layout = Pieces::contiguous(size_of_number(head.offset)?, operands.len());
+    check_range(state, layout)?;
+    accumulate_bytes(state.own(local), layout.offset, (kind, how), operands);
+    Ok(())
+}
+
+/// Combines the numbers from byte `offset` on with operands.
+pub(super) fn accumulate_bytes(
+    words: &[std::sync::atomic::AtomicU64],
+    offset: usize,
+    (kind, how): (NumberKind, Combine),
+    operands: &[u8],
+) {
+    for (index, operand) in operands.chunks_exact(kind.bytes()).enumerate() {
+        memory::accumulate(words, offset + index * kind.bytes(), kind, how, kind.read(operand));
+    }
+}
+
+fn fetch(
+    local: &Local,
+    state: &WindowState,
+    head: MessageHead,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<u8>, Refused> {
+    if head.kind == MessageKind::Get {
+        let layout = take_pieces(head.offset, reader)?;
+        check_range(state, layout)?;
+        let mut answer = vec![0; layout.bytes().unwrap_or_default()];
+        memory::load(state.own(local), layout, &mut answer);
+        return Ok(answer);
+    }
+    let (kind, _) = take_kinds(state, head, reader)?;
+    let layout = Pieces::contiguous(size_of_number(head.offset)?, kind.bytes());
+    check_range(state, layout)?;
+    let mut operand = || -> Result<u64, DecodeError> { Ok(reader.take_u64()? & kind.mask()) };
+    let words = state.own(local);
+    let before = match head.kind {
+        MessageKind::FetchAdd => memory::accumulate(words, layout.offset, kind, Combine::Sum, operand()?),
+        _ => memory::compare_exchange(words, layout.offset, kind, operand()?, operand()?),
+    };
+    Ok(before.to_le_bytes().to_vec())
+}

@@ -1,0 +1,230 @@
+//! Accesses by message: what an origin sends where it cannot reach a part itself.
+//!
+//! It checks nothing: ranges and epochs are the caller's matter. Invariant: no message is longer than
+//! [`PIECE_BYTES_MAX`] and its head.
+
+use super::header::{HEAD_BYTES, MessageHead, MessageKind, put_pieces};
+use super::memory::Pieces;
+use super::state::{Whereabouts, WindowState};
+use crate::table::service::Service;
+use crate::window::table::WindowTable;
+use isles_runtime::limits::PIECE_BYTES_MAX;
+use isles_runtime::service::Encode;
+use isles_runtime::wire::Writer;
+use isles_runtime::{Error, ErrorKind, Local, Result};
+use isles_transport::Region;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Cuts a layout into such as one message takes, each with its bytes of the data.
+fn cut(layout: Pieces) -> impl Iterator<Item = (Pieces, Range<usize>)> {
+    let Pieces { offset, block, stride, count } = layout;
+    let pieces_at_once = (PIECE_BYTES_MAX / block.max(1)).max(1);
+    let groups = if block == 0 { 0 } else { count.div_ceil(pieces_at_once) };
+    (0..groups).flat_map(move |group| {
+        let first = group * pieces_at_once;
+        let count = pieces_at_once.min(count - first);
+        let cuts = if count == 1 { block.div_ceil(PIECE_BYTES_MAX) } else { 1 };
+        (0..cuts).map(move |index| {
+            let skipped = index * PIECE_BYTES_MAX;
+            let block = if cuts == 1 { block } else { PIECE_BYTES_MAX.min(block - skipped) };
+            let data = first * layout.block + skipped;
+            let layout = Pieces { offset: offset + first * stride + skipped, block, stride, count };
+            (layout, data..data + block * count)
+        })
+    })
+}
+
+/// Sends the data of a put, and the notice of it.
+///
+/// # Errors
+/// The target is dead.
+pub(super) fn send_put(
+    state: &Rc<WindowState>,
+    target: u32,
+    layout: Pieces,
+    data: &[u8],
+    notifies: bool,
+) -> Result<()> {
+    Local::with(|local| {
+        let mut is_told = false;
+        for (piece, range) in cut(layout) {
+            let data = &data[range.clone()];
+            let is_strided = piece.count > 1;
+            let is_last = notifies && range.end == layout.block * layout.count && !is_strided;
+            is_told |= is_last;
+            let kind = match (is_strided, is_last) {
+                (true, _) => MessageKind::PutStrided,
+                (false, true) => MessageKind::PutNotify,
+                (false, false) => MessageKind::Put,
+            };
+            let head = MessageHead { offset: piece.offset as u64, ..MessageHead::new(state.id, kind) };
+            state.send(local, target, head, &|writer| {
+                if is_strided {
+                    put_pieces(writer, piece);
+                }
+                writer.put_bytes(data);
+                Ok(())
+            })?;
+        }
+        if notifies && !is_told {
+            state.send(local, target, MessageHead::new(state.id, MessageKind::Notice), &|_| Ok(()))?;
+        }
+        state.peers[target as usize].is_touched.set(true);
+        Ok(())
+    })
+}
+
+/// Sends the operands of an accumulate.
+///
+/// # Errors
+/// The target is dead.
+pub(super) fn send_accumulate(
+    state: &Rc<WindowState>,
+    target: u32,
+    offset: usize,
+    kinds: [u8; 8],
+    operands: &[u8],
+) -> Result<()> {
+    Local::with(|local| {
+        for (piece, range) in cut(Pieces::contiguous(offset, operands.len())) {
+            let head = MessageHead {
+                offset: piece.offset as u64,
+                ..MessageHead::new(state.id, MessageKind::Accumulate)
+            };
+            state.send(local, target, head, &|writer| {
+                writer.put_bytes(&kinds);
+                writer.put_bytes(&operands[range.clone()]);
+                Ok(())
+            })?;
+        }
+        state.peers[target as usize].is_touched.set(true);
+        Ok(())
+    })
+}
+
+/// Asks `target` something, at once; returns what waits for its answer.
+///
+/// # Errors
+/// The target is dead: of sending, and of the answer.
+pub(super) fn request(
+    state: &Rc<WindowState>,
+    target: u32,
+    what: &'static str,
+    head: MessageHead,
+    body: &Encode<'_>,
+) -> impl Future<Output = Result<Vec<u8>>> + use<> {
+    let sent = Local::with(|local| {
+        let open = WindowTable::of(local).open(state.place(target), what);
+        let head = MessageHead { token: open.token, ..head };
+        state.send(local, target, head, body).map(|()| open)
+    });
+    async move { sent?.await }
+}
+
+/// Reads the pieces of `layout` of the part of `target`.
+///
+/// # Errors
+/// The target is dead.
+pub(super) async fn ask_for(
+    state: &Rc<WindowState>,
+    target: u32,
+    layout: Pieces,
+    into: &mut [u8],
+) -> Result<()> {
+    for (piece, range) in cut(layout) {
+        let head =
+            MessageHead { offset: piece.offset as u64, ..MessageHead::new(state.id, MessageKind::Get) };
+        let put = |writer: &mut Writer<'_>| {
+            put_pieces(writer, piece);
+            Ok(())
+        };
+        let answer = request(state, target, "a get from", head, &put).await?;
+        let into = &mut into[range];
+        if answer.len() != into.len() {
+            return Err(malformed(state, target));
+        }
+        into.copy_from_slice(&answer);
+    }
+    Ok(())
+}
+
+/// Returns the error of an answer that no sound place sends.
+pub(super) fn malformed(state: &WindowState, target: u32) -> Error {
+    let text = format!("the answer of {} to an access of a window is of another length", state.place(target));
+    Error::new(ErrorKind::Undecodable, text)
+}
+
+/// Learns where the part of `target` lies, if that is not known.
+///
+/// # Errors
+/// The target is dead.
+pub(super) async fn locate(state: &Rc<WindowState>, target: u32) -> Result<()> {
+    let whereabouts = &state.peers[target as usize].location;
+    if !matches!(whereabouts.get(), Whereabouts::Unknown) || target == state.rank {
+        return Ok(());
+    }
+    let place = state.place(target);
+    let is_near = Local::with(|local| {
+        let is_far = local.endpoint().other_hosts().is_some_and(|hosts| hosts.is_far(place));
+        !is_far && local.endpoint().shared_memory().is_some()
+    });
+    if !is_near {
+        whereabouts.set(Whereabouts::Remote);
+        return Ok(());
+    }
+    let head = MessageHead::new(state.id, MessageKind::Locate);
+    let answer = request(state, target, "where the part lies of", head, &|_| Ok(())).await?;
+    let region = match bytemuck::try_pod_read_unaligned::<[u64; 2]>(&answer) {
+        Ok([start, words]) => Some(Region { place, start: u64::from_le(start), words: u64::from_le(words) }),
+        Err(_) if answer.is_empty() => None,
+        Err(_) => return Err(malformed(state, target)),
+    };
+    // Another task may have learnt it meanwhile, and used it: it is the same.
+    whereabouts.set(Local::with(|local| {
+        let needed = super::memory::words_of(state.bytes_at(target));
+        let view = |region| local.endpoint().shared_memory()?.view(region).map(<[_]>::len);
+        match region {
+            Some(region) if view(region).is_some_and(|words| words as u64 >= needed) => {
+                Whereabouts::Mapped(region)
+            }
+            _ => Whereabouts::Remote,
+        }
+    }));
+    Ok(())
+}
+
+const _: () = assert!(PIECE_BYTES_MAX > HEAD_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_cover_the_pieces_in_their_order() {
+        for layout in [
+            Pieces::contiguous(3, 3 * PIECE_BYTES_MAX + 5),
+            Pieces { offset: 8, block: 100, stride: 300, count: 2_000 },
+            Pieces { offset: 0, block: PIECE_BYTES_MAX + 1, stride: 2 * PIECE_BYTES_MAX, count: 3 },
+            Pieces { offset: 0, block: 0, stride: 1, count: 3 },
+            Pieces { offset: 0, block: 4, stride: 8, count: 0 },
+        ] {
+            let mut expected = Vec::new();
+            for piece in 0..layout.count {
+                let first = layout.offset + piece * layout.stride;
+                expected.extend(first..first + layout.block);
+            }
+            let (mut bytes, mut data_end) = (Vec::new(), 0);
+            for (piece, range) in cut(layout) {
+                assert!(range.len() <= PIECE_BYTES_MAX && range.len() == piece.bytes().unwrap());
+                assert_eq!(range.start, data_end);
+                data_end = range.end;
+                for index in 0..piece.count {
+                    let first = piece.offset + index * piece.stride;
+                    bytes.extend(first..first + piece.block);
+                }
+            }
+            assert_eq!(bytes, expected);
+        }
+    }
+}
