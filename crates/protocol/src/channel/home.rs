@@ -6,8 +6,8 @@
 //! the buffer holds something; nobody waits to send while there is room; an operation that waits is told its end once,
 //! or is cancelled. A rendezvous has no buffer: a value stays with its sender until a receiver has taken it.
 
-use super::meeting::Meeting;
-use super::windows::{Receivers, Windows};
+use super::credits::{Receivers, SlotCredits};
+use super::rendezvous::Rendezvous;
 use crate::PlaceId;
 use std::collections::VecDeque;
 
@@ -138,9 +138,9 @@ pub struct ChannelHome<V> {
     /// Those who asked and have room.
     granted: Vec<OperationId>,
     receiving: Receivers,
-    windows: Windows,
+    credits: SlotCredits,
     /// All who wait, of a rendezvous; it has nothing of the above.
-    meeting: Meeting<V>,
+    rendezvous: Rendezvous<V>,
     is_closed: bool,
     /// There are no receivers any more.
     is_abandoned: bool,
@@ -156,8 +156,8 @@ impl<V> ChannelHome<V> {
             sending: VecDeque::new(),
             granted: Vec::new(),
             receiving: Receivers::default(),
-            windows: Windows::new(here),
-            meeting: Meeting::default(),
+            credits: SlotCredits::new(here),
+            rendezvous: Rendezvous::default(),
             is_closed: false,
             is_abandoned: false,
         }
@@ -192,7 +192,7 @@ impl<V> ChannelHome<V> {
     /// Places whose tasks those who wait to send wait for, if any do.
     pub fn holders(&self) -> Vec<(PlaceId, Holding)> {
         if self.is_rendezvous() {
-            return self.meeting.holders();
+            return self.rendezvous.holders();
         }
         let granted: &[OperationId] = if self.sending.is_empty() { &[] } else { &self.granted };
         granted.iter().map(|id| (id.place, Holding::Room)).collect()
@@ -213,7 +213,7 @@ impl<V> ChannelHome<V> {
     /// Room that is nobody's slot.
     #[inline]
     fn spare(&self) -> usize {
-        (self.capacity as usize).saturating_sub(self.used() + self.windows.reserved())
+        (self.capacity as usize).saturating_sub(self.used() + self.credits.reserved())
     }
 
     /// As [`ChannelHome::offer`] of a task of this place, where the value only goes into the buffer.
@@ -238,7 +238,7 @@ impl<V> ChannelHome<V> {
         }
         let (value, from) = self.buffer.pop_front()?;
         if let Some(place) = from {
-            self.windows.note_received(place);
+            self.credits.note_received(place);
             self.keep(place, steps);
         }
         Some(value)
@@ -248,7 +248,7 @@ impl<V> ChannelHome<V> {
     /// waits to receive; none if that is not so.
     #[inline]
     pub fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
-        self.meeting.take_offer(steps)
+        self.rendezvous.take_offer(steps)
     }
 
     /// Someone sends `value`; if there is no room, it waits, if it `waits`. One that is not to wait may wait all the
@@ -264,7 +264,7 @@ impl<V> ChannelHome<V> {
             return Offered::Refused(value);
         }
         if self.is_rendezvous() {
-            return self.meeting.offer(id, value, waits, steps);
+            return self.rendezvous.offer(id, value, waits, steps);
         }
         if self.sending.is_empty() && !self.receiving.is_empty() {
             self.deliver_first(value, steps);
@@ -297,7 +297,7 @@ impl<V> ChannelHome<V> {
             return Offered::Refused(());
         }
         if self.is_rendezvous() {
-            return self.meeting.ask(id, choice, waits, steps);
+            return self.rendezvous.ask(id, choice, waits, steps);
         }
         if self.sending.is_empty() && self.has_room() {
             self.take_room(steps);
@@ -323,7 +323,7 @@ impl<V> ChannelHome<V> {
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Offered<V>, SlotViolation> {
         if self.is_rendezvous() {
-            return self.meeting.choose(id, value, self.is_closed, steps);
+            return self.rendezvous.choose(id, value, self.is_closed, steps);
         }
         let found = self.granted.iter().position(|other| *other == id).ok_or(SlotViolation)?;
         self.granted.swap_remove(found);
@@ -350,12 +350,12 @@ impl<V> ChannelHome<V> {
         value: V,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, SlotViolation> {
-        self.windows.use_slot(place)?;
+        self.credits.use_slot(place)?;
         if self.is_abandoned {
             return Ok(Some(value));
         }
         if self.receiving.is_empty() {
-            self.windows.note_buffered(place);
+            self.credits.note_buffered(place);
             self.buffer.push_back((value, Some(place)));
         } else {
             self.deliver_first(value, steps);
@@ -380,7 +380,7 @@ impl<V> ChannelHome<V> {
     /// `place` had no slot.
     #[inline]
     pub fn pass(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Result<(), SlotViolation> {
-        self.windows.use_slot(place)?;
+        self.credits.use_slot(place)?;
         self.keep(place, steps);
         Ok(())
     }
@@ -399,12 +399,16 @@ impl<V> ChannelHome<V> {
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Wanted<V> {
         if self.is_rendezvous() {
-            return if self.is_closed { Wanted::Ended } else { self.meeting.want(id, choice, waits, steps) };
+            return if self.is_closed {
+                Wanted::Ended
+            } else {
+                self.rendezvous.want(id, choice, waits, steps)
+            };
         }
         if let Some((value, from)) = self.buffer.pop_front() {
             // A task of this place has it at once.
             if id.place != self.here {
-                self.windows.lend(id.place);
+                self.credits.lend(id.place);
             }
             self.was_received(from, steps);
             return Wanted::Value(value);
@@ -414,7 +418,7 @@ impl<V> ChannelHome<V> {
             && let Some(Sending::Offer(sender, value)) = self.sending.pop_front()
         {
             if id.place != self.here {
-                self.windows.lend(id.place);
+                self.credits.lend(id.place);
             }
             steps.push(ChannelStep::Accept(sender, 0));
             return Wanted::Value(value);
@@ -443,7 +447,7 @@ impl<V> ChannelHome<V> {
         value: V,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, PutBackViolation> {
-        let was_there = self.windows.take_back(place);
+        let was_there = self.credits.take_back(place);
         if self.is_rendezvous() || (!was_there && place != self.here) {
             return Err(PutBackViolation);
         }
@@ -462,7 +466,7 @@ impl<V> ChannelHome<V> {
     /// The value of a rendezvous that was lent to `receiver` is still here, as it was only copied there. It is given
     /// back if it is not needed any more.
     pub fn retain(&mut self, receiver: OperationId, value: V, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
-        self.meeting.retain(receiver, value, self.is_closed, steps)
+        self.rendezvous.retain(receiver, value, self.is_closed, steps)
     }
 
     /// The value of a rendezvous that was lent to `receiver` was taken; it is given back, if it is still here.
@@ -474,7 +478,7 @@ impl<V> ChannelHome<V> {
         receiver: OperationId,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<Option<V>, PutBackViolation> {
-        self.meeting.taken(receiver, steps)
+        self.rendezvous.taken(receiver, steps)
     }
 
     /// The value of a rendezvous that was lent to `receiver` was not taken, and nobody there waits for one. It comes
@@ -488,25 +492,25 @@ impl<V> ChannelHome<V> {
         value: Option<V>,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<(), PutBackViolation> {
-        self.meeting.not_taken(receiver, value, self.is_closed, steps)
+        self.rendezvous.not_taken(receiver, value, self.is_closed, steps)
     }
 
     /// A value that went to a waiting operation of this place has been taken.
     pub fn forget_lent(&mut self, steps: &mut Vec<ChannelStep<V>>) {
-        self.windows.forget_lent();
+        self.credits.forget_lent();
         self.end_if_over(steps);
     }
 
     /// Each value that had gone to `place` when it was asked has been taken or put back.
     pub fn settled(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
-        self.windows.settled(place);
+        self.credits.settled(place);
         self.end_if_over(steps);
     }
 
     /// Nobody waits for this operation any more.
     pub fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Cancelled<V> {
         if self.is_rendezvous() {
-            return self.meeting.cancel(id, steps);
+            return self.rendezvous.cancel(id, steps);
         }
         let found = self.sending.iter().position(|sending| sending.id() == id);
         if let Some(sending) = found.and_then(|found| self.sending.remove(found)) {
@@ -535,7 +539,7 @@ impl<V> ChannelHome<V> {
         slots: u32,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<(), SlotViolation> {
-        self.windows.return_slots(place, slots)?;
+        self.credits.return_slots(place, slots)?;
         self.end_if_over(steps);
         Ok(())
     }
@@ -551,9 +555,9 @@ impl<V> ChannelHome<V> {
                 Sending::Ask(id) => ChannelStep::Refuse(id, None),
             });
         }
-        self.meeting.close(steps);
-        self.windows.take_idle();
-        steps.extend(self.windows.recall_all().into_iter().map(ChannelStep::Close));
+        self.rendezvous.close(steps);
+        self.credits.take_idle();
+        steps.extend(self.credits.recall_all().into_iter().map(ChannelStep::Close));
         self.end_if_over(steps);
     }
 
@@ -570,7 +574,7 @@ impl<V> ChannelHome<V> {
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         if self.is_rendezvous() {
-            return self.meeting.place_died(place, steps);
+            return self.rendezvous.place_died(place, steps);
         }
         let (dead, living) =
             std::mem::take(&mut self.sending).into_iter().partition(|sending| sending.id().place == place);
@@ -578,7 +582,7 @@ impl<V> ChannelHome<V> {
         self.sending = living;
         self.granted.retain(|id| id.place != place);
         self.receiving.remove_place(place);
-        self.windows.remove(place);
+        self.credits.remove(place);
         self.admit(steps);
         self.end_if_over(steps);
         let value = |sending| match sending {
@@ -591,7 +595,7 @@ impl<V> ChannelHome<V> {
     /// The longest waiting receiver gets `value`.
     fn deliver_first(&mut self, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(id) = self.receiving.pop() {
-            self.windows.lend(id.place);
+            self.credits.lend(id.place);
             steps.push(ChannelStep::Deliver(id, value));
         }
     }
@@ -599,7 +603,7 @@ impl<V> ChannelHome<V> {
     /// A value has left the buffer, whose slot was kept for `from`.
     fn was_received(&mut self, from: Option<PlaceId>, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(place) = from {
-            self.windows.note_received(place);
+            self.credits.note_received(place);
             self.keep(place, steps);
         }
         self.admit(steps);
@@ -610,7 +614,7 @@ impl<V> ChannelHome<V> {
         if !self.sending.is_empty() || self.is_closed || self.spare() == 0 || !self.may_give(place) {
             return;
         }
-        if let Some(slots) = self.windows.keep(place) {
+        if let Some(slots) = self.credits.keep(place) {
             steps.push(ChannelStep::Announce(place, slots));
         }
     }
@@ -627,7 +631,7 @@ impl<V> ChannelHome<V> {
         }
         let slots = self.spare().div_ceil(2) as u32;
         if slots > 0 {
-            self.windows.reserve(place, slots);
+            self.credits.reserve(place, slots);
         }
         slots
     }
@@ -635,13 +639,13 @@ impl<V> ChannelHome<V> {
     /// Room is needed: what is kept for others goes first; then those who have slots are asked for them, so that they
     /// do not stand beside the capacity for long.
     fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
-        if self.spare() == 0 && self.windows.take_idle() == 0 {
+        if self.spare() == 0 && self.credits.take_idle() == 0 {
             self.recall(steps);
         }
     }
 
     fn recall(&mut self, steps: &mut Vec<ChannelStep<V>>) {
-        steps.extend(self.windows.recall().into_iter().map(ChannelStep::Recall));
+        steps.extend(self.credits.recall().into_iter().map(ChannelStep::Recall));
     }
 
     /// Serves those who wait to send, as far as there is room or a receiver.
@@ -673,14 +677,14 @@ impl<V> ChannelHome<V> {
 
     /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
     fn is_over(&self) -> bool {
-        self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.windows.are_quiet()
+        self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.credits.are_quiet()
     }
 
     /// Asks the places to which values have gone whether any can come back, if the channel is closed and empty but for
     /// those.
     fn settle_if_closed(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.is_closed && self.buffer.is_empty() {
-            steps.extend(self.windows.settle().into_iter().map(ChannelStep::Settle));
+            steps.extend(self.credits.settle().into_iter().map(ChannelStep::Settle));
         }
     }
 

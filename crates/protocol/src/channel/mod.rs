@@ -6,11 +6,11 @@
 //! them, or in what they return.
 
 mod arrivals;
+mod credits;
 mod home;
-mod meeting;
+mod rendezvous;
 #[cfg(test)]
 mod tests;
-mod windows;
 
 pub use arrivals::{ArrivalStep, Arrivals};
 pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, Holding, Offered, OperationId};

@@ -1,6 +1,6 @@
 //! The handle of an aggregator.
 
-use super::station::Station;
+use super::local_aggregator::LocalAggregator;
 use super::{AggregatorOptions, AggregatorPart, Held};
 use crate::aggregation::Aggregations;
 use crate::table::service::Service;
@@ -40,7 +40,7 @@ use std::rc::Rc;
 /// The method is that of Garg and Sabharwal, "Software routing and aggregation of messages to optimize the performance
 /// of HPCC Randomaccess benchmark" (SC 2006).
 pub struct Aggregator<T: 'static> {
-    station: Rc<Station<T>>,
+    here: Rc<LocalAggregator<T>>,
     share: PartRef,
 }
 
@@ -129,16 +129,16 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
                 .map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
             let seed = (options, state.clone());
             let part = Rc::new(make(seed.clone(), apply));
-            let station = Rc::clone(&part.station);
+            let here = Rc::clone(&part.here);
             let members = Members::All(places);
             let share = replicate(caller, members, &seed, part, move |seed| make(seed, apply)).await?;
-            Aggregator::of(share, station)
+            Aggregator::of(share, here)
                 .ok_or_else(|| Error::new(ErrorKind::Misused, "a part of another type"))
         })
     }
 
-    fn of(share: PartRef, station: Rc<dyn Any>) -> Option<Self> {
-        Some(Aggregator { station: station.downcast().ok()?, share })
+    fn of(share: PartRef, here: Rc<dyn Any>) -> Option<Self> {
+        Some(Aggregator { here: here.downcast().ok()?, share })
     }
 
     /// Sends `item` to `to`, to be applied there; the enclosing finish waits for that. Returns when it is in a bucket,
@@ -149,7 +149,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     /// ([`Misused`](ErrorKind::Misused)). What goes wrong later comes out of the enclosing finish.
     #[inline]
     pub async fn push(&self, to: Place, item: T) -> Result<()> {
-        match self.station.store_within(to.id(), item) {
+        match self.here.store_within(to.id(), item) {
             Ok(()) => Ok(()),
             Err(item) => self.push_slowly(to, item).await,
         }
@@ -161,7 +161,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     /// As for [`Aggregator::push`]; the items behind the one that failed are not taken.
     pub async fn push_all(&self, items: impl IntoIterator<Item = (Place, T)>) -> Result<()> {
         let mut items = items.into_iter();
-        while let Some((to, item)) = self.station.store_while(&mut items) {
+        while let Some((to, item)) = self.here.store_while(&mut items) {
             self.push_slowly(to, item).await?;
         }
         Ok(())
@@ -171,29 +171,29 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     async fn push_slowly(&self, to: Place, item: T) -> Result<()> {
         self.share.attachment().with(|_| ())?;
         let mut item = Some(item);
-        let store = poll_fn(|context| self.station.poll_store((&self.share, to.id()), &mut item, context));
+        let store = poll_fn(|context| self.here.poll_store((&self.share, to.id()), &mut item, context));
         cooperate(CALL, store).await
     }
 
     /// Lets all that is in buckets of this place leave, without waiting for the end of a finish.
     pub fn flush(&self) {
-        self.share.attachment().try_with(|local| self.station.flush(local, &|_| true));
+        self.share.attachment().try_with(|local| self.here.flush(local, &|_| true));
     }
 
     /// How many items a bucket has at this place.
     pub fn bucket(&self) -> usize {
-        self.station.capacity()
+        self.here.capacity()
     }
 
     /// How many items have left this place in buckets, and how many buckets have.
     pub fn sent(&self) -> (u64, u64) {
-        self.station.counts.get()
+        self.here.counts.get()
     }
 
     /// Charges the core of this place for items that have arrived.
     pub(super) fn charge(&self, items: usize) {
         Local::with(|local| Aggregations::of(local).is_active.set(true));
-        let cycles = self.station.arrival_cycles;
+        let cycles = self.here.arrival_cycles;
         if cycles > 0 {
             isles_runtime::work(Cycles(cycles * items as u64));
         }
@@ -202,9 +202,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     /// Applies items that are all for this place.
     ///
     /// # Errors
-    /// As for [`Station::apply`].
+    /// As for [`LocalAggregator::apply`].
     pub(super) fn apply_here(&self, items: Vec<T>) -> Result<()> {
-        self.station.apply(items)
+        self.here.apply(items)
     }
 
     /// The name of its part.
@@ -227,10 +227,11 @@ where
         let apply_all = move |items: Vec<T>, left: &mut usize| {
             apply(&mut state.lock(), items, left);
         };
-        let station = Station::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
-        let held: Rc<dyn Held> = Rc::clone(&station) as Rc<dyn Held>;
+        let here =
+            LocalAggregator::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
+        let held: Rc<dyn Held> = Rc::clone(&here) as Rc<dyn Held>;
         Aggregations::of(local).register(&held);
-        AggregatorPart { held, station }
+        AggregatorPart { held, here }
     })
 }
 
@@ -244,8 +245,8 @@ impl<'de, T: 'static> Deserialize<'de> for Aggregator<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (share, value) = PartRef::with_value(deserializer)?;
         let part = value.and_then(|value| value.downcast::<AggregatorPart>().ok());
-        match part.map(|part| Rc::clone(&part.station).downcast::<Station<T>>()) {
-            Some(Ok(station)) => Ok(Aggregator { station, share }),
+        match part.map(|part| Rc::clone(&part.here).downcast::<LocalAggregator<T>>()) {
+            Some(Ok(here)) => Ok(Aggregator { here, share }),
             _ => Err(serde::de::Error::custom("the handle's part is not at this place")),
         }
     }
@@ -253,7 +254,7 @@ impl<'de, T: 'static> Deserialize<'de> for Aggregator<T> {
 
 impl<T: 'static> Clone for Aggregator<T> {
     fn clone(&self) -> Self {
-        Aggregator { station: Rc::clone(&self.station), share: self.share.clone() }
+        Aggregator { here: Rc::clone(&self.here), share: self.share.clone() }
     }
 }
 

@@ -9,8 +9,8 @@
 mod aggregator;
 pub(crate) mod batch;
 mod gatherer;
+mod local_aggregator;
 mod options;
-mod station;
 
 pub use aggregator::Aggregator;
 pub use gatherer::Gatherer;
@@ -48,7 +48,7 @@ trait Held {
 struct AggregatorPart {
     held: Rc<dyn Held>,
     /// The same, of its type.
-    station: Rc<dyn Any>,
+    here: Rc<dyn Any>,
 }
 
 /// The aggregators of one place.

@@ -4,7 +4,7 @@
 
 use super::control_block::AnyEnd;
 use super::end::End;
-use super::message::{ChannelId, Head};
+use super::message::{ChannelId, ChannelMessage};
 use super::ring::TakeFrom;
 use super::waits::Answer;
 use crate::channel::control_block::ChannelTable;
@@ -34,7 +34,7 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         source: PlaceId,
-        head: Head,
+        head: ChannelMessage,
         reader: &mut Reader<'_>,
         home: &RefCell<ChannelHome<T>>,
     ) -> Result<(), Refused> {
@@ -43,31 +43,38 @@ impl<T: CanSend> End<T> {
         }
         let mut steps = self.new_steps();
         let id = |number| OperationId { place: source, number };
-        if matches!(head, Head::Offer(_) | Head::Item | Head::Chosen(_)) {
+        if matches!(head, ChannelMessage::Offer { .. } | ChannelMessage::Item | ChannelMessage::Chosen { .. })
+        {
             self.empty_ring(local, source, home);
         }
         let answer = match head {
-            Head::Offer(number) => match reader.take_value::<T>() {
-                Err(fault) => Some(Head::Faulty(number, fault.to_string())),
+            ChannelMessage::Offer { operation: number } => match reader.take_value::<T>() {
+                Err(fault) => Some(ChannelMessage::Faulty { operation: number, text: fault.to_string() }),
                 Ok(value) => {
                     let outcome = home.borrow_mut().offer(id(number), value, true, &mut steps);
                     offered(number, outcome)
                 }
             },
-            Head::Item => {
+            ChannelMessage::Item => {
                 self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
                 self.control.ring_shape.and_then(|shape| self.control.inward.note_item(local, shape, source))
             }
-            Head::Ask(number, waits) => ask(home, id(number), None, waits, &mut steps),
-            Head::AskAs(number, waits, choice) => ask(home, id(number), Some(choice), waits, &mut steps),
-            Head::Chosen(number) => {
+            ChannelMessage::Ask { operation: number, waits } => {
+                ask(home, id(number), None, waits, &mut steps)
+            }
+            ChannelMessage::AskAs { operation: number, waits, choice } => {
+                ask(home, id(number), Some(choice), waits, &mut steps)
+            }
+            ChannelMessage::Chosen { operation: number } => {
                 self.receive_chosen(id(number), reader.take_value::<T>(), home, &mut steps)?
             }
-            Head::Want(number, waits) => self.want(local, home, id(number), (None, waits), &mut steps),
-            Head::WantAs(number, waits, choice) => {
+            ChannelMessage::Want { operation: number, waits } => {
+                self.want(local, home, id(number), (None, waits), &mut steps)
+            }
+            ChannelMessage::WantAs { operation: number, waits, choice } => {
                 self.want(local, home, id(number), (Some(choice), waits), &mut steps)
             }
-            Head::PutBack | Head::Taken(_) | Head::NotTaken(_) => {
+            ChannelMessage::PutBack | ChannelMessage::Taken { .. } | ChannelMessage::NotTaken { .. } => {
                 self.receive_back(source, &head, reader, home, &mut steps)?;
                 None
             }
@@ -86,31 +93,31 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         source: PlaceId,
-        head: &Head,
+        head: &ChannelMessage,
         home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
-    ) -> Result<Option<Head>, Refused> {
+    ) -> Result<Option<ChannelMessage>, Refused> {
         Ok(match *head {
-            Head::Cancel(number) => {
+            ChannelMessage::Cancel { operation: number } => {
                 let cancelled = home.borrow_mut().cancel(OperationId { place: source, number }, steps);
                 let is_now = matches!(cancelled, Cancelled::Now(_));
                 drop_caught(cancelled);
-                is_now.then_some(Head::Cancelled(number))
+                is_now.then_some(ChannelMessage::Cancelled { operation: number })
             }
-            Head::ReturnSlots(slots) => {
+            ChannelMessage::ReturnSlots { count: slots } => {
                 let returned = home.borrow_mut().return_slots(source, slots, steps);
                 returned.map_err(|_| Refused::of_service(SLOT_VIOLATION))?;
                 None
             }
-            Head::Close => {
+            ChannelMessage::Close => {
                 home.borrow_mut().close(steps);
                 None
             }
-            Head::Settled => {
+            ChannelMessage::Settled => {
                 home.borrow_mut().settled(source, steps);
                 None
             }
-            Head::RingUsed => {
+            ChannelMessage::RingUsed => {
                 if !self.control.inward.begin(source) {
                     return Err(Refused::of_service(RING_VIOLATION));
                 }
@@ -212,15 +219,17 @@ impl<T: CanSend> End<T> {
     fn receive_back(
         &self,
         source: PlaceId,
-        head: &Head,
+        head: &ChannelMessage,
         reader: &mut Reader<'_>,
         home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Result<(), Refused> {
         let id = |number| OperationId { place: source, number };
         let unneeded = match *head {
-            Head::Taken(number) => home.borrow_mut().taken(id(number), steps),
-            Head::NotTaken(number) => home.borrow_mut().not_taken(id(number), None, steps).map(|()| None),
+            ChannelMessage::Taken { operation: number } => home.borrow_mut().taken(id(number), steps),
+            ChannelMessage::NotTaken { operation: number } => {
+                home.borrow_mut().not_taken(id(number), None, steps).map(|()| None)
+            }
             _ => {
                 let value = reader.take_value::<T>()?;
                 home.borrow_mut().put_back(source, value, steps)
@@ -238,7 +247,7 @@ impl<T: CanSend> End<T> {
         id: OperationId,
         (choice, waits): (Choice, bool),
         steps: &mut Vec<ChannelStep<T>>,
-    ) -> Option<Head> {
+    ) -> Option<ChannelMessage> {
         self.control.note_far_receiver();
         local.note_request();
         self.fill_from_rings(local, home, steps);
@@ -252,8 +261,8 @@ impl<T: CanSend> End<T> {
                 self.watch_rings(local);
                 None
             }
-            Wanted::Ended => Some(Head::Ended(id.number)),
-            Wanted::Empty => Some(Head::Empty(id.number)),
+            Wanted::Ended => Some(ChannelMessage::Ended { operation: id.number }),
+            Wanted::Empty => Some(ChannelMessage::Empty { operation: id.number }),
         }
     }
 
@@ -265,7 +274,7 @@ impl<T: CanSend> End<T> {
         value: Result<T, DecodeError>,
         home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
-    ) -> Result<Option<Head>, Refused> {
+    ) -> Result<Option<ChannelMessage>, Refused> {
         let waits = self.control.is_rendezvous();
         let value = match value {
             Ok(value) => value,
@@ -275,7 +284,9 @@ impl<T: CanSend> End<T> {
                 if !waits {
                     self.tell_lost(id.place, &fault);
                 }
-                return Ok(waits.then(|| Head::Faulty(id.number, fault.to_string())));
+                return Ok(
+                    waits.then(|| ChannelMessage::Faulty { operation: id.number, text: fault.to_string() })
+                );
             }
         };
         let chosen = home.borrow_mut().choose(id, value, steps);
@@ -283,7 +294,7 @@ impl<T: CanSend> End<T> {
             Offered::Accepted(_) | Offered::Waits => Ok(None),
             Offered::Refused(value) | Offered::Full(value) => {
                 drop_caught(value);
-                Ok(waits.then_some(Head::Refused(id.number)))
+                Ok(waits.then_some(ChannelMessage::Refused { operation: id.number }))
             }
         }
     }
@@ -317,11 +328,11 @@ impl<T: CanSend> End<T> {
     pub(super) fn receive_from_home(
         self: &Rc<Self>,
         local: &Local,
-        head: Head,
+        head: ChannelMessage,
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused> {
         match head {
-            Head::Value(number) => match reader.take_value::<T>() {
+            ChannelMessage::Value { operation: number } => match reader.take_value::<T>() {
                 Ok(value) => self.arrive(local, number, value),
                 Err(fault) => self.receive_faulty(local, number, &fault),
             },
@@ -338,7 +349,8 @@ impl<T: CanSend> End<T> {
     fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
         if self.control.is_rendezvous() {
             // A dead home has no sender that waits.
-            let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
+            let _ =
+                self.control.tell(local, self.control.id.home, &ChannelMessage::Taken { operation: number });
         }
         self.answer(local, number, Answer::Faulty(Error::message(fault)), None);
     }
@@ -351,28 +363,28 @@ fn ask<T>(
     choice: Choice,
     waits: bool,
     steps: &mut Vec<ChannelStep<T>>,
-) -> Option<Head> {
+) -> Option<ChannelMessage> {
     match home.borrow_mut().ask(id, choice, waits, steps) {
-        Offered::Accepted(_) => Some(Head::Granted(id.number)),
+        Offered::Accepted(_) => Some(ChannelMessage::Granted { operation: id.number }),
         Offered::Waits => None,
-        Offered::Refused(()) => Some(Head::Refused(id.number)),
-        Offered::Full(()) => Some(Head::Full(id.number)),
+        Offered::Refused(()) => Some(ChannelMessage::Refused { operation: id.number }),
+        Offered::Full(()) => Some(ChannelMessage::Full { operation: id.number }),
     }
 }
 
 /// The answer to an offer; none if it waits.
-fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
+fn offered<V>(number: u64, outcome: Offered<V>) -> Option<ChannelMessage> {
     match outcome {
-        Offered::Accepted(slots) => Some(Head::Accepted(number, slots)),
+        Offered::Accepted(slots) => Some(ChannelMessage::Accepted { operation: number, slots }),
         Offered::Waits => None,
         // What is here is a copy; its sender has kept its value.
         Offered::Refused(copy) => {
             drop_caught(copy);
-            Some(Head::Refused(number))
+            Some(ChannelMessage::Refused { operation: number })
         }
         Offered::Full(copy) => {
             drop_caught(copy);
-            Some(Head::Full(number))
+            Some(ChannelMessage::Full { operation: number })
         }
     }
 }
@@ -381,13 +393,13 @@ fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let item = ChannelTable::of(local).borrow().next_item(reader);
     if let Some(end) = item {
-        return end.receive(local, source, Head::Item, reader);
+        return end.receive(local, source, ChannelMessage::Item, reader);
     }
-    let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
+    let (id, head) = reader.take_serde::<(ChannelId, ChannelMessage)>()?;
     let end = ChannelTable::of(local).borrow().get(id);
     match end {
         Some(end) => {
-            if let Head::Item = head {
+            if let ChannelMessage::Item = head {
                 ChannelTable::of(local).borrow_mut().note_item(&end);
             }
             end.receive(local, source, head, reader)
@@ -395,11 +407,11 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         None => {
             // What is gone here has returned the slots that it had.
             let answer = match head {
-                Head::Slots(slots) => Head::ReturnSlots(slots),
+                ChannelMessage::Slots { count: slots } => ChannelMessage::ReturnSlots { count: slots },
                 // The home waits for an answer all the same.
-                Head::Recall | Head::Closed => Head::ReturnSlots(0),
-                Head::Settle => Head::Settled,
-                Head::Ring(..) => Head::RingUsed,
+                ChannelMessage::Recall | ChannelMessage::Closed => ChannelMessage::ReturnSlots { count: 0 },
+                ChannelMessage::Settle => ChannelMessage::Settled,
+                ChannelMessage::Ring { .. } => ChannelMessage::RingUsed,
                 _ => return Ok(()),
             };
             if id.home == source {

@@ -4,7 +4,7 @@
 //! It keeps who waits, what they wait for and what became of it; values are kept by the end.
 //! Invariant: nothing is borrowed while a message is sent or a task is woken.
 
-use super::message::{ChannelId, Head, ItemHead};
+use super::message::{ChannelId, ChannelMessage, ItemHead};
 use super::ring::{InwardRings, OutwardRing, RingShape};
 use super::waits::{Answer, Waits};
 use crate::channel::message::CHANNEL;
@@ -187,7 +187,7 @@ pub(super) trait AnyEnd {
         self: Rc<Self>,
         local: &Local,
         source: PlaceId,
-        head: Head,
+        head: ChannelMessage,
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused>;
 
@@ -340,7 +340,7 @@ impl ControlBlock {
     }
 
     /// Sends a message without a value; what becomes of the operation if that is not possible.
-    pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &Head) -> Result<(), Answer> {
+    pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &ChannelMessage) -> Result<(), Answer> {
         self.tell_with(local, to, head, 0, &|_| Ok(()))
     }
 
@@ -350,7 +350,7 @@ impl ControlBlock {
         &self,
         local: &Local,
         to: PlaceId,
-        head: &Head,
+        head: &ChannelMessage,
         room: usize,
         put: &Encode<'_>,
     ) -> Result<(), Answer> {
@@ -417,7 +417,7 @@ impl ControlBlock {
         &self,
         local: &Local,
         (number, what, caller): (u64, &'static str, &'static Location<'static>),
-        head: &Head,
+        head: &ChannelMessage,
     ) -> Result<Answer, u64> {
         if local.is_dead(self.id.home) {
             return Ok(Answer::Dead);
@@ -445,14 +445,14 @@ impl ControlBlock {
     pub(super) fn close_from_afar(&self, local: &Local) {
         let unused = self.slots.borrow_mut().close();
         // A dead home has no channel that could be closed.
-        let _ = self.tell(local, self.id.home, &Head::Close);
+        let _ = self.tell(local, self.id.home, &ChannelMessage::Close);
         self.return_slots(local, unused);
     }
 
     pub(super) fn return_slots(&self, local: &Local, slots: u32) {
         if slots > 0 {
             // A dead home needs none.
-            let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots));
+            let _ = self.tell(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
         }
     }
 
@@ -460,7 +460,7 @@ impl ControlBlock {
     pub(super) fn say_if_settled(&self, local: &Local) {
         if self.arrivals.borrow().is_empty() && self.is_settling.take() {
             // A dead home need not know.
-            let _ = self.tell(local, self.id.home, &Head::Settled);
+            let _ = self.tell(local, self.id.home, &ChannelMessage::Settled);
         }
     }
 
@@ -468,40 +468,42 @@ impl ControlBlock {
     pub(super) fn receive_from_home(
         &self,
         local: &Local,
-        head: Head,
+        head: ChannelMessage,
     ) -> Result<Option<(u64, Answer)>, Refused> {
         let answered = match head {
-            Head::Accepted(number, slots) => {
+            ChannelMessage::Accepted { operation: number, slots } => {
                 self.receive_slots(local, slots);
                 (number, Answer::Accepted)
             }
-            Head::Refused(number) => (number, Answer::Refused),
-            Head::Full(number) => (number, Answer::Full),
-            Head::Granted(number) => (number, Answer::Granted),
-            Head::Declined(number) => (number, Answer::Declined),
-            Head::Ended(number) => (number, Answer::Ended),
-            Head::Empty(number) => (number, Answer::Empty),
-            Head::Cancelled(number) => (number, Answer::Cancelled),
-            Head::Faulty(number, text) => (number, Answer::Faulty(Error::message(text))),
-            Head::Slots(slots) => {
+            ChannelMessage::Refused { operation: number } => (number, Answer::Refused),
+            ChannelMessage::Full { operation: number } => (number, Answer::Full),
+            ChannelMessage::Granted { operation: number } => (number, Answer::Granted),
+            ChannelMessage::Declined { operation: number } => (number, Answer::Declined),
+            ChannelMessage::Ended { operation: number } => (number, Answer::Ended),
+            ChannelMessage::Empty { operation: number } => (number, Answer::Empty),
+            ChannelMessage::Cancelled { operation: number } => (number, Answer::Cancelled),
+            ChannelMessage::Faulty { operation: number, text } => {
+                (number, Answer::Faulty(Error::message(text)))
+            }
+            ChannelMessage::Slots { count: slots } => {
                 self.receive_slots(local, slots);
                 return Ok(None);
             }
-            Head::Ring(start, words) => {
+            ChannelMessage::Ring { start, words } => {
                 self.begin_ring(local, start, words);
                 return Ok(None);
             }
-            Head::Settle => {
+            ChannelMessage::Settle => {
                 self.is_settling.set(true);
                 self.say_if_settled(local);
                 return Ok(None);
             }
-            Head::Recall | Head::Closed => {
+            ChannelMessage::Recall | ChannelMessage::Closed => {
                 let mut pool = self.slots.borrow_mut();
-                let slots = if head == Head::Recall { pool.recall() } else { pool.close() };
+                let slots = if head == ChannelMessage::Recall { pool.recall() } else { pool.close() };
                 drop(pool);
                 // Told also if there are none: the home waits for the answer.
-                let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots));
+                let _ = self.tell(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
                 return Ok(None);
             }
             _ => return Err(Refused::NotItsHome),

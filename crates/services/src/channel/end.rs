@@ -4,9 +4,9 @@
 //! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
 //! a value is dropped, or a task is woken.
 
-use super::control_block::{AnyEnd, ControlBlock, RingHeld, access, value_bytes};
-use super::message::{ChannelId, Head};
-use super::ring::{RingSend, RingShape, TakeFrom};
+use super::control_block::{AnyEnd, ControlBlock, access, value_bytes};
+use super::message::{ChannelId, ChannelMessage};
+use super::ring::{RingShape, TakeFrom};
 use super::waits::Answer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
@@ -15,7 +15,7 @@ use isles_protocol::channel::{Offered, OperationId, Wanted};
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{OutputQueue, Refused, drop_caught};
 use isles_runtime::wire::Reader;
-use isles_runtime::{Clock, Error, Local};
+use isles_runtime::{Clock, Local};
 use isles_telemetry::CounterId;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -26,11 +26,13 @@ use std::rc::Rc;
 /// Longer memory for steps is not kept.
 const SPARE_BYTES_MAX: usize = 1 << 10;
 
-/// How a send goes about it. It is lent, never copied: a copy of all of it would wait for the stores that made it.
-pub(super) struct Manner {
-    /// Whether the value stays with the task until there is room for it.
-    pub(super) asks: bool,
-    pub(super) waits: bool,
+/// How a send is done. It is lent, never copied: a copy of all of it would wait for the stores that made it.
+pub(super) struct SendOptions {
+    /// Whether room is reserved first, while the value stays with the task.
+    pub(super) reserves: bool,
+    /// Whether it waits for room.
+    pub(super) blocking: bool,
+    /// The `select!` of which it is a branch.
     pub(super) choice: Choice,
 }
 
@@ -94,21 +96,21 @@ impl<T: CanSend> End<T> {
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        manner: &Manner,
+        options: &SendOptions,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         if self.control.attachment != local.attachment() {
             return Ok(Answer::Foreign);
         }
-        let Some(home) = &self.home else { return self.send_there(local, value, manner, caller) };
+        let Some(home) = &self.home else { return self.send_there(local, value, options, caller) };
         self.control.charge(local);
-        if let Some(offered) = value.take_if(|_| !manner.asks) {
+        if let Some(offered) = value.take_if(|_| !options.reserves) {
             match home.borrow_mut().offer_at_once(offered) {
                 Ok(()) => return Ok(Answer::Accepted),
                 Err(back) => *value = Some(back),
             }
         }
-        self.send_here(local, home, value, manner, caller)
+        self.send_here(local, home, value, options, caller)
     }
 
     /// As [`End::send`], at the home, where there is more to do than to put the value into the buffer.
@@ -118,12 +120,12 @@ impl<T: CanSend> End<T> {
         local: &Local,
         home: &RefCell<ChannelHome<T>>,
         value: &mut Option<T>,
-        manner: &Manner,
+        options: &SendOptions,
         caller: &'static Location<'static>,
     ) -> Result<Answer, u64> {
         let (number, mut steps) = (self.control.new_number(), self.new_steps());
-        let outcome = if manner.asks {
-            let asked = home.borrow_mut().ask(self.id(number), manner.choice, manner.waits, &mut steps);
+        let outcome = if options.reserves {
+            let asked = home.borrow_mut().ask(self.id(number), options.choice, options.blocking, &mut steps);
             match asked {
                 Offered::Accepted(_) => {
                     steps.push(ChannelStep::Grant(self.id(number)));
@@ -135,7 +137,7 @@ impl<T: CanSend> End<T> {
             }
         } else {
             let Some(offered) = value.take() else { return Ok(Answer::Refused) };
-            let offered = home.borrow_mut().offer(self.id(number), offered, manner.waits, &mut steps);
+            let offered = home.borrow_mut().offer(self.id(number), offered, options.blocking, &mut steps);
             match offered {
                 Offered::Accepted(_) => Ok(Answer::Accepted),
                 Offered::Waits => Err(number),
@@ -156,39 +158,6 @@ impl<T: CanSend> End<T> {
         outcome
     }
 
-    fn send_there(
-        self: &Rc<Self>,
-        local: &Local,
-        value: &mut Option<T>,
-        manner: &Manner,
-        caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
-        match self.control.take_slot(local) {
-            Ok(true) => {
-                if let Some(answer) = self.send_by_slot(local, value) {
-                    return Ok(answer);
-                }
-            }
-            Ok(false) => {}
-            Err(answer) => return Ok(answer),
-        }
-        let number = self.control.new_number();
-        match (&*value, manner.asks || !manner.waits) {
-            (Some(value), false) => {
-                self.control.wait(number, "room in", caller);
-                let sent = self.tell(local, self.control.id.home, &Head::Offer(number), value);
-                self.control.waits_if_sent(number, sent)
-            }
-            _ => {
-                let head = match manner.choice.filter(|_| self.control.is_rendezvous()) {
-                    Some(choice) => Head::AskAs(number, manner.waits, choice),
-                    None => Head::Ask(number, manner.waits),
-                };
-                self.control.ask(local, (number, "room in", caller), &head)
-            }
-        }
-    }
-
     /// Sends the value of an operation that was granted room. Ready if it is over; of a rendezvous, it waits until the
     /// value is taken, or is declined.
     pub(super) fn choose(
@@ -198,27 +167,7 @@ impl<T: CanSend> End<T> {
         caller: &'static Location<'static>,
     ) -> Option<Answer> {
         Local::with(|local| {
-            let waits = self.control.is_rendezvous();
-            let Some(home) = &self.home else {
-                let chosen = value.as_ref()?;
-                if waits {
-                    self.control.wait(number, "a receiver of", caller);
-                }
-                return match self.tell(local, self.control.id.home, &Head::Chosen(number), chosen) {
-                    Ok(()) if waits => None,
-                    Ok(()) => {
-                        *value = None;
-                        self.control.hold_ring();
-                        Some(Answer::Accepted)
-                    }
-                    Err(answer) => {
-                        // Nothing was sent: the room is free again.
-                        self.control.waits.forget(number);
-                        let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
-                        Some(answer)
-                    }
-                };
-            };
+            let Some(home) = &self.home else { return self.choose_there(local, number, value, caller) };
             let chosen = value.take()?;
             self.control.charge(local);
             let mut steps = self.new_steps();
@@ -240,40 +189,61 @@ impl<T: CanSend> End<T> {
         })
     }
 
+    fn say_taken(self: &Rc<Self>, local: &Local, number: u64) {
+        let is_rendezvous = self.control.is_rendezvous();
+        let Some(home) = &self.home else {
+            if is_rendezvous {
+                // A dead home has no sender that waits.
+                let _ = self.control.tell(
+                    local,
+                    self.control.id.home,
+                    &ChannelMessage::Taken { operation: number },
+                );
+            }
+            return;
+        };
+        let mut steps = self.new_steps();
+        if is_rendezvous {
+            // It has the value of none that is here.
+            let _ = home.borrow_mut().taken(self.id(number), &mut steps);
+        } else {
+            home.borrow_mut().forget_lent(&mut steps);
+        }
+        self.carry_out(local, steps);
+    }
+
+    /// A value that is nobody's here goes back.
+    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
+        let mut steps = self.new_steps();
+        let left = match &self.home {
+            // A dead home has no buffer, and no sender that waits.
+            None if self.control.is_rendezvous() => {
+                let _ = self.control.tell(
+                    local,
+                    self.control.id.home,
+                    &ChannelMessage::NotTaken { operation: number },
+                );
+                Some(value)
+            }
+            None => {
+                let _ = self.tell(local, self.control.id.home, &ChannelMessage::PutBack, &value);
+                Some(value)
+            }
+            Some(home) if self.control.is_rendezvous() => {
+                // What lies here was lent.
+                let _ = home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
+                None
+            }
+            // A value of this place is always taken back.
+            Some(home) => home.borrow_mut().put_back(self.control.here, value, &mut steps).ok().flatten(),
+        };
+        self.carry_out(local, steps);
+        drop_caught(left);
+    }
+
     /// Waits on, after the value that was sent has been declined.
     pub(super) fn wait_again(&self, number: u64, caller: &'static Location<'static>) {
         self.control.wait(number, "room in", caller);
-    }
-
-    /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
-    #[inline]
-    fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<Answer> {
-        let Some(item) = value.as_ref() else { return Some(Answer::Refused) };
-        let ringed = match self.control.free_ring() {
-            Ok(ring) => ring.map(|ring| ring.send(local, self.control.id.home, item)),
-            Err(RingHeld) => Some(Ok(RingSend::NoRoom)),
-        };
-        let sent = match ringed {
-            Some(Ok(RingSend::Sent)) => Ok(()),
-            Some(Ok(RingSend::Dead)) => Err(Answer::Dead),
-            Some(Ok(RingSend::NoRoom)) => {
-                self.control.keep_slot(local);
-                return None;
-            }
-            Some(Err(fault)) => Err(Answer::Faulty(Error::unencodable(fault))),
-            None => self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
-        };
-        Some(match sent {
-            Ok(()) => {
-                *value = None;
-                Answer::Accepted
-            }
-            Err(answer) => {
-                // Nothing was sent: the slot is still there.
-                self.control.return_slots(local, 1);
-                answer
-            }
-        })
     }
 
     /// Begins to receive into `value`; as [`End::send`].
@@ -348,26 +318,6 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    fn receive_there(
-        &self,
-        local: &Local,
-        (waits, choice): (bool, Choice),
-        caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
-        let number = self.control.new_number();
-        let head = match choice.filter(|_| self.control.is_rendezvous()) {
-            Some(choice) => Head::WantAs(number, waits, choice),
-            None => Head::Want(number, waits),
-        };
-        self.control.arrivals.borrow_mut().begin(number);
-        let asked = self.control.ask(local, (number, "a value of", caller), &head);
-        if asked.is_ok() {
-            // Nothing will come. Nobody else waited for the place that this one had.
-            let _ = self.control.arrivals.borrow_mut().ended(number);
-        }
-        asked
-    }
-
     /// A task has a value of the home at once; if earlier ones lie here for others, it takes the first of them.
     #[inline]
     fn exchange(&self, value: T) -> T {
@@ -390,25 +340,6 @@ impl<T: CanSend> End<T> {
             self.control.say_if_settled(local);
         });
         Some(value)
-    }
-
-    fn say_taken(self: &Rc<Self>, local: &Local, number: u64) {
-        let is_rendezvous = self.control.is_rendezvous();
-        let Some(home) = &self.home else {
-            if is_rendezvous {
-                // A dead home has no sender that waits.
-                let _ = self.control.tell(local, self.control.id.home, &Head::Taken(number));
-            }
-            return;
-        };
-        let mut steps = self.new_steps();
-        if is_rendezvous {
-            // It has the value of none that is here.
-            let _ = home.borrow_mut().taken(self.id(number), &mut steps);
-        } else {
-            home.borrow_mut().forget_lent(&mut steps);
-        }
-        self.carry_out(local, steps);
     }
 
     /// Nothing shall be sent any more, says a task here.
@@ -436,33 +367,14 @@ impl<T: CanSend> End<T> {
         drop(abandoned);
     }
 
-    /// A value that is nobody's here goes back.
-    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
-        let mut steps = self.new_steps();
-        let left = match &self.home {
-            // A dead home has no buffer, and no sender that waits.
-            None if self.control.is_rendezvous() => {
-                let _ = self.control.tell(local, self.control.id.home, &Head::NotTaken(number));
-                Some(value)
-            }
-            None => {
-                let _ = self.tell(local, self.control.id.home, &Head::PutBack, &value);
-                Some(value)
-            }
-            Some(home) if self.control.is_rendezvous() => {
-                // What lies here was lent.
-                let _ = home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
-                None
-            }
-            // A value of this place is always taken back.
-            Some(home) => home.borrow_mut().put_back(self.control.here, value, &mut steps).ok().flatten(),
-        };
-        self.carry_out(local, steps);
-        drop_caught(left);
-    }
-
     /// As [`ControlBlock::tell`], with a value.
-    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: &T) -> Result<(), Answer> {
+    pub(super) fn tell(
+        &self,
+        local: &Local,
+        to: PlaceId,
+        head: &ChannelMessage,
+        value: &T,
+    ) -> Result<(), Answer> {
         self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
     }
 
@@ -483,23 +395,35 @@ impl<T: CanSend> End<T> {
         let (id, answer, head, value) = match step {
             ChannelStep::Deliver(id, value) => return self.deliver(local, id, value),
             ChannelStep::Lend(id, value) => return self.lend(local, id, value),
-            ChannelStep::Accept(id, slots) => (id, Answer::Accepted, Head::Accepted(id.number, slots), None),
-            ChannelStep::Refuse(id, value) => (id, Answer::Refused, Head::Refused(id.number), value),
-            ChannelStep::Full(id, value) => (id, Answer::Full, Head::Full(id.number), value),
-            ChannelStep::GiveBack(id, value) => {
-                (id, Answer::Cancelled, Head::Cancelled(id.number), Some(value))
+            ChannelStep::Accept(id, slots) => {
+                (id, Answer::Accepted, ChannelMessage::Accepted { operation: id.number, slots }, None)
             }
-            ChannelStep::End(id) => (id, Answer::Ended, Head::Ended(id.number), None),
-            ChannelStep::Empty(id) => (id, Answer::Empty, Head::Empty(id.number), None),
-            ChannelStep::Grant(id) => (id, Answer::Granted, Head::Granted(id.number), None),
-            ChannelStep::Decline(id, value) => (id, Answer::Declined, Head::Declined(id.number), Some(value)),
+            ChannelStep::Refuse(id, value) => {
+                (id, Answer::Refused, ChannelMessage::Refused { operation: id.number }, value)
+            }
+            ChannelStep::Full(id, value) => {
+                (id, Answer::Full, ChannelMessage::Full { operation: id.number }, value)
+            }
+            ChannelStep::GiveBack(id, value) => {
+                (id, Answer::Cancelled, ChannelMessage::Cancelled { operation: id.number }, Some(value))
+            }
+            ChannelStep::End(id) => (id, Answer::Ended, ChannelMessage::Ended { operation: id.number }, None),
+            ChannelStep::Empty(id) => {
+                (id, Answer::Empty, ChannelMessage::Empty { operation: id.number }, None)
+            }
+            ChannelStep::Grant(id) => {
+                (id, Answer::Granted, ChannelMessage::Granted { operation: id.number }, None)
+            }
+            ChannelStep::Decline(id, value) => {
+                (id, Answer::Declined, ChannelMessage::Declined { operation: id.number }, Some(value))
+            }
             // What a dead place is to be told is told to nobody.
             ChannelStep::Announce(to, slots) => {
-                return drop(self.control.tell(local, to, &Head::Slots(slots)));
+                return drop(self.control.tell(local, to, &ChannelMessage::Slots { count: slots }));
             }
-            ChannelStep::Recall(to) => return drop(self.control.tell(local, to, &Head::Recall)),
-            ChannelStep::Close(to) => return drop(self.control.tell(local, to, &Head::Closed)),
-            ChannelStep::Settle(to) => return drop(self.control.tell(local, to, &Head::Settle)),
+            ChannelStep::Recall(to) => return drop(self.control.tell(local, to, &ChannelMessage::Recall)),
+            ChannelStep::Close(to) => return drop(self.control.tell(local, to, &ChannelMessage::Closed)),
+            ChannelStep::Settle(to) => return drop(self.control.tell(local, to, &ChannelMessage::Settle)),
         };
         if id.place == self.control.here {
             return self.answer(local, id.number, answer, value);
@@ -537,10 +461,14 @@ impl<T: CanSend> End<T> {
 
     /// Whether the value could be written.
     fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
-        let told = self.tell(local, id.place, &Head::Value(id.number), value);
+        let told = self.tell(local, id.place, &ChannelMessage::Value { operation: id.number }, value);
         let Err(Answer::Faulty(fault)) = told else { return true };
         // A dead place needs no answer.
-        let _ = self.control.tell(local, id.place, &Head::Faulty(id.number, fault.text().to_owned()));
+        let _ = self.control.tell(
+            local,
+            id.place,
+            &ChannelMessage::Faulty { operation: id.number, text: fault.text().to_owned() },
+        );
         false
     }
 
@@ -578,7 +506,8 @@ impl<T: CanSend> End<T> {
     fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
-            let _ = self.control.tell(local, self.control.id.home, &Head::Cancel(number));
+            let _ =
+                self.control.tell(local, self.control.id.home, &ChannelMessage::Cancel { operation: number });
             return;
         };
         let mut steps = self.new_steps();
@@ -654,7 +583,11 @@ impl<T: CanSend> End<T> {
 
     fn cancel_send(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
-            if self.control.tell(local, self.control.id.home, &Head::Cancel(number)).is_err() {
+            if self
+                .control
+                .tell(local, self.control.id.home, &ChannelMessage::Cancel { operation: number })
+                .is_err()
+            {
                 self.control.waits.forget(number); // a dead home does not answer
             }
             // It may have been accepted, and is the earlier one then.
@@ -684,7 +617,7 @@ impl<T: CanSend> AnyEnd for End<T> {
         self: Rc<Self>,
         local: &Local,
         source: PlaceId,
-        head: Head,
+        head: ChannelMessage,
         reader: &mut Reader<'_>,
     ) -> Result<(), Refused> {
         match &self.home {

@@ -1,7 +1,7 @@
 //! What places say to each other about channels.
 //!
-//! Each message is a head and, where it says so, a value as the wire writes it. Heads are read before the type of the
-//! value is known. Invariant: a head that is answered names the operation by the number that its place gave it.
+//! A [`ChannelMessage`] may be followed by a value as the wire writes it, and is read before the type of the value is
+//! known. Invariant: an answer names the operation by the number that its place gave it.
 
 use isles_protocol::PlaceId;
 use isles_runtime::wire::Writer;
@@ -20,67 +20,69 @@ pub(crate) struct ChannelId {
     pub(super) serial: u32,
 }
 
-/// What is said; see `docs/design/channels.md`.
+/// A message about a channel, without the value that may follow; see `docs/design/channels.md`.
+///
+/// `operation` is the number that the place of the task gave its operation; an answer names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Head {
-    /// To the home, with a value: its sender waits for the answer to this operation.
-    Offer(u64),
+pub(super) enum ChannelMessage {
+    /// To the home, with a value: its sender waits for the answer.
+    Offer { operation: u64 },
     /// To the home, with a value for which the place had a slot.
     Item,
     /// To the home: room is wanted; at once, or it waits.
-    Ask(u64, bool),
+    Ask { operation: u64, waits: bool },
     /// To the home: a value is wanted; at once, or it waits.
-    Want(u64, bool),
+    Want { operation: u64, waits: bool },
     /// To the home, with a value that arrived for nobody.
     PutBack,
     /// To the home: nobody waits for the operation any more.
-    Cancel(u64),
+    Cancel { operation: u64 },
     /// To the home: slots that were not used.
-    ReturnSlots(u32),
+    ReturnSlots { count: u32 },
     /// To the home: nothing shall be sent any more.
     Close,
-    /// The value is in the buffer or received; with the number of slots that come along.
-    Accepted(u64, u32),
+    /// The value is in the buffer or received; so many slots come along.
+    Accepted { operation: u64, slots: u32 },
     /// The channel is closed.
-    Refused(u64),
+    Refused { operation: u64 },
     /// There is no room now.
-    Full(u64),
+    Full { operation: u64 },
     /// Room for the one who asked: it may send its value.
-    Granted(u64),
+    Granted { operation: u64 },
     /// With the value that was wanted.
-    Value(u64),
+    Value { operation: u64 },
     /// The channel is closed and empty.
-    Ended(u64),
+    Ended { operation: u64 },
     /// There is no value now.
-    Empty(u64),
+    Empty { operation: u64 },
     /// The operation waited, and does so no more.
-    Cancelled(u64),
-    /// A value could not be written or read; in words.
-    Faulty(u64, String),
+    Cancelled { operation: u64 },
+    /// A value could not be written or read, for the reason in `text`.
+    Faulty { operation: u64, text: String },
     /// Slots are free again.
-    Slots(u32),
+    Slots { count: u32 },
     /// Unused slots are wanted back.
     Recall,
-    /// The same, and the channel is closed.
+    /// Unused slots are wanted back, and the channel is closed.
     Closed,
     /// The place shall say when each value that has gone there is taken or put back.
     Settle,
-    /// To the home: that is so.
+    /// To the home: the answer to `Settle`.
     Settled,
-    /// To the home of a rendezvous, as `Ask`, of an operation that is one of a choice.
-    AskAs(u64, bool, u64),
-    /// To the home of a rendezvous, as `Want`, of an operation that is one of a choice.
-    WantAs(u64, bool, u64),
+    /// To the home of a rendezvous: an `Ask` of a branch of the `select!` with the number `choice`.
+    AskAs { operation: u64, waits: bool, choice: u64 },
+    /// To the home of a rendezvous: a `Want` of a branch of the `select!` with the number `choice`.
+    WantAs { operation: u64, waits: bool, choice: u64 },
     /// To the home, with the value of one who was granted room.
-    Chosen(u64),
+    Chosen { operation: u64 },
     /// The receiver whom the one who chose has met is gone; it waits as before.
-    Declined(u64),
+    Declined { operation: u64 },
     /// To the home of a rendezvous: the value that came for this operation was taken.
-    Taken(u64),
+    Taken { operation: u64 },
     /// To the home of a rendezvous: it was not taken.
-    NotTaken(u64),
+    NotTaken { operation: u64 },
     /// The region of a value ring: its first word, and how many it has.
-    Ring(u64, u64),
+    Ring { start: u64, words: u64 },
     /// To the home: values sent by slots are in the ring from now on.
     RingUsed,
 }
@@ -99,7 +101,7 @@ impl ItemHead {
     pub(super) fn new(channel: ChannelId) -> ItemHead {
         let mut bytes = [0; ITEM_HEAD_BYTES_MAX];
         let mut writer = Writer::new(&mut bytes);
-        let written = writer.put_serde(&(channel, Head::Item));
+        let written = writer.put_serde(&(channel, ChannelMessage::Item));
         let len = writer.written();
         assert!(written.is_ok() && len <= ITEM_HEAD_BYTES_MAX, "the head of an item fits");
         ItemHead { bytes, len }
@@ -111,10 +113,20 @@ impl ItemHead {
     }
 }
 
-impl Head {
+impl ChannelMessage {
     /// Whether a home on a modelled chip pays for it: it looks at the buffer, or at those who wait.
     pub(super) fn is_charged(&self) -> bool {
-        use Head::*;
-        matches!(self, Offer(_) | Item | Ask(..) | AskAs(..) | Chosen(_) | Want(..) | WantAs(..) | PutBack)
+        use ChannelMessage::*;
+        matches!(
+            self,
+            Offer { .. }
+                | Item
+                | Ask { .. }
+                | AskAs { .. }
+                | Chosen { .. }
+                | Want { .. }
+                | WantAs { .. }
+                | PutBack
+        )
     }
 }

@@ -11,6 +11,7 @@ mod end;
 mod error;
 pub(crate) mod message;
 mod operation;
+mod remote;
 mod ring;
 pub mod select;
 mod waits;

@@ -4,7 +4,7 @@
 //! that is dropped before its end is given up.
 
 use super::control_block::AnyEnd;
-use super::end::{End, Manner};
+use super::end::{End, SendOptions};
 use super::error::{RecvError, SendError, SendErrorKind};
 use super::waits::Answer;
 use crate::channel::control_block::ChannelTable;
@@ -144,7 +144,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
 pub struct SendFuture<'a, T: CanSend> {
     operation: ChannelOperation<'a, T>,
     value: Option<T>,
-    manner: Manner,
+    options: SendOptions,
     stage: Stage,
     /// How often its value was declined.
     declined: u32,
@@ -172,21 +172,21 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         caller: &'static Location<'static>,
     ) -> SendFuture<'a, T> {
         let operation = ChannelOperation::new(end, span::SEND, caller);
-        let manner = Manner { asks: false, waits, choice: None };
+        let options = SendOptions { reserves: false, blocking: waits, choice: None };
         let (value, stage) = (Some(value), Stage::Undecided);
-        SendFuture { operation, value, manner, stage, declined: 0 }
+        SendFuture { operation, value, options, stage, declined: 0 }
     }
 
     /// Lets the value stay here until there is room for it. So nothing is sent if it is dropped before it has
     /// [been chosen](SendFuture::is_chosen).
     pub(super) fn ask(mut self) -> SendFuture<'a, T> {
-        self.manner.asks = true;
+        self.options.reserves = true;
         self
     }
 
     /// Lets it be one of several, of which one happens. It waits if it `waits`.
     pub(super) fn select(&mut self, choice: Choice, waits: bool) {
-        self.manner = Manner { asks: true, waits: waits && self.manner.waits, choice };
+        self.options = SendOptions { reserves: true, blocking: waits && self.options.blocking, choice };
     }
 
     /// Whether its value has been sent over a rendezvous, and its end is not known: then no other may be chosen.
@@ -261,7 +261,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
     #[inline]
     fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         self.value = None;
-        if !self.manner.asks && poll_leave(context).is_pending() {
+        if !self.options.reserves && poll_leave(context).is_pending() {
             self.stage = Stage::Leaving;
             return Poll::Pending;
         }
@@ -324,9 +324,9 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if let Progress::New = this.operation.progress {
-            let (value, manner) = (&mut this.value, &this.manner);
+            let (value, options) = (&mut this.value, &this.options);
             let begun = this.operation.poll_begin(context, |local, end, caller| {
-                let begun = end.send(local, value, manner, caller);
+                let begun = end.send(local, value, options, caller);
                 if let Ok(Answer::Accepted) = begun {
                     local.add_count(CounterId::ChannelSent, 1);
                 }

@@ -6,7 +6,7 @@
 //! home looks into no ring before its place has said that it uses it.
 
 use super::control_block::{ControlBlock, value_bytes};
-use super::message::Head;
+use super::message::ChannelMessage;
 use isles_protocol::PlaceId;
 use isles_runtime::Local;
 use isles_runtime::capture::CanSend;
@@ -343,7 +343,12 @@ pub(super) type RingValue<T> = (PlaceId, Result<T, DecodeError>);
 
 impl InwardRings {
     /// An item of `place` came as a message: the head that tells it of a ring, if it is time.
-    pub(super) fn note_item(&self, local: &Local, shape: RingShape, place: PlaceId) -> Option<Head> {
+    pub(super) fn note_item(
+        &self,
+        local: &Local,
+        shape: RingShape,
+        place: PlaceId,
+    ) -> Option<ChannelMessage> {
         let mut places = self.places.borrow_mut();
         let sending = match places.iter_mut().find(|sending| sending.place == place) {
             Some(sending) => sending,
@@ -363,7 +368,7 @@ impl InwardRings {
         // A place that forgot the channel has used the ring before. Until its answer, values may be on their way in
         // messages, and those that it writes after them must not be read first.
         (ring.is_offered, ring.is_used) = (true, false);
-        Some(Head::Ring(ring.region.start, ring.region.words))
+        Some(ChannelMessage::Ring { start: ring.region.start, words: ring.region.words })
     }
 
     /// `place` says that it uses its ring, or that it does not know the channel any more: whether it was told of one.
@@ -487,7 +492,7 @@ impl ControlBlock {
             && let Some(ring) = OutwardRing::mapped(local, shape, region)
         {
             // First, so that all that went before is known to have come; a dead home needs no values.
-            let _ = self.tell(local, self.id.home, &Head::RingUsed);
+            let _ = self.tell(local, self.id.home, &ChannelMessage::RingUsed);
             let _ = self.outward.set(ring);
         }
     }

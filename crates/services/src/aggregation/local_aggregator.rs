@@ -20,27 +20,27 @@ use std::task::{Context, Poll, Waker};
 pub(super) type ApplyItems<T> = dyn Fn(Vec<T>, &mut usize);
 
 /// The buckets of one aggregator at one place.
-pub(super) struct Station<T> {
+pub(super) struct LocalAggregator<T> {
     buckets: RefCell<Buckets<T, Scope>>,
     apply: Box<ApplyItems<T>>,
     /// Tasks that wait for room.
     waiting: RefCell<Vec<Waker>>,
     /// Keeps the part as long as there are items.
     keep: RefCell<Option<PartRef>>,
-    itself: Weak<Station<T>>,
+    itself: Weak<LocalAggregator<T>>,
     /// What handling an item that arrives costs on a modelled core, in cycles.
     pub(super) arrival_cycles: u64,
     /// Items stored here, and buckets that left for other places, so far.
     pub(super) counts: Cell<(u64, u64)>,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
+impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     pub(super) fn new(
         buckets: Buckets<T, Scope>,
         apply: Box<ApplyItems<T>>,
         arrival_cycles: u64,
-    ) -> Rc<Station<T>> {
-        Rc::new_cyclic(|itself| Station {
+    ) -> Rc<LocalAggregator<T>> {
+        Rc::new_cyclic(|itself| LocalAggregator {
             buckets: RefCell::new(buckets),
             apply,
             waiting: RefCell::default(),
@@ -157,9 +157,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
         local.add_count(CounterId::ItemsPushed, items.len() as u64);
         if peer == local.here() {
             // The handle keeps the part until all is applied.
-            let (share, station) = (share.clone(), self.itself.upgrade());
+            let (share, here) = (share.clone(), self.itself.upgrade());
             call::spawn(async move {
-                let applied = station.map_or(Ok(()), |station| station.apply(items));
+                let applied = here.map_or(Ok(()), |here| here.apply(items));
                 drop(share);
                 applied
             });
@@ -188,7 +188,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Station<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Held for Station<T> {
+impl<T: Serialize + DeserializeOwned + 'static> Held for LocalAggregator<T> {
     fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool) {
         let departures = self.buckets.borrow_mut().flush(due);
         self.depart(local, departures);

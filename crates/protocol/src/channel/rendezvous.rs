@@ -64,7 +64,7 @@ struct Receiver {
 
 /// Who waits at a rendezvous.
 #[derive(Clone, Debug)]
-pub(super) struct Meeting<V> {
+pub(super) struct Rendezvous<V> {
     next_turn: u64,
     /// In the order of their turns.
     sending: VecDeque<Sender<V>>,
@@ -74,9 +74,9 @@ pub(super) struct Meeting<V> {
     loans: VecDeque<Loan<V>>,
 }
 
-impl<V> Default for Meeting<V> {
+impl<V> Default for Rendezvous<V> {
     fn default() -> Self {
-        Meeting {
+        Rendezvous {
             next_turn: 0,
             sending: VecDeque::new(),
             granted: Vec::new(),
@@ -86,7 +86,7 @@ impl<V> Default for Meeting<V> {
     }
 }
 
-impl<V> Meeting<V> {
+impl<V> Rendezvous<V> {
     fn new_sender(&mut self, id: OperationId, choice: ChoiceId, (asks, waits): (bool, bool)) -> Sender<V> {
         let turn = self.next_turn;
         self.next_turn += 1;

@@ -1,4 +1,4 @@
-//! What the home of a channel knows of places and of those who wait to receive; it touches no value.
+//! The credit in slots that the home of a channel gives to other places, and those who wait to receive; no value.
 //!
 //! Apart from the buffer, so that it is compiled once and not for each type of values. Invariant: the reserved slots
 //! are those that are out or kept, of all places together.
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// The slots of one place.
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
+struct SlotCredit {
     /// Slots that it has, or has used for values that are under way.
     out: u32,
     /// Slots that are kept for it, because values that used them have been received.
@@ -25,7 +25,7 @@ struct Window {
     settling: Option<u64>,
 }
 
-impl Window {
+impl SlotCredit {
     fn size(self) -> u32 {
         self.out + self.kept + self.buffered
     }
@@ -43,13 +43,13 @@ impl Window {
     }
 }
 
-/// A window for each place that has had one, in the order of the places. Hardly ever are there many, and each value
-/// that comes from another place looks for its window several times.
+/// A credit for each place that has had one, in the order of the places. Hardly ever are there many, and each value
+/// that comes from another place looks for its credit several times.
 #[derive(Clone, Debug, Default)]
-struct WindowTable(Vec<(PlaceId, Window)>);
+struct CreditTable(Vec<(PlaceId, SlotCredit)>);
 
-impl WindowTable {
-    /// Where the window of `place` is, or would be.
+impl CreditTable {
+    /// Where the credit of `place` is, or would be.
     #[inline]
     fn find(&self, place: PlaceId) -> Result<usize, usize> {
         match self.0.first() {
@@ -65,38 +65,38 @@ impl WindowTable {
     }
 
     #[inline]
-    fn get_mut(&mut self, place: PlaceId) -> Option<&mut Window> {
+    fn get_mut(&mut self, place: PlaceId) -> Option<&mut SlotCredit> {
         let found = self.find(place).ok()?;
         Some(&mut self.0[found].1)
     }
 
-    /// The window of `place`, a new one if it has none.
+    /// The credit of `place`, a new one if it has none.
     #[inline]
-    fn entry(&mut self, place: PlaceId) -> &mut Window {
+    fn entry(&mut self, place: PlaceId) -> &mut SlotCredit {
         let at = self.find(place).unwrap_or_else(|at| {
-            self.0.insert(at, (place, Window::default()));
+            self.0.insert(at, (place, SlotCredit::default()));
             at
         });
         &mut self.0[at].1
     }
 
-    fn remove(&mut self, place: PlaceId) -> Option<Window> {
+    fn remove(&mut self, place: PlaceId) -> Option<SlotCredit> {
         self.find(place).ok().map(|found| self.0.remove(found).1)
     }
 }
 
 /// The slots of all places.
 #[derive(Clone, Debug)]
-pub(super) struct Windows {
+pub(super) struct SlotCredits {
     here: PlaceId,
-    places: WindowTable,
+    places: CreditTable,
     /// Slots that are out or kept, of all places.
     reserved: u32,
 }
 
-impl Windows {
-    pub(super) fn new(here: PlaceId) -> Windows {
-        Windows { here, places: WindowTable::default(), reserved: 0 }
+impl SlotCredits {
+    pub(super) fn new(here: PlaceId) -> SlotCredits {
+        SlotCredits { here, places: CreditTable::default(), reserved: 0 }
     }
 
     /// Slots that are out or kept, of all places.
@@ -116,7 +116,7 @@ impl Windows {
     /// # Errors
     /// It had none.
     pub(super) fn use_slot(&mut self, place: PlaceId) -> Result<(), SlotViolation> {
-        self.with_slots(place, 1).map(|window| window.out -= 1)?;
+        self.with_slots(place, 1).map(|credit| credit.out -= 1)?;
         self.reserved -= 1;
         Ok(())
     }
@@ -126,16 +126,16 @@ impl Windows {
     /// # Errors
     /// `place` has fewer than `slots`.
     pub(super) fn return_slots(&mut self, place: PlaceId, slots: u32) -> Result<(), SlotViolation> {
-        let window = self.with_slots(place, slots)?;
-        window.out -= slots;
-        window.is_recalled = false;
+        let credit = self.with_slots(place, slots)?;
+        credit.out -= slots;
+        credit.is_recalled = false;
         self.reserved -= slots;
         Ok(())
     }
 
-    /// The window of a place that has as many slots out.
-    fn with_slots(&mut self, place: PlaceId, slots: u32) -> Result<&mut Window, SlotViolation> {
-        self.places.get_mut(place).filter(|window| window.out >= slots).ok_or(SlotViolation)
+    /// The credit of a place that has as many slots out.
+    fn with_slots(&mut self, place: PlaceId, slots: u32) -> Result<&mut SlotCredit, SlotViolation> {
+        self.places.get_mut(place).filter(|credit| credit.out >= slots).ok_or(SlotViolation)
     }
 
     /// A value for which `place` had a slot goes into the buffer.
@@ -145,45 +145,45 @@ impl Windows {
 
     /// A value of `place` has left the buffer.
     pub(super) fn note_received(&mut self, place: PlaceId) {
-        if let Some(window) = self.places.get_mut(place) {
-            window.buffered = window.buffered.saturating_sub(1);
+        if let Some(credit) = self.places.get_mut(place) {
+            credit.buffered = credit.buffered.saturating_sub(1);
         }
     }
 
     /// Keeps a slot for `place`; as many as are announced to it, when what is kept is a quarter of all.
     pub(super) fn keep(&mut self, place: PlaceId) -> Option<u32> {
-        let window = self.places.get_mut(place).filter(|window| !window.is_recalled)?;
-        window.kept += 1;
+        let credit = self.places.get_mut(place).filter(|credit| !credit.is_recalled)?;
+        credit.kept += 1;
         self.reserved += 1;
-        if 4 * window.kept < window.size() {
+        if 4 * credit.kept < credit.size() {
             return None;
         }
-        let slots = std::mem::take(&mut window.kept);
-        window.out += slots;
+        let slots = std::mem::take(&mut credit.kept);
+        credit.out += slots;
         Some(slots)
     }
 
     /// Takes all kept slots from their places, because they are needed, or because there are to be none; how many.
     pub(super) fn take_idle(&mut self) -> u32 {
-        let kept: u32 = self.places.0.iter_mut().map(|(_, window)| std::mem::take(&mut window.kept)).sum();
+        let kept: u32 = self.places.0.iter_mut().map(|(_, credit)| std::mem::take(&mut credit.kept)).sum();
         self.reserved -= kept;
         kept
     }
 
     /// The places that have slots and were not asked for them; now they are.
     pub(super) fn recall(&mut self) -> Vec<PlaceId> {
-        let others = self.places.0.iter_mut().filter(|(_, window)| window.out > 0);
-        let ask = |(place, window): &mut (PlaceId, Window)| {
-            (!std::mem::replace(&mut window.is_recalled, true)).then_some(*place)
+        let others = self.places.0.iter_mut().filter(|(_, credit)| credit.out > 0);
+        let ask = |(place, credit): &mut (PlaceId, SlotCredit)| {
+            (!std::mem::replace(&mut credit.is_recalled, true)).then_some(*place)
         };
         others.filter_map(ask).collect()
     }
 
     /// The places that have slots; they are asked for them, again if they were.
     pub(super) fn recall_all(&mut self) -> Vec<PlaceId> {
-        let others = self.places.0.iter_mut().filter(|(_, window)| window.out > 0);
-        let recall = |(place, window): &mut (PlaceId, Window)| {
-            window.is_recalled = true;
+        let others = self.places.0.iter_mut().filter(|(_, credit)| credit.out > 0);
+        let recall = |(place, credit): &mut (PlaceId, SlotCredit)| {
+            credit.is_recalled = true;
             *place
         };
         others.map(recall).collect()
@@ -196,24 +196,24 @@ impl Windows {
 
     /// A value comes back from `place`: whether any was there.
     pub(super) fn take_back(&mut self, place: PlaceId) -> bool {
-        self.places.get_mut(place).is_some_and(Window::take_back)
+        self.places.get_mut(place).is_some_and(SlotCredit::take_back)
     }
 
     /// A value that went to an operation of this place cannot come back any more.
     pub(super) fn forget_lent(&mut self) {
-        if let Some(window) = self.places.get_mut(self.here) {
-            window.lent = window.lent.saturating_sub(1);
+        if let Some(credit) = self.places.get_mut(self.here) {
+            credit.lent = credit.lent.saturating_sub(1);
         }
     }
 
     /// The other places from which values may come back and which were not asked; now they are.
     pub(super) fn settle(&mut self) -> Vec<PlaceId> {
         let here = self.here;
-        let open = |(place, window): &&mut (PlaceId, Window)| {
-            *place != here && window.lent > 0 && window.settling.is_none()
+        let open = |(place, credit): &&mut (PlaceId, SlotCredit)| {
+            *place != here && credit.lent > 0 && credit.settling.is_none()
         };
-        let settle = |(place, window): &mut (PlaceId, Window)| {
-            (window.lent, window.settling) = (0, Some(window.lent));
+        let settle = |(place, credit): &mut (PlaceId, SlotCredit)| {
+            (credit.lent, credit.settling) = (0, Some(credit.lent));
             *place
         };
         self.places.0.iter_mut().filter(open).map(settle).collect()
@@ -221,23 +221,23 @@ impl Windows {
 
     /// Each value that had gone to `place` when it was asked has been taken or put back.
     pub(super) fn settled(&mut self, place: PlaceId) {
-        if let Some(window) = self.places.get_mut(place) {
-            window.settling = None;
+        if let Some(credit) = self.places.get_mut(place) {
+            credit.settling = None;
         }
     }
 
     /// Whether no value is under way, in either direction.
     pub(super) fn are_quiet(&self) -> bool {
-        let is_quiet = |(_, window): &(PlaceId, Window)| {
-            window.out == 0 && window.lent == 0 && window.settling.is_none()
+        let is_quiet = |(_, credit): &(PlaceId, SlotCredit)| {
+            credit.out == 0 && credit.lent == 0 && credit.settling.is_none()
         };
         self.places.0.iter().all(is_quiet)
     }
 
     /// Forgets a place that is dead.
     pub(super) fn remove(&mut self, place: PlaceId) {
-        if let Some(window) = self.places.remove(place) {
-            self.reserved -= window.out + window.kept;
+        if let Some(credit) = self.places.remove(place) {
+            self.reserved -= credit.out + credit.kept;
         }
     }
 }
