@@ -313,7 +313,7 @@ impl Trial {
         let roots: Vec<MainTask> = locals
             .iter()
             .map(|local| {
-                isles_services::set_collectives(&local, Rc::new(fixed));
+                isles_services::set_collectives(local, Rc::new(fixed));
                 let span = Rc::clone(&span);
                 let main = async move {
                     let (team, mut slice) = (Team::world(), vec![0_u64; bytes / 8]);

@@ -284,7 +284,7 @@ fn run(
     let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
     locals
         .iter()
-        .for_each(|local| isles_services::set_collectives(&local, Rc::clone(&chosen) as Rc<dyn Collectives>));
+        .for_each(|local| isles_services::set_collectives(local, Rc::clone(&chosen) as Rc<dyn Collectives>));
     let observation = ChipObservation::begin(launch, chip, (&world, &locals))?;
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let driven = drive((&world, &stopwatch), &locals, observation.as_ref(), || root.take());
