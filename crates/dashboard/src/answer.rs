@@ -76,9 +76,9 @@ pub(crate) fn problem(status: StatusCode, title: &str, detail: &str) -> Answer {
     problem_of(Some(&title.replace(' ', "-")), status, title, detail)
 }
 
-/// A refusal of the job server, which names the type; of none in particular without.
-pub(crate) fn job_problem(status: StatusCode, kind: Option<&str>, detail: &str) -> Answer {
-    problem_of(kind.filter(|kind| *kind != "other"), status, "refused", detail)
+/// A refusal of the job server, which names the type; `other` is none in particular.
+pub(crate) fn job_problem(status: StatusCode, kind: &str, detail: &str) -> Answer {
+    problem_of(Some(kind).filter(|kind| *kind != "other"), status, "refused", detail)
 }
 
 fn problem_of(kind: Option<&str>, status: StatusCode, title: &str, detail: &str) -> Answer {

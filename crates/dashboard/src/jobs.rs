@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, StatusCode};
+use serde::Deserialize;
 use serde_json::{Value, json as object};
 use std::io;
 use std::path::Path;
@@ -114,20 +115,41 @@ async fn ask(socket: &Path, asked: &Value) -> Result<Value, Box<Answer>> {
     match timeout(ANSWER_WAIT, exchange).await {
         Err(_) => Err(gone("it takes too long")),
         Ok(Err(cause)) => Err(gone(&cause.to_string())),
-        Ok(Ok(answer)) if answer["answer"] == "refused" => {
-            let (kind, reason) = (answer["kind"].as_str(), answer["reason"].as_str().unwrap_or_default());
-            Err(Box::new(job_problem(status_of(kind), kind, reason)))
-        }
+        Ok(Ok(answer)) if answer["answer"] == "refused" => Err(match RefusedAnswer::deserialize(&answer) {
+            Ok(RefusedAnswer { kind, class, reason }) => {
+                Box::new(job_problem(class.status(), &kind, &reason))
+            }
+            Err(fault) => gone(&format!("its refusal cannot be read: {fault}")),
+        }),
         Ok(Ok(answer)) => Ok(answer),
     }
 }
 
-/// The status of a refusal of that kind: most say that the jobs or the chip are not so that it could be done.
-fn status_of(kind: Option<&str>) -> StatusCode {
-    match kind {
-        Some("bad-request") => StatusCode::BAD_REQUEST,
-        Some("not-from-page" | "commands-not-allowed") => StatusCode::FORBIDDEN,
-        Some("too-long") => StatusCode::PAYLOAD_TOO_LARGE,
-        _ => StatusCode::CONFLICT,
+/// A refusal of the job server, which has decided of which class it is.
+#[derive(Deserialize)]
+struct RefusedAnswer {
+    kind: String,
+    class: RefusedClass,
+    reason: String,
+}
+
+/// The classes of refusals, as `RefusalClass` of `isles-jobs` names them.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RefusedClass {
+    Malformed,
+    NotAllowed,
+    TooLong,
+    Conflict,
+}
+
+impl RefusedClass {
+    fn status(self) -> StatusCode {
+        match self {
+            RefusedClass::Malformed => StatusCode::BAD_REQUEST,
+            RefusedClass::NotAllowed => StatusCode::FORBIDDEN,
+            RefusedClass::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            RefusedClass::Conflict => StatusCode::CONFLICT,
+        }
     }
 }

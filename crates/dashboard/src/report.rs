@@ -7,6 +7,7 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::guard::Role;
 use crate::routes::RunAnswer;
 use crate::server::cut_of;
+use crate::stream::ReaderSnapshot;
 use isles_telemetry::LogError;
 use isles_view::{History, LINES_MAX, OutputView, ReplayedRun, RunView, Series, Snapshot, Summary};
 use serde::Serialize;
@@ -30,7 +31,7 @@ const CURVE_PLACES_MAX: u32 = 64;
 #[derive(Serialize)]
 struct ReportData<'a> {
     run: RunAnswer<'a>,
-    snapshots: Vec<Snapshot>,
+    snapshots: Vec<ReaderSnapshot>,
     summary: Summary,
     histories: BTreeMap<&'static str, History>,
     /// What places have printed; none if that is not kept.
@@ -61,6 +62,7 @@ fn html(run: &mut ReplayedRun) -> String {
     let curve = |name: &'static str| Some((name, run.history(&shown, Series::of_name(name)?, 0, u64::MAX)));
     let histories = CURVES.into_iter().filter_map(curve).collect();
     let outputs = outputs(run);
+    let snapshots = snapshots.into_iter().map(ReaderSnapshot::from).collect();
     let data = ReportData { run: RunAnswer::of(run, Role::View), snapshots, summary, histories, outputs };
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
     let script = SCRIPT.replace("</script", "<\\/script");

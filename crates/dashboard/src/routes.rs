@@ -9,7 +9,7 @@ use crate::guard::{Access, Role};
 use crate::jobs;
 use crate::metrics;
 use crate::server::Shared;
-use crate::stream::SnapshotStream;
+use crate::stream::{ReaderSnapshot, SnapshotStream};
 use http_body_util::{Either, Full, StreamBody};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -146,11 +146,10 @@ fn bad(name: &str, value: &str, allowed: &str) -> Answer {
     problem(StatusCode::BAD_REQUEST, "a bad query", &detail)
 }
 
-/// The value of a parameter of a query, without escapes but that of the comma.
+/// Returns the value of a parameter of a query, decoded as that of a form: `%2C` is a comma, `+` a space.
 pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let value = pairs.find(|(known, _)| *known == name)?.1;
-    Some(value.replace("%2C", ",").replace("%2c", ","))
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
 }
 
 /// A number of a query, with `default` if it is not there.
@@ -295,5 +294,34 @@ fn at(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
     };
     let found = shared.with_view(|view| view.at(time));
     let live = "a run that runs has its newest snapshot only, in the stream";
-    found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no replay", live), |snapshot| json(&snapshot))
+    found.map_or_else(
+        || problem(StatusCode::NOT_FOUND, "no replay", live),
+        |snapshot| json(&ReaderSnapshot::from(snapshot)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parameter;
+
+    #[test]
+    fn a_parameter_is_decoded_as_that_of_a_form() {
+        let query = "places=1%2c2%2C3&name=a+b%20c%2Bd%26e%3Df&caf%C3%A9=%E2%82%AC&empty=&bare&name=second";
+        for (name, value) in [
+            ("places", Some("1,2,3")),
+            ("name", Some("a b c+d&e=f")),
+            ("caf\u{e9}", Some("\u{20ac}")),
+            ("empty", Some("")),
+            ("bare", Some("")),
+            ("plac", None),
+            ("", None),
+        ] {
+            assert_eq!(parameter(query, name).as_deref(), value, "{name}");
+        }
+        assert_eq!(parameter("", "places"), None);
+        // What is no escape stays as it is, and what is no UTF-8 becomes the sign for that.
+        assert_eq!(parameter("a=100%&b=%zz&c=%FF", "a").as_deref(), Some("100%"));
+        assert_eq!(parameter("a=100%&b=%zz&c=%FF", "b").as_deref(), Some("%zz"));
+        assert_eq!(parameter("a=100%&b=%zz&c=%FF", "c").as_deref(), Some("\u{fffd}"));
+    }
 }

@@ -7,6 +7,7 @@ use crate::guard::Role;
 use futures_core::Stream;
 use hyper::body::{Bytes, Frame};
 use isles_view::Snapshot;
+use serde::Serialize;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,29 +25,43 @@ const MANAGERS_MAX: usize = 16;
 /// How long a stream says nothing at most.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// A snapshot as text, written once for all readers.
+/// A snapshot as one reader gets it.
+#[derive(Serialize)]
+pub(crate) struct ReaderSnapshot {
+    /// Snapshots that this reader has missed.
+    missed: u64,
+    #[serde(flatten)]
+    snapshot: Snapshot,
+}
+
+impl From<Snapshot> for ReaderSnapshot {
+    /// The snapshot for a reader that asked for just this one, and so has missed none.
+    fn from(snapshot: Snapshot) -> ReaderSnapshot {
+        ReaderSnapshot { missed: 0, snapshot }
+    }
+}
+
+/// A snapshot as text, written once for all readers: a [`ReaderSnapshot`] without its first field.
 #[derive(Debug)]
 pub(crate) struct Published {
     seq: u64,
-    /// What stands before and behind the number of snapshots that a reader has missed.
-    head: String,
-    tail: String,
+    /// The fields of the snapshot and the closing brace of the object.
+    fields: String,
 }
 
 impl Published {
-    /// The text of a snapshot.
+    /// Writes the text of a snapshot.
     pub(crate) fn new(snapshot: &Snapshot) -> Published {
-        const MISSED: &str = "\"missed\":";
-        let text = serde_json::to_string(snapshot).unwrap_or_default();
-        // In a string the quotation mark would have a backslash before it.
-        let at = text.find(MISSED).map_or(text.len(), |at| at + MISSED.len());
-        let tail = text[at..].trim_start_matches(|digit: char| digit.is_ascii_digit()).to_owned();
-        Published { seq: snapshot.seq, head: text[..at].to_owned(), tail }
+        let mut fields = serde_json::to_string(snapshot).expect("a snapshot has a form");
+        let brace = fields.remove(0);
+        assert_eq!(brace, '{', "a struct with names is an object");
+        Published { seq: snapshot.seq, fields }
     }
 
+    /// Returns the event for a reader that has missed so many snapshots: `missed` is the first field of its object.
     fn event(&self, missed: u64) -> Bytes {
-        let Published { seq, head, tail } = self;
-        format!("event: snapshot\nid: {seq}\ndata: {head}{missed}{tail}\n\n").into()
+        let Published { seq, fields } = self;
+        format!("event: snapshot\nid: {seq}\ndata: {{\"missed\":{missed},{fields}\n\n").into()
     }
 }
 
@@ -141,6 +156,32 @@ async fn turn(mut state: ReaderState) -> Option<(ReaderState, Bytes)> {
             state.last = Some(newest.seq);
             let text = newest.event(state.missed);
             Some((state, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Published, ReaderSnapshot};
+    use isles_telemetry::{RunDescription, Sample};
+    use isles_view::SnapshotBuilder;
+    use serde_json::{Value, to_value};
+
+    #[test]
+    fn an_event_is_the_snapshot_with_the_number_of_its_reader_whatever_texts_say() {
+        let mut sample = Sample { places: vec![Default::default()], ..Sample::default() };
+        sample.progress.unit = "\"missed\":7,{\"missed\":8}".to_owned();
+        let description = RunDescription { places: 1, ..RunDescription::default() };
+        let snapshot = SnapshotBuilder::new(&description).build(sample, Some("\"missed\":9"));
+        let published = Published::new(&snapshot);
+        for missed in [0, 5, u64::MAX] {
+            let event = published.event(missed);
+            let text = std::str::from_utf8(&event).unwrap();
+            let data =
+                text.strip_prefix("event: snapshot\nid: 1\ndata: ").unwrap().strip_suffix("\n\n").unwrap();
+            let sent = to_value(ReaderSnapshot { missed, snapshot: snapshot.clone() }).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(data).unwrap(), sent);
+            assert_eq!(sent["missed"], missed);
         }
     }
 }

@@ -64,7 +64,6 @@ impl SnapshotBuilder {
             model_ms: self.is_modelled.then_some(sample.model_ns as f64 / 1e6),
             state,
             reason: lost.filter(|_| state == RunState::Unknown).map(str::to_owned),
-            missed: 0,
             places: self.columns(&sample, state),
             power: self.knows_power(&sample).then(|| PowerView {
                 watt: self.watts.last().copied().unwrap_or_default(),

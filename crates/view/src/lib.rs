@@ -168,7 +168,7 @@ pub struct Dropped {
     pub samples: u64,
 }
 
-/// A run at one moment, as it is shown.
+/// A run at one moment, as it is shown. Whoever serves readers adds how many snapshots each of them has missed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Snapshot {
     /// Counts snapshots.
@@ -181,8 +181,6 @@ pub struct Snapshot {
     pub state: RunState,
     /// Why it does not.
     pub reason: Option<String>,
-    /// Snapshots that this reader has missed; whoever serves readers counts them.
-    pub missed: u64,
     /// Each place.
     pub places: PlaceColumns,
     /// Power of the chip; none of other machines, nor where nothing is known of it.

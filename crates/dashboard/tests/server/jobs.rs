@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
 /// A job server that answers each request with what it was asked; those about job 9 it refuses for
-/// a reason of the kind that they name.
+/// a reason of the kind and the class that they name.
 fn job_server(name: &str) -> (PathBuf, Receiver<Value>) {
     let folder = std::env::temp_dir().join(format!("isles-ui-jobs-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder); // it need not be there
@@ -23,7 +23,9 @@ fn job_server(name: &str) -> (PathBuf, Receiver<Value>) {
             let request: Value = serde_json::from_str(&line).unwrap();
             let asked = &request["request"];
             let answer = if asked["job"] == 9 {
-                serde_json::json!({ "answer": "refused", "reason": "there is no job 9", "kind": asked["kind"] })
+                serde_json::json!({
+                    "answer": "refused", "reason": "there is no job 9", "kind": asked["kind"], "class": asked["class"]
+                })
             } else {
                 serde_json::json!({
                     "answer": "done", "jobs": [1], "cores": [2], "kinds": [3], "policy": "p", "page_commands": true
@@ -81,21 +83,28 @@ fn who_may_manage_is_passed_on_and_who_may_look_is_not() {
             serde_json::json!({ "ask": "page", "request": serde_json::from_str::<Value>(body).unwrap() });
         assert_eq!(asked.recv_timeout(NEVER).unwrap(), wrapped);
     }
-    for (kind, status) in [
-        ("other", 409),
-        ("no-such-clock", 409),
-        ("bad-request", 400),
-        ("commands-not-allowed", 403),
-        ("not-from-page", 403),
-        ("too-long", 413),
+    for (kind, class, status) in [
+        ("other", "conflict", 409),
+        ("no-such-clock", "conflict", 409),
+        ("bad-request", "malformed", 400),
+        ("commands-not-allowed", "not-allowed", 403),
+        ("too-long", "too-long", 413),
+        // The class decides, not the name.
+        ("too-long", "not-allowed", 403),
+        ("a-kind-of-tomorrow", "malformed", 400),
     ] {
-        let body = serde_json::json!({ "job": 9, "kind": kind }).to_string();
+        let body = serde_json::json!({ "job": 9, "kind": kind, "class": class }).to_string();
         let refused = post(&server, &control, JSON, &body);
         let problem =
             if kind == "other" { "about:blank".to_owned() } else { format!("urn:isles:problem:{kind}") };
         assert_eq!((refused.status, refused.json()["type"].clone()), (status, problem.into()));
         assert_eq!(refused.json()["detail"], "there is no job 9");
     }
+    let unread = post(&server, &control, JSON, r#"{"job":9,"kind":"other","class":"of-tomorrow"}"#);
+    assert_eq!(
+        (unread.status, unread.json()["title"].clone()),
+        (502, "the job server does not answer".into())
+    );
     let list = server.ask("GET /api/v1/jobs", &[&format!("Authorization: Bearer {view}")]);
     assert_eq!((list.status, &list.json()["policy"]), (200, &"p".into()));
     assert_eq!(list.json()["page_commands"], true);

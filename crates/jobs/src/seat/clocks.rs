@@ -120,7 +120,7 @@ fn govern_here(policy: &str, is_of_supply: bool) -> Result<(), Refusal> {
 
 fn fixed() -> Refusal {
     let reason = "no clock has changed: this is no chip whose clocks can be divided".to_owned();
-    Refusal { kind: RefusalKind::ClocksFixed, reason }
+    Refusal::of(RefusalKind::ClocksFixed, reason)
 }
 
 fn refusal(error: ClockError) -> Refusal {
@@ -134,5 +134,5 @@ fn refusal(error: ClockError) -> Refusal {
         ClockError::ChipGoverned { .. } => RefusalKind::Governed,
         _ => RefusalKind::Other,
     };
-    Refusal { kind, reason: error.to_string() }
+    Refusal::of(kind, error.to_string())
 }

@@ -1,5 +1,9 @@
 //! What people ask of a job server, and what it answers: one line of JSON each.
 
+mod refusal;
+
+pub use refusal::{Refusal, RefusalClass, RefusalKind};
+
 use crate::seat::Runnable;
 use crate::store::JobSpec;
 use serde::{Deserialize, Serialize};
@@ -153,80 +157,6 @@ pub enum JobReply {
     },
     /// It is not done.
     Refused(Refusal),
-}
-
-/// Why something is not done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// Of what kind it is, for programs.
-    pub kind: RefusalKind,
-    /// Why, and what is allowed, for people.
-    pub reason: String,
-}
-
-/// Kinds of refusals that a program may want to tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefusalKind {
-    /// None of the others.
-    Other,
-    /// The clocks cannot be divided.
-    ClocksFixed,
-    /// The chip does not have that clock.
-    NoSuchClock,
-    /// The chip does not have that voltage.
-    NoSuchVoltage,
-    /// The voltage does not carry the clock.
-    VoltageTooLow,
-    /// A change is under way; ask again.
-    ChangeUnderWay,
-    /// There is no such governor, or it is not for this run.
-    NoSuchGovernor,
-    /// A governor keeps the clocks.
-    Governed,
-    /// What came is no request.
-    BadRequest,
-    /// A page may not ask for it.
-    NotFromPage,
-    /// No command may be a job: not from a page, or not on a chip.
-    CommandsNotAllowed,
-    /// There is no job of that number.
-    NoSuchJob,
-    /// A job cannot do that in its state.
-    NotInThisState,
-    /// A command cannot do that.
-    NotForCommands,
-    /// The state of the job cannot be read, or is that of another program or kind.
-    BadCheckpoint,
-    /// The table or a state cannot be written, so nothing was started or made.
-    NotKept,
-    /// The place is not there, or is dead, or is where the job is.
-    NoSuchPlace,
-    /// A job stays, because no other core is better.
-    NoBetterCore,
-    /// There is no such kind of jobs, or it does not take such words.
-    NoSuchTask,
-    /// No command is named.
-    NoCommand,
-    /// There is no command of that name, or none can have such words.
-    NoSuchCommand,
-    /// The name has a character that steers how text is shown.
-    BadName,
-    /// A name or words, or the whole request, are longer than a job server takes.
-    TooLong,
-}
-
-impl Refusal {
-    /// A refusal of that kind.
-    pub(crate) fn of(kind: RefusalKind, reason: impl Into<String>) -> Refusal {
-        Refusal { kind, reason: reason.into() }
-    }
-}
-
-impl From<String> for Refusal {
-    fn from(reason: String) -> Refusal {
-        Refusal { kind: RefusalKind::Other, reason }
-    }
 }
 
 /// A kind of jobs.

@@ -1,0 +1,162 @@
+//! Refusals of a job server: one table of their kinds.
+//!
+//! Who carries answers to people, as the server of the page does by HTTP, needs to know of which class a refusal is,
+//! and neither knows the kinds nor may guess by their names. So an answer carries both. Invariant: the class of a kind
+//! is decided in the table here, and nowhere else.
+
+use serde::{Deserialize, Serialize};
+
+/// The class of a refusal: what whoever asked can do about it. HTTP has a status for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalClass {
+    /// It is no request: ask for something else.
+    Malformed,
+    /// Whoever asked may not ask for it.
+    NotAllowed,
+    /// The request is longer than a job server takes.
+    TooLong,
+    /// The jobs or the chip are not in a state in which it can be done.
+    Conflict,
+}
+
+/// Declares the kinds of refusals: variant, name on the wire, class.
+macro_rules! refusal_kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $class:ident;)*) => {
+        /// Kinds of refusals that a program may want to tell apart.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum RefusalKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl RefusalKind {
+            /// All kinds, in the order of the table.
+            pub const ALL: &[RefusalKind] = &[$(RefusalKind::$kind),*];
+
+            /// The name on the wire.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(RefusalKind::$kind => $name,)*
+                }
+            }
+
+            /// The class of all refusals of this kind.
+            pub fn class(self) -> RefusalClass {
+                match self {
+                    $(RefusalKind::$kind => RefusalClass::$class,)*
+                }
+            }
+        }
+    };
+}
+
+refusal_kinds! {
+    /// None of the others.
+    Other "other" Conflict;
+    /// The clocks cannot be divided.
+    ClocksFixed "clocks-fixed" Conflict;
+    /// The chip does not have that clock.
+    NoSuchClock "no-such-clock" Conflict;
+    /// The chip does not have that voltage.
+    NoSuchVoltage "no-such-voltage" Conflict;
+    /// The voltage does not carry the clock.
+    VoltageTooLow "voltage-too-low" Conflict;
+    /// A change is under way; ask again.
+    ChangeUnderWay "change-under-way" Conflict;
+    /// There is no such governor, or it is not for this run.
+    NoSuchGovernor "no-such-governor" Conflict;
+    /// A governor keeps the clocks.
+    Governed "governed" Conflict;
+    /// What came is no request.
+    BadRequest "bad-request" Malformed;
+    /// A page may not ask for it.
+    NotFromPage "not-from-page" NotAllowed;
+    /// No command may be a job: not from a page, or not on a chip.
+    CommandsNotAllowed "commands-not-allowed" NotAllowed;
+    /// There is no job of that number.
+    NoSuchJob "no-such-job" Conflict;
+    /// A job cannot do that in its state.
+    NotInThisState "not-in-this-state" Conflict;
+    /// A command cannot do that.
+    NotForCommands "not-for-commands" Conflict;
+    /// The state of the job cannot be read, or is that of another program or kind.
+    BadCheckpoint "bad-checkpoint" Conflict;
+    /// The table or a state cannot be written, so nothing was started or made.
+    NotKept "not-kept" Conflict;
+    /// The place is not there, or is dead, or is where the job is.
+    NoSuchPlace "no-such-place" Conflict;
+    /// A job stays, because no other core is better.
+    NoBetterCore "no-better-core" Conflict;
+    /// There is no such kind of jobs, or it does not take such words.
+    NoSuchTask "no-such-task" Conflict;
+    /// No command is named.
+    NoCommand "no-command" Conflict;
+    /// There is no command of that name, or none can have such words.
+    NoSuchCommand "no-such-command" Conflict;
+    /// The name has a character that steers how text is shown.
+    BadName "bad-name" Conflict;
+    /// A name or words, or the whole request, are longer than a job server takes.
+    TooLong "too-long" TooLong;
+}
+
+/// Why something is not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Of what kind it is, for programs.
+    pub kind: RefusalKind,
+    /// The class of that kind, for programs that do not know all kinds.
+    pub class: RefusalClass,
+    /// Why, and what is allowed, for people.
+    pub reason: String,
+}
+
+impl Refusal {
+    /// A refusal of that kind.
+    pub(crate) fn of(kind: RefusalKind, reason: impl Into<String>) -> Refusal {
+        Refusal { kind, class: kind.class(), reason: reason.into() }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Refusal {
+        Refusal::of(RefusalKind::Other, reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Refusal, RefusalKind};
+    use std::fs;
+    use std::path::Path;
+
+    /// The text of a file of the repository.
+    fn file(path: &str) -> String {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        fs::read_to_string(root.join(path)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_carries_the_name_of_a_kind_and_its_class() {
+        for &kind in RefusalKind::ALL {
+            let refusal = serde_json::to_value(Refusal::of(kind, "why")).unwrap();
+            let class = serde_json::to_value(kind.class()).unwrap();
+            let expected = serde_json::json!({ "kind": kind.name(), "class": class, "reason": "why" });
+            assert_eq!(refusal, expected);
+        }
+    }
+
+    #[test]
+    fn the_interface_and_the_book_name_the_kinds_of_the_table() {
+        let named: Vec<&str> = RefusalKind::ALL
+            .iter()
+            .filter(|kind| **kind != RefusalKind::Other)
+            .map(|kind| kind.name())
+            .collect();
+        let list = format!("of a refusal of the job server one of {}, or about:blank", named.join(", "));
+        assert!(file("crates/dashboard/src/openapi.json").contains(&list), "openapi.json lacks: {list}");
+        let page = file("docs/jobs.md");
+        for name in named {
+            assert!(page.contains(&format!("`{name}`")), "docs/jobs.md does not name {name}");
+        }
+    }
+}
