@@ -24,6 +24,30 @@ impl TermList {
         self.ends.len() as u32 - 1
     }
 
+    /// Appends terms that `bytes` has one behind the other, of these lengths; returns the position of the first.
+    pub fn append(&mut self, bytes: &[u8], lengths: &[u32]) -> u32 {
+        let first = self.ends.len() as u32;
+        let mut end = self.bytes.len() as u64;
+        self.bytes.extend_from_slice(bytes);
+        self.ends.extend(lengths.iter().map(|length| {
+            end += u64::from(*length);
+            end
+        }));
+        first
+    }
+
+    /// The bytes of all terms, and the length of each.
+    pub fn parts(&self) -> (&[u8], Vec<u32>) {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        (&self.bytes, self.ends.iter().zip(starts).map(|(end, start)| (end - start) as u32).collect())
+    }
+
+    /// Makes room for so many further terms, and their bytes.
+    pub fn reserve(&mut self, terms: usize, bytes: usize) {
+        self.ends.reserve(terms);
+        self.bytes.reserve(bytes);
+    }
+
     /// The bytes of the term at this position.
     pub fn bytes(&self, position: u32) -> &[u8] {
         let position = position as usize;

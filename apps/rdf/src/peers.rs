@@ -4,6 +4,7 @@
 //! nothing here then moves. It knows no query. Invariant: all members call the same operations in the same order, also
 //! those that have nothing to give.
 
+use crate::answer::Solutions;
 use crate::query::table::{Table, VariableId};
 use crate::store::dictionary::{Dictionary, Numbering, UNBOUND};
 use crate::store::term;
@@ -206,6 +207,36 @@ impl Peers {
         }
         let rows = team.gatherv(0, &own).await?.unwrap_or_default();
         Ok(joined(Table { placed_by: None, ..emptied(&table) }, &rows))
+    }
+
+    /// The solutions of all places at the first one; none at the others.
+    pub async fn gather_solutions(&self, own: Solutions) -> isles::Result<Option<Solutions>> {
+        let Some(team) = &self.team else { return Ok(Some(own)) };
+        // The number of rows, then the columns, then the lengths of terms.
+        let mut numbers = vec![own.rows as u32];
+        own.columns.iter().for_each(|column| numbers.extend_from_slice(column));
+        let (bytes, lengths) = own.terms.parts();
+        numbers.extend_from_slice(&lengths);
+        if team.rank() != 0 {
+            self.note_sent(4 * numbers.len() + bytes.len());
+            team.gatherv(0, &numbers).await?;
+            team.gatherv(0, bytes).await?;
+            return Ok(None);
+        }
+        let numbers = team.gatherv(0, &[0_u32; 0]).await?.unwrap_or_default();
+        let bytes = team.gatherv(0, &[0_u8; 0]).await?.unwrap_or_default();
+        let mut all = own;
+        for (numbers, bytes) in numbers.iter().zip(&bytes) {
+            let Some((rows, numbers)) = numbers.split_first() else { continue };
+            let (cells, lengths) = numbers.split_at(*rows as usize * all.columns.len());
+            let first = all.terms.append(bytes, lengths);
+            for (column, more) in all.columns.iter_mut().zip(cells.chunks((*rows as usize).max(1))) {
+                let moved = |number: &u32| if *number == UNBOUND { UNBOUND } else { number + first };
+                column.extend(more.iter().map(moved));
+            }
+            all.rows += *rows as usize;
+        }
+        Ok(Some(all))
     }
 
     /// The parts of a table for each place, as rows behind their number.

@@ -4,6 +4,7 @@
 //! if their format allows that; else each is read at one place, files in turn. Invariant: nothing is kept of a source
 //! in which something is wrong.
 
+mod lines;
 pub mod lubm;
 pub mod source;
 pub mod triples;
@@ -12,6 +13,7 @@ use crate::peers::{Peers, push_term};
 use crate::store::dictionary::Dictionary;
 use crate::store::{Store, Triple, term};
 use isles::prelude::*;
+use isles_app::console::Progress;
 use serde::{Deserialize, Serialize};
 use source::{DataSource, FilePart, OpenSource};
 use triples::LocalTriples;
@@ -100,12 +102,15 @@ pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -
     let (places, rank) = (team.size(), team.rank());
     let mut own = LocalTriples::default();
     let mut fault = None;
+    let mut told = LoadProgress::new(&team);
     for (number, source) in sources.iter().enumerate() {
         match source {
             DataSource::Lubm { universities, is_closed } => {
                 let departments = lubm::all_departments(*universities).enumerate();
                 for (at, department) in departments.filter(|(at, _)| at % places == rank) {
+                    let before = own.triples.len();
                     lubm::add_department(&mut own, department, *is_closed);
+                    told.add((own.triples.len() - before) as u64);
                     if at / places % TURN_EVERY == 0 {
                         yield_now().await;
                     }
@@ -113,12 +118,19 @@ pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -
             }
             DataSource::File { .. } => {
                 let bytes = contents.get(number).map(|open| open.bytes.as_slice());
+                if let Some(bytes) = bytes.filter(|_| places == 1) {
+                    fault = fault
+                        .or(file_part(source, number, bytes, 0).read(&mut own, |more| told.add(more)).err());
+                    continue;
+                }
                 let (part, lines_before) = dealt(&team, source, number, bytes).await?;
-                let read = file_part(source, number, &part, lines_before).read(&mut own, |_| ());
+                let read = file_part(source, number, &part, lines_before);
+                let read = read.read(&mut own, |more| told.add(more));
                 fault = fault.or(read.err());
             }
         }
     }
+    drop(told);
     // Of several places the first that has found something, which in files by lines is the first mistake.
     let faults = team.all_gather(fault).await?;
     if let Some(fault) = faults.into_iter().flatten().next() {
@@ -128,6 +140,26 @@ pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -
         return Ok(alone(own));
     }
     Ok(exchanged(team, own).await?)
+}
+
+/// Tells people how many triples the first place has read, which is about its share of all.
+struct LoadProgress {
+    shown: Option<Progress>,
+    triples: u64,
+}
+
+impl LoadProgress {
+    fn new(team: &Team) -> LoadProgress {
+        let unit = if team.size() == 1 { "triples read" } else { "triples read at the first place" };
+        LoadProgress { shown: (team.rank() == 0).then(|| Progress::new(0, unit)), triples: 0 }
+    }
+
+    fn add(&mut self, more: u64) {
+        self.triples += more;
+        if let Some(progress) = self.shown.as_mut().filter(|progress| progress.is_due()) {
+            progress.tell(self.triples);
+        }
+    }
 }
 
 /// The part of a file that this place reads, and how many lines there are before it.
@@ -142,7 +174,7 @@ async fn dealt(
     let mut lines_before = vec![0_u64; places];
     if let Some(bytes) = bytes.filter(|_| team.rank() == 0) {
         if source.is_by_lines() {
-            let parts = (0..places).map(|part| source::lines(bytes, part, places));
+            let parts = (0..places).map(|part| source::whole_lines(bytes, part, places));
             rows = parts.map(|range| bytes[range].to_vec()).collect::<Vec<_>>();
             let mut before = 0;
             for (row, lines) in rows.iter().zip(&mut lines_before) {

@@ -3,8 +3,8 @@
 //! It knows no place. Invariant: what is wrong with a file is said with its name, line and column, and of a file with
 //! an error nothing is used.
 
-use super::lubm;
 use super::triples::{BlankNames, LocalTriples};
+use super::{lines, lubm};
 use isles_app::{Failure, input};
 use oxrdfio::{RdfFormat, RdfParser};
 use rustc_hash::FxHashMap;
@@ -129,7 +129,7 @@ impl DataSource {
 }
 
 /// The lines of `bytes` that are part `part` of `parts`: whole ones, of about as many bytes.
-pub fn lines(bytes: &[u8], part: usize, parts: usize) -> Range<usize> {
+pub fn whole_lines(bytes: &[u8], part: usize, parts: usize) -> Range<usize> {
     let cut = |part: usize| {
         let near = (bytes.len() as u128 * part as u128 / parts as u128) as usize;
         let feed = bytes[near..].iter().position(|byte| *byte == b'\n');
@@ -165,6 +165,52 @@ impl FilePart<'_> {
     /// What is wrong, and where: file, line and column, in one line.
     pub fn read(&self, out: &mut LocalTriples, mut read: impl FnMut(u64)) -> Result<(), String> {
         let format = format(self.extension).ok_or_else(|| format!("{}: unknown format", self.name))?;
+        if format != RdfFormat::NTriples || std::str::from_utf8(self.bytes).is_err() {
+            return self.parse(format, out, &mut read);
+        }
+        let mut triples = out.triples.len();
+        // The lines since the last plain one, which the parser gets together.
+        let (mut odd, mut odd_lines, mut line_number) = (0..0, 0, 0);
+        let mut start = 0;
+        while start < self.bytes.len() {
+            let rest = &self.bytes[start..];
+            let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+            let end = (start + length + 1).min(self.bytes.len());
+            let is_plain = lines::add_plain(&rest[..length], self.file, out);
+            if is_plain && !odd.is_empty() {
+                self.of_lines(odd, odd_lines).parse(format, out, &mut |_| ())?;
+                odd = end..end;
+            } else if !is_plain {
+                if odd.is_empty() {
+                    (odd, odd_lines) = (start..start, line_number);
+                }
+                odd.end = end;
+            }
+            if out.triples.len() as u64 >= triples as u64 + TOLD_EVERY {
+                read((out.triples.len() - triples) as u64);
+                triples = out.triples.len();
+            }
+            (start, line_number) = (end, line_number + 1);
+        }
+        if !odd.is_empty() {
+            self.of_lines(odd, odd_lines).parse(format, out, &mut |_| ())?;
+        }
+        read((out.triples.len() - triples) as u64);
+        Ok(())
+    }
+
+    /// These bytes of the part, before which there are so many of its lines.
+    fn of_lines(&self, range: Range<usize>, lines: u64) -> Self {
+        FilePart { bytes: &self.bytes[range], lines_before: self.lines_before + lines, ..*self }
+    }
+
+    /// Adds the triples that the parser of all formats finds.
+    fn parse(
+        &self,
+        format: RdfFormat,
+        out: &mut LocalTriples,
+        read: &mut impl FnMut(u64),
+    ) -> Result<(), String> {
         let mut names = match format {
             RdfFormat::NTriples | RdfFormat::NQuads => BlankNames::ByLabel { file: self.file },
             _ => BlankNames::InOrder { file: self.file, known: FxHashMap::default() },
@@ -214,7 +260,7 @@ mod tests {
         for text in ["", "one", "a\nbb\nccc\n\ndddd\n", "a\nbb\nno feed at the end"] {
             for parts in 1..9 {
                 let all: Vec<Range<usize>> =
-                    (0..parts).map(|part| lines(text.as_bytes(), part, parts)).collect();
+                    (0..parts).map(|part| whole_lines(text.as_bytes(), part, parts)).collect();
                 let joined: String = all.iter().map(|range| &text[range.clone()]).collect();
                 assert_eq!(joined, text);
                 assert!(all.iter().all(|range| range.is_empty()

@@ -69,6 +69,41 @@ impl LocalTriples {
         self.dictionary.intern(&self.scratch)
     }
 
+    /// As [`LocalTriples::iri`], for bytes that are known to be an IRI.
+    pub fn encoded_iri(&mut self, iri: &[u8]) -> u32 {
+        self.scratch.clear();
+        self.scratch.push(term::IRI);
+        self.scratch.extend_from_slice(iri);
+        self.dictionary.intern(&self.scratch)
+    }
+
+    /// As [`LocalTriples::string`], for bytes that are known to be a text.
+    pub fn encoded_string(&mut self, value: &[u8]) -> u32 {
+        self.scratch.clear();
+        self.scratch.push(term::STRING);
+        self.scratch.extend_from_slice(value);
+        self.dictionary.intern(&self.scratch)
+    }
+
+    /// The position of a literal of a datatype that is not that of strings.
+    pub fn encoded_typed(&mut self, value: &[u8], datatype: &[u8]) -> u32 {
+        self.scratch.clear();
+        self.scratch.push(term::TYPED);
+        for part in [value, datatype, &(value.len() as u32).to_le_bytes()] {
+            self.scratch.extend_from_slice(part);
+        }
+        self.dictionary.intern(&self.scratch)
+    }
+
+    /// The position of the blank node with this label in a file that is read by lines.
+    pub fn labelled(&mut self, label: &[u8], file: usize) -> u32 {
+        self.scratch.clear();
+        self.scratch.push(term::BLANK);
+        self.scratch.extend_from_slice(format!("f{file}.").as_bytes());
+        self.scratch.extend_from_slice(label);
+        self.dictionary.intern(&self.scratch)
+    }
+
     /// Adds the triple of a quad, whose graph is not looked at.
     pub fn add(&mut self, quad: &Quad, names: &mut BlankNames) {
         let subject = match &quad.subject {

@@ -138,7 +138,7 @@ impl<'a> PlaceEvaluator<'a> {
         let patterns: Vec<Pattern> =
             patterns.iter().map(|Pattern(slots)| Pattern(slots.map(number))).collect();
         let counts = self.counts(&patterns).await?;
-        let plan = order(&patterns, &counts, 1.0, &[]);
+        let plan = order(&patterns, &counts);
         // One solution of the whole pattern without variables, so at one place.
         let mut table = if self.peers.rank() == 0 { Table::unit() } else { Table::empty(Vec::new()) };
         let mut left: Vec<&BoundExpression> = filters.iter().collect();

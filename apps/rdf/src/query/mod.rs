@@ -15,7 +15,7 @@ mod statistics;
 pub mod table;
 pub mod trace;
 
-use crate::answer::{Answer, Solutions, TermList};
+use crate::answer::{Answer, Solutions};
 use crate::peers::Peers;
 use crate::store::dictionary::UNBOUND;
 use crate::store::{Store, term};
@@ -166,19 +166,21 @@ impl Queries<'_> {
         Ok(FoundSolutions { solutions, operators })
     }
 
-    /// The rows of all places, with their terms, at the first one.
+    /// The rows of all places, with their terms, at the first one. Each place brings the terms of its rows along, so
+    /// that the first one has nothing to look up.
     async fn gathered(&self, table: Table, names: &[String]) -> Result<Option<Solutions>, QueryFault> {
-        let table = self.peers.gather(table).await?;
         let terms = self.peers.fetch(table.columns.iter().flatten().copied()).await?;
-        if self.peers.rank() != 0 {
-            return Ok(None);
+        let mut own = Solutions {
+            variables: table.variables.iter().map(|variable| names[*variable].clone()).collect(),
+            rows: table.rows,
+            ..Solutions::default()
+        };
+        {
+            let dictionary = self.peers.dictionary();
+            let mut add = |number| own.terms.push(terms.bytes(number, (self.peers.numbering(), &dictionary)));
+            own.columns = renumbered(&table, &mut add);
         }
-        let dictionary = self.peers.dictionary();
-        let mut list = TermList::default();
-        let mut add = |number| list.push(terms.bytes(number, (self.peers.numbering(), &dictionary)));
-        let columns = renumbered(&table, &mut add);
-        let variables = table.variables.iter().map(|variable| names[*variable].clone()).collect();
-        Ok(Some(Solutions { variables, rows: table.rows, columns, terms: list, is_ordered: false }))
+        Ok(self.peers.gather_solutions(own).await?)
     }
 
     /// The triples of the subjects that are in solutions, and of the blank nodes that these lead to.
@@ -241,9 +243,23 @@ fn is_whole(pattern: &GraphPattern) -> bool {
 
 /// Columns in which a term has one more than the position that `add` gives it, in the order in which they come.
 fn renumbered(table: &Table, add: &mut impl FnMut(u32) -> u32) -> Vec<Vec<u32>> {
+    let cells: usize = table.columns.iter().map(Vec::len).sum();
+    let most = table.columns.iter().flatten().copied().max().unwrap_or(0) as usize;
+    if most / 8 <= cells {
+        // A slot for each number costs less than to hash so many.
+        let mut positions = vec![UNBOUND; most + 1];
+        let mut position = |number: &u32| {
+            let known = &mut positions[*number as usize];
+            if *known == UNBOUND && *number != UNBOUND {
+                *known = 1 + add(*number);
+            }
+            *known
+        };
+        return table.columns.iter().map(|column| column.iter().map(&mut position).collect()).collect();
+    }
     let mut positions: FxHashMap<u32, u32> = FxHashMap::default();
     let mut position = |number: &u32| match *number {
-        UNBOUND => 0,
+        UNBOUND => UNBOUND,
         number => *positions.entry(number).or_insert_with(|| 1 + add(number)),
     };
     table.columns.iter().map(|column| column.iter().map(&mut position).collect()).collect()

@@ -45,18 +45,54 @@ impl PatternCounts {
         PatternCounts { triples: numbers[0], subjects: numbers[1], objects: numbers[2] }
     }
 
-    /// How many solutions `rows` solutions that bind `bound` have together with `pattern`.
-    pub fn estimate(&self, pattern: &Pattern, rows: f64, bound: &[VariableId]) -> f64 {
-        let Pattern([subject, _, object]) = pattern;
-        let is_bound = |slot: &PatternPart| slot.variable().is_some_and(|variable| bound.contains(&variable));
-        let mut estimate = rows * self.triples as f64;
-        if is_bound(subject) {
-            estimate /= self.subjects.max(1) as f64;
+    /// How many different values a variable of `pattern` has in its triples.
+    fn distinct(&self, pattern: &Pattern, variable: VariableId) -> f64 {
+        let Pattern([subject, predicate, object]) = pattern;
+        let is = |part: &PatternPart| part.variable() == Some(variable);
+        // With its other part given, each triple has another value.
+        let most = match (subject.term(), object.term()) {
+            (None, None) if is(subject) => self.subjects,
+            (None, None) if is(object) => self.objects,
+            _ if is(predicate) => self.triples.min(PREDICATES),
+            _ => self.triples,
+        };
+        most.min(self.triples).max(1) as f64
+    }
+}
+
+/// How many predicates there are, for patterns whose predicate is a variable.
+const PREDICATES: u64 = 50;
+
+/// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
+#[derive(Clone, Debug, Default)]
+struct Foretold {
+    rows: f64,
+    distinct: Vec<(VariableId, f64)>,
+}
+
+impl Foretold {
+    fn distinct(&self, variable: VariableId) -> Option<f64> {
+        self.distinct.iter().find(|(own, _)| *own == variable).map(|(_, distinct)| *distinct)
+    }
+
+    /// What these come to together with a pattern: of the values of a shared variable, those of the side that has fewer
+    /// are among those of the other.
+    fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> Foretold {
+        let mut joined = self.clone();
+        joined.rows *= counts.triples as f64;
+        for variable in pattern.variables() {
+            let own = counts.distinct(pattern, variable);
+            match joined.distinct.iter_mut().find(|(other, _)| *other == variable) {
+                Some((_, distinct)) => {
+                    joined.rows /= distinct.max(own);
+                    *distinct = distinct.min(own);
+                }
+                None => joined.distinct.push((variable, own)),
+            }
         }
-        if is_bound(object) && subject != object {
-            estimate /= self.objects.max(1) as f64;
-        }
-        estimate
+        let rows = joined.rows.max(1.0);
+        joined.distinct.iter_mut().for_each(|(_, distinct)| *distinct = distinct.min(rows));
+        joined
     }
 }
 
@@ -70,24 +106,18 @@ pub struct PlannedPattern {
 }
 
 /// The order whose intermediate solutions are fewest by estimate, among those that begin with any pattern and go on
-/// with the one that leaves the fewest; from `rows` solutions that bind `bound`.
-pub fn order(
-    patterns: &[Pattern],
-    counts: &[PatternCounts],
-    rows: f64,
-    bound: &[VariableId],
-) -> Vec<PlannedPattern> {
+/// with the one that leaves the fewest.
+pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPattern> {
     let greedy = |first: usize| {
-        let mut bound = bound.to_vec();
-        let (mut plan, mut rows, mut cost) = (Vec::with_capacity(patterns.len()), rows, 0.0);
+        let mut found = Foretold { rows: 1.0, ..Foretold::default() };
+        let (mut plan, mut cost) = (Vec::with_capacity(patterns.len()), 0.0);
         let mut left: Vec<usize> = (0..patterns.len()).collect();
         let mut next = Some(first);
         while !left.is_empty() {
-            let pattern = next.take().unwrap_or_else(|| cheapest(&left, patterns, counts, (rows, &bound)));
-            rows = counts[pattern].estimate(&patterns[pattern], rows, &bound);
-            cost += rows;
-            plan.push(PlannedPattern { pattern, estimate: rows });
-            bound.extend(patterns[pattern].variables());
+            let pattern = next.take().unwrap_or_else(|| cheapest(&left, patterns, counts, &found));
+            found = found.joined(&patterns[pattern], &counts[pattern]);
+            cost += found.rows;
+            plan.push(PlannedPattern { pattern, estimate: found.rows });
             left.retain(|other| *other != pattern);
         }
         (cost, plan)
@@ -99,16 +129,12 @@ pub fn order(
 }
 
 /// The pattern that leaves the fewest solutions; one that shares a variable comes before all that share none.
-fn cheapest(
-    left: &[usize],
-    patterns: &[Pattern],
-    counts: &[PatternCounts],
-    (rows, bound): (f64, &[VariableId]),
-) -> usize {
+fn cheapest(left: &[usize], patterns: &[Pattern], counts: &[PatternCounts], found: &Foretold) -> usize {
     let rank = |pattern: &usize| {
         let variables = patterns[*pattern].variables();
-        let is_apart = !variables.is_empty() && !variables.iter().any(|variable| bound.contains(variable));
-        (is_apart, counts[*pattern].estimate(&patterns[*pattern], rows, bound))
+        let shares = variables.iter().any(|variable| found.distinct(*variable).is_some());
+        let is_apart = !variables.is_empty() && !shares;
+        (is_apart, found.joined(&patterns[*pattern], &counts[*pattern]).rows)
     };
     let less = |one: &usize, other: &usize| {
         let ((one_apart, one_rows), (other_apart, other_rows)) = (rank(one), rank(other));
@@ -135,12 +161,21 @@ mod tests {
         ];
         let counts = [(9000, 3000, 100), (50, 500, 5), (2, 100, 50), (400, 100, 400)]
             .map(|(triples, subjects, objects)| PatternCounts { triples, subjects, objects });
-        let plan = order(&patterns, &counts, 1.0, &[]);
+        let plan = order(&patterns, &counts);
         let patterns_in_order: Vec<usize> = plan.iter().map(|step| step.pattern).collect();
-        assert_eq!(patterns_in_order, [2, 3, 1, 0]);
-        assert_eq!(plan[0].estimate, 2.0);
-        assert_eq!(plan[1].estimate, 8.0);
-        let seeded = order(&patterns[..1], &counts, 10.0, &[0]);
-        assert_eq!(seeded[0].estimate, 30.0);
+        // 50 of C; 50 × 400 / 400 with B; 50 × 2 / 50 of these; 2 × 9000 / 100 with A. From 2 on it would be 720.
+        assert_eq!(patterns_in_order, [1, 3, 2, 0]);
+        assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [50.0, 50.0, 2.0, 180.0]);
+    }
+
+    /// A class has few of the subjects of `type`, but all that teach are in it.
+    #[test]
+    fn a_class_does_not_thin_out_subjects_that_may_all_be_in_it() {
+        let patterns =
+            [Pattern([A, PatternPart::Term(1), B]), Pattern([A, PatternPart::Term(2), PatternPart::Term(9)])];
+        let counts = [(21_000, 7_000, 21_000), (7_000, 240_000, 20)]
+            .map(|(triples, subjects, objects)| PatternCounts { triples, subjects, objects });
+        let plan = order(&patterns, &counts);
+        assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [7_000.0, 21_000.0]);
     }
 }

@@ -7,11 +7,15 @@
 use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode, Term, TermRef};
 
-const IRI: u8 = b'i';
-const BLANK: u8 = b'b';
-const STRING: u8 = b's';
+/// The kind of IRIs; their text follows.
+pub const IRI: u8 = b'i';
+/// The kind of blank nodes; their label follows.
+pub const BLANK: u8 = b'b';
+/// The kind of literals without language and datatype; their value follows.
+pub const STRING: u8 = b's';
 const TAGGED: u8 = b'l';
-const TYPED: u8 = b't';
+/// The kind of literals of another datatype.
+pub const TYPED: u8 = b't';
 
 /// Appends the bytes of `term`.
 pub fn encode(term: TermRef<'_>, out: &mut Vec<u8>) {
