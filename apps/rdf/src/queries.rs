@@ -3,6 +3,7 @@
 //! It evaluates nothing. Invariant: each query has been parsed before anything runs, and what is wrong with one is said
 //! with its name and position.
 
+use crate::load::source::file_iri;
 use crate::query;
 use isles_app::{Failure, input};
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub struct NamedQuery {
     pub name: String,
     /// Its text.
     pub text: String,
+    /// The IRI of its file, against which others are resolved.
+    pub base: Option<String>,
 }
 
 impl NamedQuery {
@@ -48,8 +51,9 @@ impl NamedQuery {
     /// # Errors
     /// [`Failure::Usage`]: something is wrong with it; `source` says where it is from.
     pub fn new(name: String, text: String, source: &str) -> Result<NamedQuery, Failure> {
-        match query::parse(&text) {
-            Ok(_) => Ok(NamedQuery { name, text }),
+        let base = Path::new(source).is_file().then(|| file_iri(Path::new(source)));
+        match query::parse(&text, base.as_deref()) {
+            Ok(_) => Ok(NamedQuery { name, text, base }),
             Err(wrong) => Err(Failure::Usage(format!("{source}: {wrong}"))),
         }
     }

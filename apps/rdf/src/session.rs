@@ -233,7 +233,7 @@ impl Session {
     ) -> isles::Result<(QueryFound, Option<Answer>)> {
         let started = now();
         let mut found = QueryFound { name: query.name.clone(), ..QueryFound::default() };
-        let answered = match query::parse(&query.text) {
+        let answered = match query::parse(&query.text, query.base.as_deref()) {
             Ok(parsed) => {
                 let queries = Queries { store: &loaded.store, peers: &loaded.peers };
                 queries.answer(&parsed, self.limits()).await

@@ -90,10 +90,15 @@ pub fn open(name: &str) -> Result<OpenSource, Failure> {
     }
     let bytes = input::bytes(path, FILE_BYTES_MAX)
         .map_err(|fault| Failure::Usage(format!("--data: {name}: {fault}")))?;
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let base = format!("file://{}", percent_encoded(&absolute.to_string_lossy()));
+    let base = file_iri(path);
     let len = bytes.len() as u64;
     Ok(OpenSource { source: DataSource::File { name: name.to_owned(), extension, base, len }, bytes })
+}
+
+/// The IRI of a file.
+pub fn file_iri(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    format!("file://{}", percent_encoded(&absolute.to_string_lossy()))
 }
 
 /// A path with all letters of an IRI that need it encoded.

@@ -40,12 +40,16 @@ pub struct Answered {
     pub operators: Vec<OperatorTrace>,
 }
 
-/// Reads a query.
+/// Reads a query; its relative IRIs are resolved against `base`, if there is one.
 ///
 /// # Errors
 /// What is wrong with it, and where, in one line; or that it asks for what there is not.
-pub fn parse(text: &str) -> Result<Query, String> {
-    let query = SparqlParser::new().parse_query(text).map_err(|error| located(&error.to_string(), text))?;
+pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
+    let mut parser = SparqlParser::new();
+    if let Some(base) = base {
+        parser = parser.with_base_iri(base).map_err(|error| format!("{base}: {error}"))?;
+    }
+    let query = parser.parse_query(text).map_err(|error| located(&error.to_string(), text))?;
     if query.dataset().is_some() {
         return Err("FROM: there is one graph, the default one".to_owned());
     }
