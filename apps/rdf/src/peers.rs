@@ -192,7 +192,7 @@ impl Peers {
     /// All rows of all places, at each of them.
     pub async fn replicate(&self, table: Table) -> isles::Result<Table> {
         let Some(team) = &self.team else { return Ok(table) };
-        let own = self.deal(&table, |_| 0).swap_remove(0);
+        let own = whole(&table);
         self.note_sent(own.len() * 4 * (team.size() - 1));
         let rows = team.all_gatherv(&own).await?;
         Ok(joined(Table { placed_by: None, ..emptied(&table) }, &rows))
@@ -201,7 +201,7 @@ impl Peers {
     /// All rows of all places at the first one; the others have none.
     pub async fn gather(&self, table: Table) -> isles::Result<Table> {
         let Some(team) = &self.team else { return Ok(table) };
-        let own = self.deal(&table, |_| 0).swap_remove(0);
+        let own = whole(&table);
         if team.rank() != 0 {
             self.note_sent(own.len() * 4);
         }
@@ -239,29 +239,41 @@ impl Peers {
         Ok(Some(all))
     }
 
-    /// The parts of a table for each place, as rows behind their number.
+    /// The parts of a table for each place: the number of rows, then column after column.
     fn deal(&self, table: &Table, owner: impl Fn(usize) -> usize) -> Vec<Vec<u32>> {
-        let mut parts: Vec<Vec<u32>> = vec![vec![0]; self.size()];
-        for row in 0..table.rows {
-            let part = &mut parts[owner(row)];
-            part[0] += 1;
-            part.extend(table.row(row));
+        let owners: Vec<usize> = (0..table.rows).map(owner).collect();
+        let mut counts = vec![0_u32; self.size()];
+        owners.iter().for_each(|owner| counts[*owner] += 1);
+        let part = |count: &u32| {
+            let mut part = Vec::with_capacity(1 + *count as usize * table.columns.len());
+            part.push(*count);
+            part
+        };
+        let mut parts: Vec<Vec<u32>> = counts.iter().map(part).collect();
+        for column in &table.columns {
+            column.iter().zip(&owners).for_each(|(number, owner)| parts[*owner].push(*number));
         }
         parts
     }
 
     /// Gives each place its row of numbers, and gets one from each.
-    pub async fn trade(&self, rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
+    pub async fn trade(&self, mut rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
         let Some(team) = &self.team else { return Ok(rows) };
         self.note_rows(&rows);
-        team.all_to_allv(&rows).await
+        let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
+        let mut all = team.all_to_allv(&rows).await?;
+        all[team.rank()] = own;
+        Ok(all)
     }
 
     /// Gives each place its row of bytes, and gets one from each.
-    async fn trade_bytes(&self, rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
+    async fn trade_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
         let Some(team) = &self.team else { return Ok(rows) };
         self.note_rows(&rows);
-        team.all_to_allv(&rows).await
+        let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
+        let mut all = team.all_to_allv(&rows).await?;
+        all[team.rank()] = own;
+        Ok(all)
     }
 
     fn note_rows<T>(&self, rows: &[Vec<T>]) {
@@ -311,14 +323,20 @@ fn emptied(table: &Table) -> Table {
     }
 }
 
-/// Appends rows as [`Peers::deal`] has made them.
+/// A table as one part in the form of [`Peers::deal`].
+fn whole(table: &Table) -> Vec<u32> {
+    let rows = [table.rows as u32];
+    std::iter::once(&rows[..]).chain(table.columns.iter().map(Vec::as_slice)).flatten().copied().collect()
+}
+
+/// Appends the rows of parts in the form of [`Peers::deal`].
 fn joined(mut table: Table, parts: &[Vec<u32>]) -> Table {
-    let width = table.columns.len();
     for part in parts {
-        let Some((count, rows)) = part.split_first() else { continue };
-        table.rows += *count as usize;
-        for (at, column) in table.columns.iter_mut().enumerate() {
-            column.extend(rows.iter().skip(at).step_by(width));
+        let Some((count, cells)) = part.split_first() else { continue };
+        let count = *count as usize;
+        table.rows += count;
+        for (column, more) in table.columns.iter_mut().zip(cells.chunks(count.max(1))) {
+            column.extend_from_slice(more);
         }
     }
     table

@@ -31,8 +31,15 @@ pub const LUBM: [(&str, &str); 14] = [
     ("q14", include_str!("../data/lubm/q14.rq")),
 ];
 
-/// What `--queries` takes for the queries of LUBM.
-pub const LUBM_NAME: &str = "lubm";
+/// Queries over the data of LUBM that have more than 100,000 intermediate rows from ten universities on.
+pub const LARGE: [(&str, &str); 3] = [
+    ("alumni", include_str!("../data/large/alumni.rq")),
+    ("authors", include_str!("../data/large/authors.rq")),
+    ("classmates", include_str!("../data/large/classmates.rq")),
+];
+
+/// What `--queries` takes beside folders.
+const BUILT_IN: [(&str, &[(&str, &str)]); 2] = [("lubm", &LUBM), ("lubm-large", &LARGE)];
 
 /// A query that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +71,7 @@ impl NamedQuery {
 /// # Errors
 /// None; they are tested.
 pub fn lubm() -> Result<Vec<NamedQuery>, Failure> {
-    LUBM.iter().map(|(name, text)| NamedQuery::new((*name).to_owned(), (*text).to_owned(), name)).collect()
+    of_folder(BUILT_IN[0].0)
 }
 
 /// The query in a file, or the one of LUBM that is named `lubm:N`.
@@ -85,16 +92,20 @@ pub fn of_file(file: &str) -> Result<NamedQuery, Failure> {
     NamedQuery::new(name, input::text(&bytes), file)
 }
 
-/// The queries in the files of a folder that end in `.rq` or `.sparql`, by name; or those of LUBM.
+/// The queries in the files of a folder that end in `.rq` or `.sparql`, by name; or built-in ones.
 ///
 /// # Errors
 /// [`Failure::Usage`]: there are none, or one cannot be read, or something is wrong with one.
 pub fn of_folder(folder: &str) -> Result<Vec<NamedQuery>, Failure> {
-    if folder == LUBM_NAME && !Path::new(folder).exists() {
-        return lubm();
+    let built_in = BUILT_IN.iter().find(|(name, _)| *name == folder && !Path::new(folder).exists());
+    if let Some((_, queries)) = built_in {
+        let named =
+            |(name, text): &(&str, &str)| NamedQuery::new((*name).to_owned(), (*text).to_owned(), name);
+        return queries.iter().map(named).collect();
     }
     let refused = |cause: &dyn std::fmt::Display| {
-        Failure::Usage(format!("--queries: {folder}: {cause}; allowed: a folder, or {LUBM_NAME}"))
+        let names = BUILT_IN.map(|(name, _)| name).join(", ");
+        Failure::Usage(format!("--queries: {folder}: {cause}; allowed: a folder, {names}"))
     };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| refused(&error))? {

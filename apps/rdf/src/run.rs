@@ -26,7 +26,7 @@ const TOLD_ROWS: usize = 20;
 #[derive(Args, Clone, Debug)]
 pub struct Rdf {
     /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), or lubm:N for N universities;
-    /// lubm-plain:N leaves out what the ontology implies
+    /// lubm-plain:N leaves out what the ontology implies; debian is what apt-cache lists on this host
     #[arg(long, value_name = "FILE|NAME", num_args = 1.., default_value = "lubm:1")]
     data: Vec<String>,
 
@@ -38,8 +38,8 @@ pub struct Rdf {
     #[arg(short = 'e', long = "expression", value_name = "TEXT")]
     text: Vec<String>,
 
-    /// All queries of a folder (.rq, .sparql), or of LUBM [default if no query is said: lubm]
-    #[arg(long, value_name = "DIR|lubm")]
+    /// All queries of a folder (.rq, .sparql), or lubm, or lubm-large [default if no query is said: lubm]
+    #[arg(long, value_name = "DIR|NAME")]
     queries: Option<String>,
 
     /// Whether each place has a part of the triples, and all answer each query; or all, and answers some of them
@@ -97,7 +97,15 @@ pub struct RdfFound {
     /// Bytes of triples and terms, over all places.
     store_bytes: u64,
     load_seconds: f64,
+    /// Millions of triples loaded a second.
+    load_rate: f64,
     query_seconds: f64,
+    /// Geometric mean of the least times of the queries, in milliseconds.
+    mean_ms: f64,
+    /// The sum of the least times of the queries, in milliseconds.
+    sum_ms: f64,
+    /// Rows of all answers.
+    rows: u64,
     queries: Vec<QueryFound>,
     #[serde(skip)]
     answers: Vec<Option<Answer>>,
@@ -184,7 +192,13 @@ impl Application for Rdf {
         let mut done = meter.done(started).await?;
         let SessionFound { loaded, load_seconds, query_seconds, queries, answers, refused } = found;
         done.seconds = query_seconds;
+        let milliseconds = || queries.iter().map(|query| query.seconds * 1e3);
+        let logarithms: f64 = milliseconds().map(|time| time.max(1e-9).ln()).sum();
         let found = RdfFound {
+            load_rate: loaded.triples as f64 / load_seconds.max(1e-9) / 1e6,
+            mean_ms: (logarithms / queries.len().max(1) as f64).exp(),
+            sum_ms: milliseconds().sum(),
+            rows: queries.iter().map(|query| query.rows).sum(),
             triples: loaded.triples,
             terms: loaded.terms,
             store_bytes: loaded.memory,
@@ -199,10 +213,9 @@ impl Application for Rdf {
     }
 
     fn text(&self, found: &RdfFound) -> String {
-        let RdfFound { triples, terms, store_bytes, load_seconds, queries, .. } = found;
-        let rate = *triples as f64 / load_seconds.max(1e-9) / 1e6;
+        let RdfFound { triples, terms, store_bytes, load_seconds, load_rate, queries, .. } = found;
         let mut text = format!(
-            "triples  {triples}\nterms    {terms}\nstore    {:.1} MB\nloaded   in {load_seconds:.3} s, {rate:.2} million \
+            "triples  {triples}\nterms    {terms}\nstore    {:.1} MB\nloaded   in {load_seconds:.3} s, {load_rate:.2} million \
              triples/s",
             *store_bytes as f64 / 1e6
         );

@@ -64,13 +64,18 @@ fn iri(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = iri.iter().position(|byte| *byte == b':')?;
     let (scheme, path) = (&iri[..colon], &iri[colon + 1..]);
     let is_scheme = scheme.first()?.is_ascii_alphabetic() && scheme.iter().all(u8::is_ascii_alphanumeric);
-    let path = path.strip_prefix(b"//").unwrap_or(path);
+    // Behind a host a colon would be a port.
+    let (path, more): (&[u8], &[u8]) = match path.strip_prefix(b"//") {
+        Some(path) => (path, b""),
+        None => (path, b":+@"),
+    };
     let (before, fragment) = match path.iter().position(|byte| *byte == b'#') {
         Some(hash) => (&path[..hash], &path[hash + 1..]),
         None => (path, &[][..]),
     };
-    let is_plain =
-        |part: &[u8]| part.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte));
+    let is_letter =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte) || more.contains(byte);
+    let is_plain = |part: &[u8]| part.iter().all(is_letter);
     (is_scheme && !before.is_empty() && is_plain(before) && is_plain(fragment)).then_some((iri, rest))
 }
 
@@ -119,6 +124,7 @@ mod tests {
         let subjects = [
             "<http://a.example/x-1_2.3~>",
             "<urn:uuid>",
+            "<urn:a:b+c@d#e:f>",
             "<http://a.example:80/>",
             "<a>",
             "<1a:b>",

@@ -4,6 +4,7 @@
 //! if their format allows that; else each is read at one place, files in turn. Invariant: nothing is kept of a source
 //! in which something is wrong.
 
+mod debian;
 mod lines;
 pub mod lubm;
 pub mod source;

@@ -4,7 +4,7 @@
 //! an error nothing is used.
 
 use super::triples::{BlankNames, LocalTriples};
-use super::{lines, lubm};
+use super::{debian, lines, lubm};
 use isles_app::{Failure, input};
 use oxrdfio::{RdfFormat, RdfParser};
 use rustc_hash::FxHashMap;
@@ -50,6 +50,9 @@ pub struct OpenSource {
     pub bytes: Vec<u8>,
 }
 
+/// The name of the packages of Debian.
+const DEBIAN: &str = "debian";
+
 /// The formats that are read, by the usual extensions of their files.
 const EXTENSIONS: &str = "ttl, nt, rdf, owl, xml, nq, trig, n3, jsonld";
 
@@ -60,7 +63,7 @@ fn format(extension: &str) -> Option<RdfFormat> {
     }
 }
 
-/// Opens the source of that name: `lubm:N`, `lubm-plain:N`, or a file.
+/// Opens the source of that name: `lubm:N`, `lubm-plain:N`, `debian`, or a file.
 ///
 /// # Errors
 /// [`Failure::Usage`]: there is no such source, or the file cannot be read or has no known extension.
@@ -79,10 +82,20 @@ pub fn open(name: &str) -> Result<OpenSource, Failure> {
         }
     }
     let path = Path::new(name);
+    if name == DEBIAN && !path.exists() {
+        let bytes = debian::triples()?;
+        let source = DataSource::File {
+            name: name.to_owned(),
+            extension: "nt".to_owned(),
+            base: "urn:debian:".to_owned(),
+            len: bytes.len() as u64,
+        };
+        return Ok(OpenSource { source, bytes });
+    }
     let extension = path.extension().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
     if !path.exists() {
         return Err(Failure::Usage(format!(
-            "--data: `{name}`: no such file; allowed: a file, lubm:N, lubm-plain:N"
+            "--data: `{name}`: no such file; allowed: a file, lubm:N, lubm-plain:N, {DEBIAN}"
         )));
     }
     if format(&extension).is_none() {

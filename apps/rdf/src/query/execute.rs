@@ -8,13 +8,14 @@
 use super::algebra::{BoundExpression, Node};
 use super::join::{self, RowPairs};
 use super::scan::{Pattern, PatternPart, join_pattern, scan};
-use super::statistics::{COUNTS, PatternCounts, order};
+use super::statistics::{COUNTS, PatternCounts, PlannedPattern, order};
 use super::table::{Table, VariableId};
 use super::trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
 use super::{canonical, evaluate};
 use crate::peers::Peers;
 use crate::store::Store;
 use crate::store::dictionary::UNBOUND;
+use std::collections::VecDeque;
 use std::pin::Pin;
 
 /// What a query is evaluated with, at one place.
@@ -34,6 +35,11 @@ pub struct PlaceEvaluator<'a> {
     /// What a query may take.
     pub limits: QueryLimits,
 }
+
+/// What it costs to send and receive a number of a row, and to put a row into a hash table or to look it up: 12 and
+/// 45 ns, about, on a host.
+const MOVE: f64 = 12.0;
+const LOOK: f64 = 45.0;
 
 /// How the rows of two tables come to meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,23 @@ impl RowExchange {
     }
 }
 
+/// The later patterns with the subject of `pattern` whose other variables `table` or `pattern` binds; none if the table
+/// binds the subject. They thin out, and lie where the triples of `pattern` do.
+fn star(
+    patterns: &[Pattern],
+    later: &VecDeque<PlannedPattern>,
+    pattern: &Pattern,
+    table: &Table,
+) -> Vec<usize> {
+    let Some(subject) = pattern.subject().filter(|subject| table.position(*subject).is_none()) else {
+        return Vec::new();
+    };
+    let own = pattern.variables();
+    let is_bound = |variable: &VariableId| own.contains(variable) || table.variables.contains(variable);
+    let fits = |other: &Pattern| other.subject() == Some(subject) && other.variables().iter().all(is_bound);
+    later.iter().map(|step| step.pattern).filter(|position| fits(&patterns[*position])).collect()
+}
+
 type Evaluation<'a> = Pin<Box<dyn Future<Output = Result<Table, QueryFault>> + 'a>>;
 
 impl<'a> PlaceEvaluator<'a> {
@@ -67,7 +90,7 @@ impl<'a> PlaceEvaluator<'a> {
         Box::pin(async move {
             self.trace.enter();
             let table = match node {
-                Node::Triples { patterns, filters } => self.triples(patterns, filters).await?,
+                Node::Triples { patterns, filters } => self.triples(patterns, filters, None).await?,
                 Node::Join(left, right) => {
                     let (left, right) = (self.evaluate(left).await?, self.evaluate(right).await?);
                     self.join(left, right).await?
@@ -93,7 +116,15 @@ impl<'a> PlaceEvaluator<'a> {
                     self.extend(inner, *variable, value).await?
                 }
                 Node::Values { variables, rows } => self.values(variables, rows).await?,
-                Node::Project(inner, variables) => self.evaluate(inner).await?.project(variables),
+                Node::Project(inner, variables) => {
+                    let inner = match inner.as_ref() {
+                        Node::Triples { patterns, filters } => {
+                            self.triples(patterns, filters, Some(variables)).await?
+                        }
+                        inner => self.evaluate(inner).await?,
+                    };
+                    inner.project(variables)
+                }
                 Node::Distinct(inner) => {
                     let inner = self.evaluate(inner).await?;
                     self.distinct(inner).await?
@@ -129,8 +160,14 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(rows[0])
     }
 
-    /// A basic graph pattern, with filters as soon as their variables are bound.
-    async fn triples(&self, patterns: &[Pattern], filters: &[BoundExpression]) -> Result<Table, QueryFault> {
+    /// A basic graph pattern, with filters as soon as their variables are bound. If only some variables are `wanted`,
+    /// columns that nothing needs any more are dropped, because they would move with their rows.
+    async fn triples(
+        &self,
+        patterns: &[Pattern],
+        filters: &[BoundExpression],
+        wanted: Option<&[VariableId]>,
+    ) -> Result<Table, QueryFault> {
         let number = |slot| match slot {
             PatternPart::Term(position) => PatternPart::Term(self.numbers[position as usize]),
             variable @ PatternPart::Variable(_) => variable,
@@ -138,18 +175,25 @@ impl<'a> PlaceEvaluator<'a> {
         let patterns: Vec<Pattern> =
             patterns.iter().map(|Pattern(slots)| Pattern(slots.map(number))).collect();
         let counts = self.counts(&patterns).await?;
-        let plan = order(&patterns, &counts);
+        let mut plan = VecDeque::from(order(&patterns, &counts));
         // One solution of the whole pattern without variables, so at one place.
         let mut table = if self.peers.rank() == 0 { Table::unit() } else { Table::empty(Vec::new()) };
         let mut left: Vec<&BoundExpression> = filters.iter().collect();
-        for (position, step) in plan.iter().enumerate() {
+        let mut is_begun = false;
+        while let Some(step) = plan.pop_front() {
             let (pattern, count) = (&patterns[step.pattern], counts[step.pattern]);
-            table = if position == 0 {
+            let star = star(&patterns, &plan, pattern, &table);
+            table = if !is_begun {
                 let table = scan(self.store, pattern);
                 self.noted(self.described("scan", pattern, None), Some(step.estimate), table).await?
+            } else if self.is_smaller(&patterns, &counts, (step, &star)) {
+                plan.retain(|other| !star.contains(&other.pattern));
+                let star = star.iter().map(|position| patterns[*position]);
+                self.join_star(table, pattern, star.collect()).await?
             } else {
                 self.join_triples(table, pattern, (count, step.estimate)).await?
             };
+            is_begun = true;
             let binds = |filter: &BoundExpression| {
                 filter.variables.iter().all(|(_, variable)| table.variables.contains(variable))
             };
@@ -158,11 +202,52 @@ impl<'a> PlaceEvaluator<'a> {
             for filter in ready {
                 table = self.filter(table, filter).await?;
             }
+            if let Some(wanted) = wanted {
+                let later = plan.iter().flat_map(|step| patterns[step.pattern].variables());
+                let of_filters = left.iter().flat_map(|filter| &filter.variables);
+                let needed: Vec<VariableId> = later
+                    .chain(of_filters.map(|(_, variable)| *variable))
+                    .chain(wanted.iter().copied())
+                    .collect();
+                let kept: Vec<VariableId> =
+                    table.variables.iter().copied().filter(|own| needed.contains(own)).collect();
+                table = table.project(&kept);
+            }
         }
         for filter in left {
             table = self.filter(table, filter).await?;
         }
         Ok(table)
+    }
+
+    /// Whether a pattern with its star, by itself, has fewer solutions than the pattern joined to the rows so far.
+    fn is_smaller(
+        &self,
+        patterns: &[Pattern],
+        counts: &[PatternCounts],
+        (step, star): (PlannedPattern, &[usize]),
+    ) -> bool {
+        let positions = [&[step.pattern], star].concat();
+        let own: Vec<Pattern> = positions.iter().map(|position| patterns[*position]).collect();
+        let own_counts: Vec<PatternCounts> = positions.iter().map(|position| counts[*position]).collect();
+        let alone = order(&own, &own_counts).last().map_or(f64::INFINITY, |last| last.estimate);
+        !star.is_empty() && alone < step.estimate
+    }
+
+    /// Rows joined to the solutions of a pattern and its star, which each place finds without the others.
+    async fn join_star(
+        &self,
+        table: Table,
+        pattern: &Pattern,
+        star: Vec<Pattern>,
+    ) -> Result<Table, QueryFault> {
+        let mut own = scan(self.store, pattern);
+        own = self.noted(self.described("scan", pattern, None), None, own).await?;
+        for other in &star {
+            own = join_pattern(self.store, &own, other);
+            own = self.noted(self.described("join", other, None), None, own).await?;
+        }
+        self.join(table, own).await
     }
 
     async fn counts(&self, patterns: &[Pattern]) -> Result<Vec<PatternCounts>, QueryFault> {
@@ -233,19 +318,21 @@ impl<'a> PlaceEvaluator<'a> {
                 .map_or(RowExchange::LeftToAll, |variable| RowExchange::ToSubject(*variable)));
         }
         let (rows, matches) = (self.rows(table).await? as f64, counts.triples as f64);
-        let moved = |variable| if table.placed_by == Some(variable) { rows } else { 3.0 * rows };
-        let mut best = (2.0 * rows, RowExchange::LeftToAll);
+        let moved = MOVE * table.columns.len() as f64;
+        let matches = matches * (MOVE * pattern.variables().len() as f64 + LOOK);
+        let handled = |variable| rows * if table.placed_by == Some(variable) { LOOK } else { moved + LOOK };
+        let mut best = ((moved + LOOK) * rows, RowExchange::LeftToAll);
         let mut offer = |cost: f64, exchange| {
             if cost < best.0 {
                 best = (cost, exchange);
             }
         };
-        offer(2.0 * matches + rows / places, RowExchange::RightToAll);
+        offer(matches + LOOK * rows / places, RowExchange::RightToAll);
         for variable in shared {
             if pattern.subject() == Some(variable) {
-                offer(moved(variable) / places, RowExchange::ToSubject(variable));
+                offer(handled(variable) / places, RowExchange::ToSubject(variable));
             } else {
-                offer((moved(variable) + 3.0 * matches) / places, RowExchange::Both(variable));
+                offer((handled(variable) + matches) / places, RowExchange::Both(variable));
             }
         }
         Ok(best.1)
@@ -262,14 +349,18 @@ impl<'a> PlaceEvaluator<'a> {
         self.peers.sum(&mut rows).await?;
         let [left_rows, right_rows] = rows.map(|rows| rows as f64);
         let (strict, _) = join::shared(&left, &right);
-        let mut best = (2.0 * right_rows + left_rows / places, RowExchange::RightToAll);
-        if !keeps_left && 2.0 * left_rows + right_rows / places < best.0 {
-            best = (2.0 * left_rows + right_rows / places, RowExchange::LeftToAll);
+        let moved = |table: &Table| MOVE * table.columns.len() as f64 + LOOK;
+        let to_all = |table: &Table, rows: f64, others: f64| moved(table) * rows + LOOK * others / places;
+        let mut best = (to_all(&right, right_rows, left_rows), RowExchange::RightToAll);
+        let left_to_all = to_all(&left, left_rows, right_rows);
+        if !keeps_left && left_to_all < best.0 {
+            best = (left_to_all, RowExchange::LeftToAll);
         }
         for variable in strict {
-            let moved =
-                |table: &Table, rows| if table.placed_by == Some(variable) { rows } else { 3.0 * rows };
-            let cost = (moved(&left, left_rows) + moved(&right, right_rows)) / places;
+            let handled = |table: &Table, rows: f64| {
+                rows * if table.placed_by == Some(variable) { LOOK } else { moved(table) }
+            };
+            let cost = (handled(&left, left_rows) + handled(&right, right_rows)) / places;
             if cost < best.0 {
                 best = (cost, RowExchange::Both(variable));
             }
