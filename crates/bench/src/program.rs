@@ -296,7 +296,8 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     Ok(command)
 }
 
-/// The program of another package of ours: inside the sources as they are now, elsewhere what lies beside this program.
+/// The program of another package of ours: inside the sources as they are now, elsewhere what lies beside this
+/// program.
 ///
 /// # Errors
 /// It is not there, or cannot be built.
@@ -304,27 +305,54 @@ pub fn built(program: &str) -> Result<PathBuf, Missing> {
     // Some programs share a package.
     let companion = program.strip_prefix("isles-").map(Companion::application);
     let package = companion.as_ref().map_or(program, |companion| companion.package());
-    let how = format!("cargo build --release -p {package}");
-    let own = std::env::current_exe()
-        .map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))?;
-    let beside = own.with_file_name(program);
+    up_to_date(&["-p", package])?;
+    of_release(Path::new(program), &format!("cargo build --release -p {package}"))
+}
+
+/// An example of a package of ours, as [`built`]: a peer that is a Rust library, which only the package.s tests need.
+///
+/// # Errors
+/// It is not there, or cannot be built.
+pub fn built_example(package: &str, name: &str) -> Result<PathBuf, Missing> {
+    up_to_date(&["-p", package, "--example", name])?;
+    let how = format!("cargo build --release -p {package} --example {name}");
+    of_release(&Path::new("examples").join(name), &how)
+}
+
+/// The file of that name in the folder of this program.
+fn of_release(file: &Path, how: &str) -> Result<PathBuf, Missing> {
+    let path = own_program()?.with_file_name("").join(file);
+    let lacks = || Missing::new(format!("{} not found", file.display()), how);
+    if path.is_file() { Ok(path) } else { Err(lacks()) }
+}
+
+fn own_program() -> Result<PathBuf, Missing> {
+    std::env::current_exe().map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))
+}
+
+/// Builds what these words of Cargo name, if this program lies in the checkout where it was built.
+fn up_to_date(words: &[&str]) -> Result<(), Missing> {
+    let own = own_program()?;
     let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
-    if let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) {
-        // Sources that change while the bench runs are no matter of it, so each is built once.
-        static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-        let mut known = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains(package) {
-            let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
-            cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
-            cargo.args(["--quiet", "--release", "--locked", "-p", package]);
-            if !succeeds(&mut cargo) {
-                return Err(Missing::new(format!("{package} cannot be built"), how));
-            }
-            known.insert(package.to_owned());
+    let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) else { return Ok(()) };
+    // Sources that change while the bench runs are no matter of it, so each is built once.
+    static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut known = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains(&words.join(" ")) {
+        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
+        cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
+        cargo.args(["--quiet", "--release", "--locked"]).args(words);
+        if !succeeds(&mut cargo) {
+            let what = words.join(" ");
+            return Err(Missing::new(
+                format!("{what} cannot be built"),
+                format!("cargo build --release {what}"),
+            ));
         }
+        known.insert(words.join(" "));
     }
-    if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{program} not found"), how)) }
+    Ok(())
 }
 
 fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {

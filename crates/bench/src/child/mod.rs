@@ -11,6 +11,7 @@ mod kernels;
 mod ours;
 mod pool;
 mod raw;
+mod rdf;
 mod ring;
 mod tasks;
 mod twin;
@@ -59,6 +60,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-betweenness-hep-th-often", betweenness::hep_th_often),
     ("isles-imsuite-minimal", kernels::minimal),
     ("isles-imsuite-reachable", kernels::reachable),
+    ("isles-rdf-lubm", rdf::lubm),
+    ("isles-rdf-large", rdf::large),
+    ("isles-rdf-tasks", rdf::tasks),
+    ("oxigraph", rdf::oxigraph),
     ("isles-flood", calls::flood),
     ("isles-flood-once", calls::flood_once),
     ("isles-flood-short", calls::flood_short),

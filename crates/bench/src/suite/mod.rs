@@ -12,6 +12,7 @@ mod memory;
 mod mpi;
 mod people;
 mod prk;
+mod rdf;
 pub mod twin;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -38,6 +39,8 @@ pub enum Suite {
     Mpi,
     /// The Parallel Research Kernels over distributed arrays.
     Prk,
+    /// SPARQL over triples that lie on all places.
+    Rdf,
     /// Memory that other places read and write.
     Windows,
     /// Very many tiny messages.
@@ -52,7 +55,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 13] = [
+    pub const ALL: [Suite; 14] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -61,6 +64,7 @@ impl Suite {
         Suite::ImSuite,
         Suite::Mpi,
         Suite::Prk,
+        Suite::Rdf,
         Suite::Windows,
         Suite::Aggregation,
         Suite::Shared,
@@ -79,6 +83,7 @@ impl Suite {
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
             Suite::Prk => "prk",
+            Suite::Rdf => "rdf",
             Suite::Windows => "windows",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
@@ -98,6 +103,7 @@ impl Suite {
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
             Suite::Prk => prk::GROUPS,
+            Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,

@@ -1,0 +1,190 @@
+//! What a query is answered with, with its terms, so that it can leave its places.
+//!
+//! It formats nothing. Invariant: [`Solutions::sort`] and the triples of a graph are in an order that depends on the
+//! terms alone.
+
+use crate::store::term;
+use oxrdf::{Term, Triple};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Terms one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TermList {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+}
+
+impl TermList {
+    /// Appends a term; returns its position.
+    pub fn push(&mut self, term: &[u8]) -> u32 {
+        self.bytes.extend_from_slice(term);
+        self.ends.push(self.bytes.len() as u64);
+        self.ends.len() as u32 - 1
+    }
+
+    /// Appends terms that `bytes` has one behind the other, of these lengths; returns the position of the first.
+    pub fn append(&mut self, bytes: &[u8], lengths: &[u32]) -> u32 {
+        let first = self.ends.len() as u32;
+        let mut end = self.bytes.len() as u64;
+        self.bytes.extend_from_slice(bytes);
+        self.ends.extend(lengths.iter().map(|length| {
+            end += u64::from(*length);
+            end
+        }));
+        first
+    }
+
+    /// The bytes of all terms, and the length of each.
+    pub fn parts(&self) -> (&[u8], Vec<u32>) {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        (&self.bytes, self.ends.iter().zip(starts).map(|(end, start)| (end - start) as u32).collect())
+    }
+
+    /// Makes room for so many further terms, and their bytes.
+    pub fn reserve(&mut self, terms: usize, bytes: usize) {
+        self.ends.reserve(terms);
+        self.bytes.reserve(bytes);
+    }
+
+    /// The bytes of the term at this position.
+    pub fn bytes(&self, position: u32) -> &[u8] {
+        let position = position as usize;
+        let start = if position == 0 { 0 } else { self.ends[position - 1] as usize };
+        &self.bytes[start..self.ends[position] as usize]
+    }
+}
+
+/// The solutions of a `SELECT`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Solutions {
+    /// The variables, in the order of the query.
+    pub variables: Vec<String>,
+    /// How many solutions there are.
+    pub rows: usize,
+    /// For each variable a number for each row: one more than the position of a term, or 0 where it is unbound.
+    pub columns: Vec<Vec<u32>>,
+    /// The terms.
+    pub terms: TermList,
+    /// Whether the query says in which order they come.
+    pub is_ordered: bool,
+}
+
+impl Solutions {
+    /// The bytes of a term, of which there are none where a variable is unbound.
+    pub fn bytes(&self, row: usize, column: usize) -> Option<&[u8]> {
+        match self.columns[column][row] {
+            0 => None,
+            number => Some(self.terms.bytes(number - 1)),
+        }
+    }
+
+    /// The terms of a row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = Option<Term>> + '_ {
+        (0..self.columns.len()).map(move |column| self.bytes(row, column).map(term::decode))
+    }
+
+    /// Orders them by their terms if the query has not ordered them.
+    pub fn sort(&mut self) {
+        if self.is_ordered {
+            return;
+        }
+        let mut rows: Vec<u32> = (0..self.rows as u32).collect();
+        let own = &*self;
+        let key = |row: u32| (0..own.columns.len()).map(move |column| own.bytes(row as usize, column));
+        rows.sort_by(|one, other| key(*one).cmp(key(*other)));
+        for column in &mut self.columns {
+            *column = rows.iter().map(|row| column[*row as usize]).collect();
+        }
+        self.is_ordered = true;
+    }
+}
+
+/// What a query is answered with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// Of `SELECT`.
+    Solutions(Solutions),
+    /// Of `ASK`.
+    Boolean(bool),
+    /// Of `CONSTRUCT` and `DESCRIBE`: encoded triples, each once.
+    Graph(BTreeSet<[Vec<u8>; 3]>),
+}
+
+impl Answer {
+    /// How many solutions or triples it has; of a truth value one.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Answer::Solutions(solutions) => solutions.rows as u64,
+            Answer::Boolean(_) => 1,
+            Answer::Graph(triples) => triples.len() as u64,
+        }
+    }
+
+    /// Gives solutions without an order one, so that they are the same on any number of places.
+    pub fn sort(&mut self) {
+        if let Answer::Solutions(solutions) = self {
+            solutions.sort();
+        }
+    }
+
+    /// A hash of the answer after [`Answer::sort`], in hexadecimal: of solutions of variables and rows in their order.
+    pub fn digest(&self) -> String {
+        let mut state = 0;
+        let mut add = |bytes: &[u8]| {
+            state = term::hash(bytes) ^ u64::rotate_left(state, 13).wrapping_mul(0x100_0000_01b3)
+        };
+        match self {
+            Answer::Solutions(solutions) => {
+                solutions.variables.iter().for_each(|name| add(name.as_bytes()));
+                for row in 0..solutions.rows {
+                    for column in 0..solutions.columns.len() {
+                        add(solutions.bytes(row, column).unwrap_or_default());
+                    }
+                }
+            }
+            Answer::Boolean(truth) => add(&[u8::from(*truth)]),
+            Answer::Graph(triples) => triples.iter().flatten().for_each(|bytes| add(bytes)),
+        }
+        let mut text = String::new();
+        let _ = write!(text, "{state:016x}"); // a string takes all that is written
+        text
+    }
+}
+
+/// The triple of these encoded terms, if it is one.
+pub fn triple([subject, predicate, object]: &[Vec<u8>; 3]) -> Option<Triple> {
+    let subject = match term::decode(subject) {
+        Term::NamedNode(node) => node.into(),
+        Term::BlankNode(node) => oxrdf::NamedOrBlankNode::from(node),
+        Term::Literal(_) => return None,
+    };
+    let Term::NamedNode(predicate) = term::decode(predicate) else { return None };
+    Some(Triple::new(subject, predicate, term::decode(object)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solutions_without_an_order_have_the_same_digest_however_they_were_found() {
+        let solutions = |order: &[u32], is_ordered| {
+            let mut terms = TermList::default();
+            let positions: Vec<u32> =
+                order.iter().map(|n| 1 + terms.push(format!("s{n}").as_bytes())).collect();
+            let columns = vec![positions, vec![0; order.len()]];
+            let variables = vec!["x".to_owned(), "y".to_owned()];
+            Answer::Solutions(Solutions { variables, rows: order.len(), columns, terms, is_ordered })
+        };
+        let digest = |mut answer: Answer| {
+            answer.sort();
+            answer.digest()
+        };
+        let one = digest(solutions(&[3, 1, 2, 1], false));
+        assert_eq!(one, digest(solutions(&[1, 1, 3, 2], false)));
+        assert_ne!(one, digest(solutions(&[1, 2, 3], false)));
+        assert_ne!(one, digest(solutions(&[3, 1, 2, 1], true)));
+    }
+}

@@ -1,0 +1,25 @@
+//! SPARQL over RDF triples that lie on all places, with complete answers.
+//!
+//! `store` has the triples and terms of one place, `load` brings them there, `peers` is what places exchange, `query`
+//! evaluates, `answer` and `results` are what comes out, `run` is the application. Invariant: an answer has each
+//! solution as often as SPARQL 1.1 says, on any number of places and any machine.
+
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod load;
+mod peers;
+mod queries;
+pub mod query;
+mod results;
+mod run;
+mod session;
+pub mod store;
+mod verify;
+
+pub use run::Rdf;
+
+/// The `main` of the program.
+pub fn main() -> std::process::ExitCode {
+    isles_app::main::<Rdf>()
+}

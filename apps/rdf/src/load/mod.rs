@@ -1,0 +1,238 @@
+//! Loading over places: each reads or makes a part, then terms and triples go to their owners.
+//!
+//! The owner of a term is decided by its hash, and a triple lies with the owner of its subject. Files are cut by lines
+//! if their format allows that; else each is read at one place, files in turn. Invariant: nothing is kept of a source
+//! in which something is wrong.
+
+mod debian;
+mod lines;
+pub mod lubm;
+pub mod source;
+pub mod triples;
+
+use crate::peers::{Peers, push_term};
+use crate::store::dictionary::Dictionary;
+use crate::store::{Store, Triple, term};
+use isles::prelude::*;
+use isles_app::console::Progress;
+use serde::{Deserialize, Serialize};
+use source::{DataSource, FilePart, OpenSource};
+use triples::LocalTriples;
+
+/// Departments between two turns of other tasks.
+const TURN_EVERY: usize = 4;
+
+/// The triples of a place and its part of the terms.
+pub struct Loaded {
+    /// The triples.
+    pub store: Store,
+    /// The terms, and the way to the other places.
+    pub peers: Peers,
+}
+
+/// What loading came to, over all places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadCounts {
+    /// Different triples.
+    pub triples: u64,
+    /// Different terms.
+    pub terms: u64,
+    /// Bytes of memory.
+    pub memory: u64,
+}
+
+/// Why nothing is loaded, in one line.
+#[derive(Debug)]
+pub enum LoadFault {
+    /// Something is wrong with a source.
+    Source(String),
+    /// The run failed.
+    Run(isles::Error),
+}
+
+impl From<isles::Error> for LoadFault {
+    fn from(error: isles::Error) -> LoadFault {
+        LoadFault::Run(error)
+    }
+}
+
+/// Loads all sources at this place alone; `contents` are the bytes of the files, in order.
+///
+/// # Errors
+/// Something is wrong with a source.
+pub fn load_alone(sources: &[DataSource], contents: &[Vec<u8>]) -> Result<Loaded, LoadFault> {
+    let mut all = LocalTriples::default();
+    let mut contents = contents.iter();
+    for (number, source) in sources.iter().enumerate() {
+        match source {
+            DataSource::Lubm { universities, is_closed } => {
+                for department in lubm::all_departments(*universities) {
+                    lubm::add_department(&mut all, department, *is_closed);
+                }
+            }
+            DataSource::File { .. } => {
+                let bytes = contents.next().map(Vec::as_slice).unwrap_or_default();
+                file_part(source, number, bytes, 0).read(&mut all, |_| ()).map_err(LoadFault::Source)?;
+            }
+        }
+    }
+    Ok(alone(all))
+}
+
+/// The triples of a place that has all of them.
+fn alone(LocalTriples { dictionary, mut triples, .. }: LocalTriples) -> Loaded {
+    triples.iter_mut().flatten().for_each(|number| *number += 1);
+    Loaded { store: Store::of(&triples), peers: Peers::alone(dictionary) }
+}
+
+fn file_part<'a>(source: &'a DataSource, file: usize, bytes: &'a [u8], lines_before: u64) -> FilePart<'a> {
+    match source {
+        DataSource::File { name, extension, base, .. } => {
+            FilePart { file, name, extension, base, bytes, lines_before }
+        }
+        DataSource::Lubm { .. } => FilePart { file, name: "", extension: "", base: "", bytes, lines_before },
+    }
+}
+
+/// Loads all sources over the places of `team`; all call it with the same sources, and the first place has the
+/// contents of files.
+///
+/// # Errors
+/// Something is wrong with a source, which is told at each place; or a place has died.
+pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -> Result<Loaded, LoadFault> {
+    let (places, rank) = (team.size(), team.rank());
+    let mut own = LocalTriples::default();
+    let mut fault = None;
+    let mut told = LoadProgress::new(&team);
+    for (number, source) in sources.iter().enumerate() {
+        match source {
+            DataSource::Lubm { universities, is_closed } => {
+                let departments = lubm::all_departments(*universities).enumerate();
+                for (at, department) in departments.filter(|(at, _)| at % places == rank) {
+                    let before = own.triples.len();
+                    lubm::add_department(&mut own, department, *is_closed);
+                    told.add((own.triples.len() - before) as u64);
+                    if at / places % TURN_EVERY == 0 {
+                        yield_now().await;
+                    }
+                }
+            }
+            DataSource::File { .. } => {
+                let bytes = contents.get(number).map(|open| open.bytes.as_slice());
+                if let Some(bytes) = bytes.filter(|_| places == 1) {
+                    fault = fault
+                        .or(file_part(source, number, bytes, 0).read(&mut own, |more| told.add(more)).err());
+                    continue;
+                }
+                let (part, lines_before) = dealt(&team, source, number, bytes).await?;
+                let read = file_part(source, number, &part, lines_before);
+                let read = read.read(&mut own, |more| told.add(more));
+                fault = fault.or(read.err());
+            }
+        }
+    }
+    drop(told);
+    // Of several places the first that has found something, which in files by lines is the first mistake.
+    let faults = team.all_gather(fault).await?;
+    if let Some(fault) = faults.into_iter().flatten().next() {
+        return Err(LoadFault::Source(fault));
+    }
+    if places == 1 {
+        return Ok(alone(own));
+    }
+    Ok(exchanged(team, own).await?)
+}
+
+/// Tells people how many triples the first place has read, which is about its share of all.
+struct LoadProgress {
+    shown: Option<Progress>,
+    triples: u64,
+}
+
+impl LoadProgress {
+    fn new(team: &Team) -> LoadProgress {
+        let unit = if team.size() == 1 { "triples read" } else { "triples read at the first place" };
+        LoadProgress { shown: (team.rank() == 0).then(|| Progress::new(0, unit)), triples: 0 }
+    }
+
+    fn add(&mut self, more: u64) {
+        self.triples += more;
+        if let Some(progress) = self.shown.as_mut().filter(|progress| progress.is_due()) {
+            progress.tell(self.triples);
+        }
+    }
+}
+
+/// The part of a file that this place reads, and how many lines there are before it.
+async fn dealt(
+    team: &Team,
+    source: &DataSource,
+    number: usize,
+    bytes: Option<&[u8]>,
+) -> isles::Result<(Vec<u8>, u64)> {
+    let places = team.size();
+    let mut rows = Vec::new();
+    let mut lines_before = vec![0_u64; places];
+    if let Some(bytes) = bytes.filter(|_| team.rank() == 0) {
+        if source.is_by_lines() {
+            let parts = (0..places).map(|part| source::whole_lines(bytes, part, places));
+            rows = parts.map(|range| bytes[range].to_vec()).collect::<Vec<_>>();
+            let mut before = 0;
+            for (row, lines) in rows.iter().zip(&mut lines_before) {
+                *lines = before;
+                before += row.iter().filter(|byte| **byte == b'\n').count() as u64;
+            }
+        } else {
+            rows = vec![Vec::new(); places];
+            rows[number % places] = bytes.to_vec();
+        }
+    }
+    team.broadcast_slice(0, &mut lines_before).await?;
+    let rows = (team.rank() == 0).then_some(rows.as_slice());
+    Ok((team.scatterv(0, rows).await?, lines_before[team.rank()]))
+}
+
+/// Gives terms and triples to their owners.
+async fn exchanged(team: Team, own: LocalTriples) -> isles::Result<Loaded> {
+    let places = team.size();
+    let peers = Peers::member(team, Dictionary::default());
+    let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
+    let mut owners = Vec::with_capacity(own.dictionary.len());
+    for index in 0..own.dictionary.len() {
+        let bytes = own.dictionary.bytes(index);
+        let owner = term::owner(term::hash(bytes), places);
+        push_term(&mut rows[owner], bytes);
+        owners.push(owner);
+    }
+    let numbers = peers.intern_rows(rows).await?;
+    let mut next: Vec<_> = numbers.iter().map(|row| row.iter()).collect();
+    let number = |owner: &usize| next[*owner].next().copied().unwrap_or_default();
+    let numbers: Vec<u32> = owners.iter().map(number).collect();
+    let mut rows: Vec<Vec<u32>> = vec![Vec::new(); places];
+    for triple in own.triples {
+        let owner = owners[triple[0] as usize];
+        rows[owner].extend(triple.map(|position| numbers[position as usize]));
+    }
+    let received = peers.trade(rows).await?;
+    let triples: Vec<Triple> =
+        received.iter().flat_map(|row| row.chunks_exact(3)).map(|one| [one[0], one[1], one[2]]).collect();
+    Ok(Loaded { store: Store::of(&triples), peers })
+}
+
+impl Loaded {
+    /// What all places have.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn counts(&self) -> isles::Result<LoadCounts> {
+        let terms = self.peers.dictionary().len() as u64;
+        let mut all = [self.store.len() as u64, terms, self.memory()];
+        self.peers.sum(&mut all).await?;
+        Ok(LoadCounts { triples: all[0], terms: all[1], memory: all[2] })
+    }
+
+    /// Bytes of memory that this place holds.
+    pub fn memory(&self) -> u64 {
+        self.store.memory() + self.peers.dictionary().memory()
+    }
+}

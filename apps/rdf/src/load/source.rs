@@ -1,0 +1,315 @@
+//! Where triples come from: files in the formats of RDF, and data that is made here; and reading a part of a file.
+//!
+//! It knows no place. Invariant: what is wrong with a file is said with its name, line and column, and of a file with
+//! an error nothing is used.
+
+use super::triples::{BlankNames, LocalTriples};
+use super::{debian, lines, lubm};
+use isles_app::{Failure, input};
+use oxrdfio::{RdfFormat, RdfParser};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::Path;
+
+/// Most universities that are made.
+const UNIVERSITIES_MAX: u64 = 10_000;
+
+/// Most bytes of a file.
+const FILE_BYTES_MAX: u64 = 64 << 30;
+
+/// Where some triples come from, without the contents of files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataSource {
+    /// A number of universities of LUBM.
+    Lubm {
+        /// How many.
+        universities: u64,
+        /// Whether what the ontology implies is stated.
+        is_closed: bool,
+    },
+    /// A file.
+    File {
+        /// As it was named.
+        name: String,
+        /// The extension that says the format.
+        extension: String,
+        /// The IRI against which others are resolved.
+        base: String,
+        /// How many bytes it has.
+        len: u64,
+    },
+}
+
+/// A source, with the contents if it is a file.
+#[derive(Debug)]
+pub struct OpenSource {
+    /// Where the triples come from.
+    pub source: DataSource,
+    /// The contents of a file.
+    pub bytes: Vec<u8>,
+}
+
+/// The name of the packages of Debian.
+const DEBIAN: &str = "debian";
+
+/// The formats that are read, by the usual extensions of their files.
+const EXTENSIONS: &str = "ttl, nt, rdf, owl, xml, nq, trig, n3, jsonld";
+
+fn format(extension: &str) -> Option<RdfFormat> {
+    match extension {
+        "owl" => Some(RdfFormat::RdfXml),
+        other => RdfFormat::from_extension(other),
+    }
+}
+
+/// Opens the source of that name: `lubm:N`, `lubm-plain:N`, `debian`, or a file.
+///
+/// # Errors
+/// [`Failure::Usage`]: there is no such source, or the file cannot be read or has no known extension.
+pub fn open(name: &str) -> Result<OpenSource, Failure> {
+    for (prefix, is_closed) in [("lubm:", true), ("lubm-plain:", false)] {
+        if let Some(number) = name.strip_prefix(prefix) {
+            let universities = number.parse().ok().filter(|count| (1..=UNIVERSITIES_MAX).contains(count));
+            let universities = universities.ok_or_else(|| {
+                let text = format!("--data is {name:?}; allowed: {prefix}N, N from 1 to {UNIVERSITIES_MAX}");
+                Failure::Usage(text)
+            })?;
+            return Ok(OpenSource {
+                source: DataSource::Lubm { universities, is_closed },
+                bytes: Vec::new(),
+            });
+        }
+    }
+    let path = Path::new(name);
+    if name == DEBIAN && !path.exists() {
+        let bytes = debian::triples()?;
+        let source = DataSource::File {
+            name: name.to_owned(),
+            extension: "nt".to_owned(),
+            base: "urn:debian:".to_owned(),
+            len: bytes.len() as u64,
+        };
+        return Ok(OpenSource { source, bytes });
+    }
+    let extension = path.extension().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    if !path.exists() {
+        return Err(Failure::Usage(format!(
+            "--data: `{name}`: no such file; allowed: a file, lubm:N, lubm-plain:N, {DEBIAN}"
+        )));
+    }
+    if format(&extension).is_none() {
+        return Err(Failure::Usage(format!("--data: {name}: unknown extension; allowed: {EXTENSIONS}")));
+    }
+    let bytes = input::bytes(path, FILE_BYTES_MAX)
+        .map_err(|fault| Failure::Usage(format!("--data: {name}: {fault}")))?;
+    let base = file_iri(path);
+    let len = bytes.len() as u64;
+    Ok(OpenSource { source: DataSource::File { name: name.to_owned(), extension, base, len }, bytes })
+}
+
+/// The IRI of a file.
+pub fn file_iri(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    format!("file://{}", percent_encoded(&absolute.to_string_lossy()))
+}
+
+/// A path with all letters of an IRI that need it encoded.
+fn percent_encoded(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    path.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+impl DataSource {
+    /// How it is named.
+    pub fn name(&self) -> String {
+        match self {
+            DataSource::Lubm { universities, is_closed: true } => format!("lubm:{universities}"),
+            DataSource::Lubm { universities, is_closed: false } => format!("lubm-plain:{universities}"),
+            DataSource::File { name, .. } => name.clone(),
+        }
+    }
+
+    /// Whether its lines can be read at several places.
+    pub fn is_by_lines(&self) -> bool {
+        matches!(self, DataSource::File { extension, .. } if extension == "nt" || extension == "nq")
+    }
+
+    /// How much work it is: bytes, or departments.
+    pub fn work(&self) -> u64 {
+        match self {
+            DataSource::Lubm { universities, .. } => lubm::all_departments(*universities).count() as u64,
+            DataSource::File { len, .. } => *len,
+        }
+    }
+}
+
+/// The lines of `bytes` that are part `part` of `parts`: whole ones, of about as many bytes.
+pub fn whole_lines(bytes: &[u8], part: usize, parts: usize) -> Range<usize> {
+    let cut = |part: usize| {
+        let near = (bytes.len() as u128 * part as u128 / parts as u128) as usize;
+        let feed = bytes[near..].iter().position(|byte| *byte == b'\n');
+        if part == 0 { 0 } else { feed.map_or(bytes.len(), |feed| near + feed + 1) }
+    };
+    cut(part)..if part + 1 == parts { bytes.len() } else { cut(part + 1) }
+}
+
+/// A part of a file that one place reads.
+#[derive(Clone, Copy, Debug)]
+pub struct FilePart<'a> {
+    /// The number of the file among the sources.
+    pub file: usize,
+    /// Its name.
+    pub name: &'a str,
+    /// The extension that says its format.
+    pub extension: &'a str,
+    /// The IRI against which others are resolved.
+    pub base: &'a str,
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Lines of the file before these.
+    pub lines_before: u64,
+}
+
+/// Triples between two calls of `read`.
+const TOLD_EVERY: u64 = 4096;
+
+impl FilePart<'_> {
+    /// Adds its triples; `read` is told of how many more there are.
+    ///
+    /// # Errors
+    /// What is wrong, and where: file, line and column, in one line.
+    pub fn read(&self, out: &mut LocalTriples, mut read: impl FnMut(u64)) -> Result<(), String> {
+        let format = format(self.extension).ok_or_else(|| format!("{}: unknown format", self.name))?;
+        if format != RdfFormat::NTriples || std::str::from_utf8(self.bytes).is_err() {
+            return self.parse(format, out, &mut read);
+        }
+        let mut triples = out.triples.len();
+        // The lines since the last plain one, which the parser gets together.
+        let (mut odd, mut odd_lines, mut line_number) = (0..0, 0, 0);
+        let mut start = 0;
+        while start < self.bytes.len() {
+            let rest = &self.bytes[start..];
+            let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+            let end = (start + length + 1).min(self.bytes.len());
+            let is_plain = lines::add_plain(&rest[..length], self.file, out);
+            if is_plain && !odd.is_empty() {
+                self.of_lines(odd, odd_lines).parse(format, out, &mut |_| ())?;
+                odd = end..end;
+            } else if !is_plain {
+                if odd.is_empty() {
+                    (odd, odd_lines) = (start..start, line_number);
+                }
+                odd.end = end;
+            }
+            if out.triples.len() as u64 >= triples as u64 + TOLD_EVERY {
+                read((out.triples.len() - triples) as u64);
+                triples = out.triples.len();
+            }
+            (start, line_number) = (end, line_number + 1);
+        }
+        if !odd.is_empty() {
+            self.of_lines(odd, odd_lines).parse(format, out, &mut |_| ())?;
+        }
+        read((out.triples.len() - triples) as u64);
+        Ok(())
+    }
+
+    /// These bytes of the part, before which there are so many of its lines.
+    fn of_lines(&self, range: Range<usize>, lines: u64) -> Self {
+        FilePart { bytes: &self.bytes[range], lines_before: self.lines_before + lines, ..*self }
+    }
+
+    /// Adds the triples that the parser of all formats finds.
+    fn parse(
+        &self,
+        format: RdfFormat,
+        out: &mut LocalTriples,
+        read: &mut impl FnMut(u64),
+    ) -> Result<(), String> {
+        let mut names = match format {
+            RdfFormat::NTriples | RdfFormat::NQuads => BlankNames::ByLabel { file: self.file },
+            _ => BlankNames::InOrder { file: self.file, known: FxHashMap::default() },
+        };
+        let parser = RdfParser::from_format(format).with_base_iri(self.base);
+        let parser = parser.map_err(|error| format!("{}: {error}", self.name))?;
+        let mut count = 0;
+        for quad in parser.for_slice(self.bytes) {
+            let quad = quad.map_err(|error| self.located(&error))?;
+            if !quad.graph_name.is_default_graph() {
+                return Err(format!(
+                    "{}: the graph {}; allowed: triples of the default graph",
+                    self.name, quad.graph_name
+                ));
+            }
+            out.add(&quad, &mut names);
+            count += 1;
+            if count % TOLD_EVERY == 0 {
+                read(TOLD_EVERY);
+            }
+        }
+        read(count % TOLD_EVERY);
+        Ok(())
+    }
+
+    fn located(&self, error: &oxrdfio::RdfSyntaxError) -> String {
+        let message = error.to_string();
+        let text = match error.location() {
+            Some(place) => {
+                let (line, column) = (self.lines_before + place.start.line + 1, place.start.column + 1);
+                // The message begins with where it is within the part.
+                let what = message.split_once(": ").map_or(message.as_str(), |(_, what)| what);
+                format!("{}, line {line}, column {column}: {what}", self.name)
+            }
+            None => format!("{}: {message}", self.name),
+        };
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_text_are_whole_lines_and_together_the_text() {
+        for text in ["", "one", "a\nbb\nccc\n\ndddd\n", "a\nbb\nno feed at the end"] {
+            for parts in 1..9 {
+                let all: Vec<Range<usize>> =
+                    (0..parts).map(|part| whole_lines(text.as_bytes(), part, parts)).collect();
+                let joined: String = all.iter().map(|range| &text[range.clone()]).collect();
+                assert_eq!(joined, text);
+                assert!(all.iter().all(|range| range.is_empty()
+                    || range.start == 0
+                    || text.as_bytes()[range.start - 1] == b'\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line_and_column() {
+        let read = |extension: &str, text: &str, lines_before| {
+            let part = FilePart {
+                file: 0,
+                name: "x",
+                extension,
+                base: "http://a.example/",
+                bytes: text.as_bytes(),
+                lines_before,
+            };
+            let mut out = LocalTriples::default();
+            part.read(&mut out, |_| ()).map(|()| out.triples.len())
+        };
+        assert_eq!(read("ttl", "<a> <b> 1, 2 .\n<a> <b> [ <c> [] ] .", 0), Ok(4));
+        let wrong = read("ttl", "<a> <b> 1 .\n<a> p:b 1 .", 0).unwrap_err();
+        assert!(wrong.starts_with("x, line 2, column 5: ") && wrong.contains("p:"), "{wrong}");
+        let wrong = read("nt", "<http://a.example/> <http://b.example/> .\n", 41).unwrap_err();
+        assert!(wrong.starts_with("x, line 42, column "), "{wrong}");
+        let cut = read("ttl", "<a> <b> 1 .\n<a> <b> \"half", 0).unwrap_err();
+        assert!(cut.starts_with("x, line 2, column "), "{cut}");
+        let graph = read("nq", "<http://a.a/> <http://b.b/> <http://c.c/> <http://g.g/> .", 0).unwrap_err();
+        assert!(graph.contains("<http://g.g/>; allowed: triples of the default graph"), "{graph}");
+    }
+}

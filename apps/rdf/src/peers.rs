@@ -1,0 +1,343 @@
+//! What the places of a query exchange: rows by the owner of a term, rows for all, terms by number, numbers by term.
+//!
+//! The rest of the executor is the same on one place and on many. A place that evaluates by itself has no team, and
+//! nothing here then moves. It knows no query. Invariant: all members call the same operations in the same order, also
+//! those that have nothing to give.
+
+use crate::answer::Solutions;
+use crate::query::table::{Table, VariableId};
+use crate::store::dictionary::{Dictionary, Numbering, UNBOUND};
+use crate::store::term;
+use isles::prelude::*;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
+
+/// What a place has of the terms of all, and its way to the others.
+pub struct Peers {
+    team: Option<Team>,
+    numbering: Numbering,
+    dictionary: RefCell<Dictionary>,
+    /// Bytes that this place has sent to others.
+    sent: Cell<u64>,
+}
+
+/// Terms of other places, by number; those of this place are in its dictionary.
+#[derive(Debug, Default)]
+pub struct Terms {
+    positions: FxHashMap<u32, u32>,
+    terms: Vec<Vec<u8>>,
+}
+
+impl Peers {
+    /// A place that has all terms itself.
+    pub fn alone(dictionary: Dictionary) -> Peers {
+        Peers::with(None, dictionary)
+    }
+
+    /// A member of `team`, whose terms are those that it owns.
+    pub fn member(team: Team, dictionary: Dictionary) -> Peers {
+        Peers::with(Some(team), dictionary)
+    }
+
+    fn with(team: Option<Team>, dictionary: Dictionary) -> Peers {
+        let team = team.filter(|team| team.size() > 1);
+        let numbering = Numbering::new(team.as_ref().map_or(1, Team::size));
+        Peers { team, numbering, dictionary: RefCell::new(dictionary), sent: Cell::new(0) }
+    }
+
+    /// How many places there are.
+    pub fn size(&self) -> usize {
+        self.team.as_ref().map_or(1, Team::size)
+    }
+
+    /// Which of them this is.
+    pub fn rank(&self) -> usize {
+        self.team.as_ref().map_or(0, Team::rank)
+    }
+
+    /// Bytes that this place has sent so far.
+    pub fn sent(&self) -> u64 {
+        self.sent.get()
+    }
+
+    /// How terms are numbered.
+    pub fn numbering(&self) -> Numbering {
+        self.numbering
+    }
+
+    /// The terms that this place owns.
+    pub fn dictionary(&self) -> std::cell::Ref<'_, Dictionary> {
+        self.dictionary.borrow()
+    }
+
+    /// Takes back the numbers that queries have given from `len` on.
+    pub fn forget_from(&self, len: usize) {
+        self.dictionary.borrow_mut().truncate(len);
+    }
+
+    /// The sums of each number over all places.
+    pub async fn sum(&self, numbers: &mut [u64]) -> isles::Result<()> {
+        match &self.team {
+            Some(team) => team.all_reduce_slice(numbers, |left, right| left + right).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The number of each term, at all places; [`UNBOUND`] for a term that is nowhere.
+    pub async fn find(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
+        let number = |term: &Vec<u8>| {
+            let index = self.dictionary.borrow().find(term)?;
+            self.numbering.number(index as usize, self.rank())
+        };
+        let mut numbers: Vec<u64> = terms.iter().map(|term| number(term).map_or(0, u64::from)).collect();
+        self.sum(&mut numbers).await?; // one of them has it, or none
+        Ok(numbers.into_iter().map(|number| number as u32).collect())
+    }
+
+    /// The numbers of `terms`, which get one if they have none; each place calls it with its own.
+    pub async fn intern(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
+        let places = self.size();
+        let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
+        let owners: Vec<usize> = terms.iter().map(|term| term::owner(term::hash(term), places)).collect();
+        for (term, owner) in terms.iter().zip(&owners) {
+            push_term(&mut rows[*owner], term);
+        }
+        let numbers = self.intern_rows(rows).await?;
+        let mut next: Vec<_> = numbers.iter().map(|row| row.iter()).collect();
+        let number = |owner: &usize| next[*owner].next().copied().unwrap_or(UNBOUND);
+        Ok(owners.iter().map(number).collect())
+    }
+
+    /// The numbers of the terms in `rows`, each in the row of its owner, in the same order. Terms that have none get
+    /// one.
+    pub async fn intern_rows(&self, rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u32>>> {
+        let here = self.rank();
+        let asked = self.trade_bytes(rows).await?;
+        let mut answers = Vec::with_capacity(asked.len());
+        for row in &asked {
+            let mut dictionary = self.dictionary.borrow_mut();
+            let mut numbers = Vec::new();
+            for term in terms_of(row) {
+                let index = dictionary.intern(term) as usize;
+                let number = self.numbering.number(index, here);
+                numbers.push(number.ok_or_else(|| isles::Error::message("more than 2^32 terms"))?);
+            }
+            answers.push(numbers);
+        }
+        self.trade(answers).await
+    }
+
+    /// The bytes of the terms with these numbers, of which some may be [`UNBOUND`], so that [`Terms::bytes`] finds them
+    /// here.
+    pub async fn fetch(&self, numbers: impl Iterator<Item = u32>) -> isles::Result<Terms> {
+        let mut fetched = Terms::default();
+        let Some(team) = &self.team else { return Ok(fetched) };
+        let mut wanted: Vec<Vec<u32>> = vec![Vec::new(); team.size()];
+        let mut seen = rustc_hash::FxHashSet::default();
+        for number in numbers.filter(|number| *number != UNBOUND) {
+            let owner = self.numbering.place(number);
+            if owner != self.rank() && seen.insert(number) {
+                wanted[owner].push(number);
+            }
+        }
+        let asked = self.trade(wanted.clone()).await?;
+        let answers = {
+            let dictionary = self.dictionary.borrow();
+            let answer = |numbers: &Vec<u32>| {
+                let mut row = Vec::new();
+                numbers.iter().for_each(|number| {
+                    push_term(&mut row, dictionary.bytes(self.numbering.index(*number)));
+                });
+                row
+            };
+            asked.iter().map(answer).collect()
+        };
+        for (numbers, row) in wanted.iter().zip(self.trade_bytes(answers).await?) {
+            for (number, bytes) in numbers.iter().zip(terms_of(&row)) {
+                fetched.positions.insert(*number, fetched.terms.len() as u32);
+                fetched.terms.push(bytes.to_vec());
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// Sends each row to the owner of its term in the column of `variable`, in which no row is unbound.
+    pub async fn redistribute(&self, table: Table, variable: VariableId) -> isles::Result<Table> {
+        if self.team.is_none() || table.placed_by == Some(variable) {
+            return Ok(table);
+        }
+        let Some(position) = table.position(variable) else { return Ok(table) };
+        let owner = |row: usize| self.numbering.place(table.columns[position][row]);
+        let parts = self.deal(&table, owner);
+        let own = Table { placed_by: Some(variable), ..emptied(&table) };
+        Ok(joined(own, &self.trade(parts).await?))
+    }
+
+    /// Sends each row to a place that the numbers of the whole row decide, so that equal rows meet.
+    pub async fn redistribute_rows(&self, table: Table) -> isles::Result<Table> {
+        if self.team.is_none() {
+            return Ok(table);
+        }
+        let owner = |row: usize| {
+            let mixed = table.row(row).fold(0_u64, |state, number| {
+                (state ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+            });
+            term::owner(mixed ^ (mixed >> 32), self.size())
+        };
+        let parts = self.deal(&table, owner);
+        let own = Table { placed_by: None, ..emptied(&table) };
+        Ok(joined(own, &self.trade(parts).await?))
+    }
+
+    /// All rows of all places, at each of them.
+    pub async fn replicate(&self, table: Table) -> isles::Result<Table> {
+        let Some(team) = &self.team else { return Ok(table) };
+        let own = whole(&table);
+        self.note_sent(own.len() * 4 * (team.size() - 1));
+        let rows = team.all_gatherv(&own).await?;
+        Ok(joined(Table { placed_by: None, ..emptied(&table) }, &rows))
+    }
+
+    /// All rows of all places at the first one; the others have none.
+    pub async fn gather(&self, table: Table) -> isles::Result<Table> {
+        let Some(team) = &self.team else { return Ok(table) };
+        let own = whole(&table);
+        if team.rank() != 0 {
+            self.note_sent(own.len() * 4);
+        }
+        let rows = team.gatherv(0, &own).await?.unwrap_or_default();
+        Ok(joined(Table { placed_by: None, ..emptied(&table) }, &rows))
+    }
+
+    /// The solutions of all places at the first one; none at the others.
+    pub async fn gather_solutions(&self, own: Solutions) -> isles::Result<Option<Solutions>> {
+        let Some(team) = &self.team else { return Ok(Some(own)) };
+        // The number of rows, then the columns, then the lengths of terms.
+        let mut numbers = vec![own.rows as u32];
+        own.columns.iter().for_each(|column| numbers.extend_from_slice(column));
+        let (bytes, lengths) = own.terms.parts();
+        numbers.extend_from_slice(&lengths);
+        if team.rank() != 0 {
+            self.note_sent(4 * numbers.len() + bytes.len());
+            team.gatherv(0, &numbers).await?;
+            team.gatherv(0, bytes).await?;
+            return Ok(None);
+        }
+        let numbers = team.gatherv(0, &[0_u32; 0]).await?.unwrap_or_default();
+        let bytes = team.gatherv(0, &[0_u8; 0]).await?.unwrap_or_default();
+        let mut all = own;
+        for (numbers, bytes) in numbers.iter().zip(&bytes) {
+            let Some((rows, numbers)) = numbers.split_first() else { continue };
+            let (cells, lengths) = numbers.split_at(*rows as usize * all.columns.len());
+            let first = all.terms.append(bytes, lengths);
+            for (column, more) in all.columns.iter_mut().zip(cells.chunks((*rows as usize).max(1))) {
+                let moved = |number: &u32| if *number == UNBOUND { UNBOUND } else { number + first };
+                column.extend(more.iter().map(moved));
+            }
+            all.rows += *rows as usize;
+        }
+        Ok(Some(all))
+    }
+
+    /// The parts of a table for each place: the number of rows, then column after column.
+    fn deal(&self, table: &Table, owner: impl Fn(usize) -> usize) -> Vec<Vec<u32>> {
+        let owners: Vec<usize> = (0..table.rows).map(owner).collect();
+        let mut counts = vec![0_u32; self.size()];
+        owners.iter().for_each(|owner| counts[*owner] += 1);
+        let part = |count: &u32| {
+            let mut part = Vec::with_capacity(1 + *count as usize * table.columns.len());
+            part.push(*count);
+            part
+        };
+        let mut parts: Vec<Vec<u32>> = counts.iter().map(part).collect();
+        for column in &table.columns {
+            column.iter().zip(&owners).for_each(|(number, owner)| parts[*owner].push(*number));
+        }
+        parts
+    }
+
+    /// Gives each place its row of numbers, and gets one from each.
+    pub async fn trade(&self, mut rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
+        let Some(team) = &self.team else { return Ok(rows) };
+        self.note_rows(&rows);
+        let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
+        let mut all = team.all_to_allv(&rows).await?;
+        all[team.rank()] = own;
+        Ok(all)
+    }
+
+    /// Gives each place its row of bytes, and gets one from each.
+    async fn trade_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
+        let Some(team) = &self.team else { return Ok(rows) };
+        self.note_rows(&rows);
+        let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
+        let mut all = team.all_to_allv(&rows).await?;
+        all[team.rank()] = own;
+        Ok(all)
+    }
+
+    fn note_rows<T>(&self, rows: &[Vec<T>]) {
+        let others = rows.iter().enumerate().filter(|(to, _)| *to != self.rank());
+        self.note_sent(others.map(|(_, row)| row.len() * size_of::<T>()).sum());
+    }
+
+    fn note_sent(&self, bytes: usize) {
+        self.sent.set(self.sent.get() + bytes as u64);
+    }
+}
+
+impl Terms {
+    /// The bytes of the term with this number, if it was fetched or is one of this place.
+    pub fn bytes<'a>(&'a self, number: u32, (numbering, own): (Numbering, &'a Dictionary)) -> &'a [u8] {
+        match self.positions.get(&number) {
+            Some(position) => &self.terms[*position as usize],
+            None => own.bytes(numbering.index(number)),
+        }
+    }
+}
+
+/// Appends a term behind its length.
+pub fn push_term(row: &mut Vec<u8>, term: &[u8]) {
+    row.extend_from_slice(&u32::try_from(term.len()).unwrap_or(u32::MAX).to_le_bytes());
+    row.extend_from_slice(term);
+}
+
+/// The terms that [`push_term`] appended.
+pub fn terms_of(mut row: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = row.split_first_chunk::<4>()?;
+        let (term, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        row = rest;
+        Some(term)
+    })
+}
+
+/// A table with the columns of `table`, and no rows.
+fn emptied(table: &Table) -> Table {
+    Table {
+        columns: vec![Vec::new(); table.columns.len()],
+        rows: 0,
+        variables: table.variables.clone(),
+        optional: table.optional.clone(),
+        placed_by: table.placed_by,
+    }
+}
+
+/// A table as one part in the form of [`Peers::deal`].
+fn whole(table: &Table) -> Vec<u32> {
+    let rows = [table.rows as u32];
+    std::iter::once(&rows[..]).chain(table.columns.iter().map(Vec::as_slice)).flatten().copied().collect()
+}
+
+/// Appends the rows of parts in the form of [`Peers::deal`].
+fn joined(mut table: Table, parts: &[Vec<u32>]) -> Table {
+    for part in parts {
+        let Some((count, cells)) = part.split_first() else { continue };
+        let count = *count as usize;
+        table.rows += count;
+        for (column, more) in table.columns.iter_mut().zip(cells.chunks(count.max(1))) {
+            column.extend_from_slice(more);
+        }
+    }
+    table
+}

@@ -1,0 +1,122 @@
+//! The queries of a run: from files, from the command line, or those of LUBM.
+//!
+//! It evaluates nothing. Invariant: each query has been parsed before anything runs, and what is wrong with one is said
+//! with its name and position.
+
+use crate::load::source::file_iri;
+use crate::query;
+use isles_app::{Failure, input};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// Most bytes of a query.
+const QUERY_BYTES_MAX: u64 = 16 << 20;
+
+/// The queries of the Lehigh University Benchmark (Guo, Pan and Heflin 2005, appendix).
+pub const LUBM: [(&str, &str); 14] = [
+    ("q01", include_str!("../data/lubm/q01.rq")),
+    ("q02", include_str!("../data/lubm/q02.rq")),
+    ("q03", include_str!("../data/lubm/q03.rq")),
+    ("q04", include_str!("../data/lubm/q04.rq")),
+    ("q05", include_str!("../data/lubm/q05.rq")),
+    ("q06", include_str!("../data/lubm/q06.rq")),
+    ("q07", include_str!("../data/lubm/q07.rq")),
+    ("q08", include_str!("../data/lubm/q08.rq")),
+    ("q09", include_str!("../data/lubm/q09.rq")),
+    ("q10", include_str!("../data/lubm/q10.rq")),
+    ("q11", include_str!("../data/lubm/q11.rq")),
+    ("q12", include_str!("../data/lubm/q12.rq")),
+    ("q13", include_str!("../data/lubm/q13.rq")),
+    ("q14", include_str!("../data/lubm/q14.rq")),
+];
+
+/// Queries over the data of LUBM that have more than 100,000 intermediate rows from ten universities on.
+pub const LARGE: [(&str, &str); 3] = [
+    ("alumni", include_str!("../data/large/alumni.rq")),
+    ("authors", include_str!("../data/large/authors.rq")),
+    ("classmates", include_str!("../data/large/classmates.rq")),
+];
+
+/// What `--queries` takes beside folders.
+const BUILT_IN: [(&str, &[(&str, &str)]); 2] = [("lubm", &LUBM), ("lubm-large", &LARGE)];
+
+/// A query that can be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedQuery {
+    /// How it is called: its file without folder and ending.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The IRI of its file, against which others are resolved.
+    pub base: Option<String>,
+}
+
+impl NamedQuery {
+    /// A query of that name.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: something is wrong with it; `source` says where it is from.
+    pub fn new(name: String, text: String, source: &str) -> Result<NamedQuery, Failure> {
+        let base = Path::new(source).is_file().then(|| file_iri(Path::new(source)));
+        match query::parse(&text, base.as_deref()) {
+            Ok(_) => Ok(NamedQuery { name, text, base }),
+            Err(wrong) => Err(Failure::Usage(format!("{source}: {wrong}"))),
+        }
+    }
+}
+
+/// The queries of LUBM.
+///
+/// # Errors
+/// None; they are tested.
+pub fn lubm() -> Result<Vec<NamedQuery>, Failure> {
+    of_folder(BUILT_IN[0].0)
+}
+
+/// The query in a file, or the one of LUBM that is named `lubm:N`.
+///
+/// # Errors
+/// [`Failure::Usage`]: it cannot be read, or something is wrong with it.
+pub fn of_file(file: &str) -> Result<NamedQuery, Failure> {
+    if let Some(number) = file.strip_prefix("lubm:") {
+        let found = number.parse::<usize>().ok().and_then(|number| LUBM.get(number.checked_sub(1)?));
+        let refused = || Failure::Usage(format!("--query is {file:?}; allowed: a file, lubm:1 to lubm:14"));
+        let (name, text) = found.ok_or_else(refused)?;
+        return NamedQuery::new((*name).to_owned(), (*text).to_owned(), file);
+    }
+    let bytes = input::bytes(file, QUERY_BYTES_MAX);
+    let bytes = bytes.map_err(|fault| Failure::Usage(format!("--query: {file}: {fault}")))?;
+    let name =
+        Path::new(file).file_stem().map_or(file.to_owned(), |stem| stem.to_string_lossy().into_owned());
+    NamedQuery::new(name, input::text(&bytes), file)
+}
+
+/// The queries in the files of a folder that end in `.rq` or `.sparql`, by name; or built-in ones.
+///
+/// # Errors
+/// [`Failure::Usage`]: there are none, or one cannot be read, or something is wrong with one.
+pub fn of_folder(folder: &str) -> Result<Vec<NamedQuery>, Failure> {
+    let built_in = BUILT_IN.iter().find(|(name, _)| *name == folder && !Path::new(folder).exists());
+    if let Some((_, queries)) = built_in {
+        let named =
+            |(name, text): &(&str, &str)| NamedQuery::new((*name).to_owned(), (*text).to_owned(), name);
+        return queries.iter().map(named).collect();
+    }
+    let refused = |cause: &dyn std::fmt::Display| {
+        let names = BUILT_IN.map(|(name, _)| name).join(", ");
+        Failure::Usage(format!("--queries: {folder}: {cause}; allowed: a folder, {names}"))
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| refused(&error))? {
+        let path = entry.map_err(|error| refused(&error))?.path();
+        if path.extension().is_some_and(|ending| ending == "rq" || ending == "sparql") {
+            files.push(path);
+        }
+    }
+    files.sort_by_key(|path| path.file_stem().map(OsStr::to_owned));
+    if files.is_empty() {
+        return Err(refused(&"no file that ends in .rq or .sparql"));
+    }
+    files.iter().map(|path| of_file(&path.to_string_lossy())).collect()
+}

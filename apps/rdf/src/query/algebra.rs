@@ -1,0 +1,348 @@
+//! The algebra that places evaluate together, made of what `spargebra` has parsed.
+//!
+//! What it does not have (paths, `EXISTS`, groups, orders, functions whose value is not decided by their arguments) has
+//! no [`Node`]; the first place evaluates that. Invariant: a node has the solutions that SPARQL 1.1, section 18, gives
+//! the pattern it was made of, each as often.
+
+use super::scan::{Pattern, PatternPart};
+use super::table::VariableId;
+use crate::store::term::encoded;
+use oxrdf::{TermRef, Variable};
+use spargebra::algebra::{Expression, Function, GraphPattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use sparopt::algebra::{Expression as OptimizedExpression, GraphPattern as OptimizedPattern};
+
+/// An expression over variables of a solution.
+#[derive(Clone, Debug)]
+pub struct BoundExpression {
+    /// The expression, as `spareval` evaluates it.
+    pub expression: OptimizedExpression,
+    /// The variables that it uses.
+    pub variables: Vec<(Variable, VariableId)>,
+    /// How it is written.
+    pub text: String,
+}
+
+/// A part of a query that places evaluate together.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// A basic graph pattern, with filters over its variables.
+    Triples {
+        /// The patterns; a term's slot is its position in [`Translation::terms`].
+        patterns: Vec<Pattern>,
+        /// Filters that use variables of the patterns only.
+        filters: Vec<BoundExpression>,
+    },
+    /// Compatible solutions of both.
+    Join(Box<Node>, Box<Node>),
+    /// Those of the left, with those of the right that are compatible and pass the filter.
+    LeftJoin {
+        /// What is kept.
+        left: Box<Node>,
+        /// What may be there.
+        right: Box<Node>,
+        /// What a pair must pass.
+        filter: Option<BoundExpression>,
+    },
+    /// Solutions of both.
+    Union(Box<Node>, Box<Node>),
+    /// Those of the left that no compatible one of the right shares a variable with.
+    Minus(Box<Node>, Box<Node>),
+    /// Those that pass.
+    Filter(Box<Node>, BoundExpression),
+    /// Each solution with a further variable.
+    Extend {
+        /// The solutions.
+        inner: Box<Node>,
+        /// The further variable.
+        variable: VariableId,
+        /// Its value.
+        value: BoundExpression,
+    },
+    /// Solutions that the query has; a number is a position in [`Translation::terms`].
+    Values {
+        /// The variables.
+        variables: Vec<VariableId>,
+        /// The solutions.
+        rows: Vec<Vec<Option<u32>>>,
+    },
+    /// Some variables of each solution.
+    Project(Box<Node>, Vec<VariableId>),
+    /// Each solution once.
+    Distinct(Box<Node>),
+    /// Some solutions, by a fixed order of all.
+    Slice {
+        /// All of them.
+        inner: Box<Node>,
+        /// How many are left out first.
+        start: usize,
+        /// How many there are at most.
+        length: Option<usize>,
+    },
+}
+
+/// The names and terms that nodes stand for by number.
+#[derive(Debug, Default)]
+pub struct Translation {
+    /// The variables of the query, and blank nodes of its patterns.
+    pub variables: Vec<String>,
+    /// The terms of the query, encoded.
+    pub terms: Vec<Vec<u8>>,
+}
+
+impl Translation {
+    /// The node of a pattern, if places can evaluate it together.
+    pub fn node(&mut self, pattern: &GraphPattern) -> Option<Node> {
+        Some(match pattern {
+            GraphPattern::Bgp { patterns } => {
+                let patterns = patterns.iter().map(|pattern| self.pattern(pattern)).collect();
+                Node::Triples { patterns, filters: Vec::new() }
+            }
+            GraphPattern::Join { left, right } => joined(self.node(left)?, self.node(right)?),
+            GraphPattern::LeftJoin { left, right, expression } => {
+                let (left, right) = (self.boxed(left)?, self.boxed(right)?);
+                let filter = expression.as_ref().map(|expression| self.expression(expression));
+                let filter = filter.map_or(Some(None), |filter| filter.map(Some))?;
+                Node::LeftJoin { left, right, filter }
+            }
+            GraphPattern::Union { left, right } => Node::Union(self.boxed(left)?, self.boxed(right)?),
+            GraphPattern::Minus { left, right } => Node::Minus(self.boxed(left)?, self.boxed(right)?),
+            GraphPattern::Filter { expr, inner } => {
+                let mut node = self.node(inner)?;
+                for part in conjuncts(expr) {
+                    node = filtered(node, self.expression(part)?);
+                }
+                node
+            }
+            GraphPattern::Extend { inner, variable, expression } => {
+                if matches!(expression, Expression::If(..) | Expression::Coalesce(..)) {
+                    return None; // `spareval` keeps a term as it is written there, which a value does not
+                }
+                let (inner, value) = (self.boxed(inner)?, self.expression(expression)?);
+                Node::Extend { inner, variable: self.variable(variable.as_str()), value }
+            }
+            GraphPattern::Values { variables, bindings } => {
+                let variables = variables.iter().map(|variable| self.variable(variable.as_str())).collect();
+                let rows = bindings.iter().map(|row| self.ground_row(row)).collect();
+                Node::Values { variables, rows }
+            }
+            GraphPattern::Project { inner, variables } => {
+                let inner = self.boxed(inner)?;
+                Node::Project(inner, variables.iter().map(|one| self.variable(one.as_str())).collect())
+            }
+            GraphPattern::Distinct { inner } => Node::Distinct(self.boxed(inner)?),
+            GraphPattern::Reduced { inner } => self.node(inner)?,
+            GraphPattern::Slice { inner, start, length } => {
+                Node::Slice { inner: self.boxed(inner)?, start: *start, length: *length }
+            }
+            GraphPattern::Path { .. }
+            | GraphPattern::Graph { .. }
+            | GraphPattern::Lateral { .. }
+            | GraphPattern::OrderBy { .. }
+            | GraphPattern::Group { .. }
+            | GraphPattern::Service { .. } => return None,
+        })
+    }
+
+    fn boxed(&mut self, pattern: &GraphPattern) -> Option<Box<Node>> {
+        self.node(pattern).map(Box::new)
+    }
+
+    /// The number of a variable, or of a blank node by its name with `_:`.
+    pub fn variable(&mut self, name: &str) -> VariableId {
+        let known = self.variables.iter().position(|own| own == name);
+        known.unwrap_or_else(|| {
+            self.variables.push(name.to_owned());
+            self.variables.len() - 1
+        })
+    }
+
+    /// The position of a term among those of the query.
+    pub fn term(&mut self, term: TermRef<'_>) -> u32 {
+        let bytes = encoded(term);
+        let known = self.terms.iter().position(|own| *own == bytes);
+        let position = known.unwrap_or_else(|| {
+            self.terms.push(bytes);
+            self.terms.len() - 1
+        });
+        position as u32
+    }
+
+    fn pattern(&mut self, pattern: &TriplePattern) -> Pattern {
+        let TriplePattern { subject, predicate, object } = pattern;
+        let predicate = match predicate {
+            NamedNodePattern::NamedNode(node) => PatternPart::Term(self.term(node.as_ref().into())),
+            NamedNodePattern::Variable(variable) => PatternPart::Variable(self.variable(variable.as_str())),
+        };
+        Pattern([self.slot(subject), predicate, self.slot(object)])
+    }
+
+    fn slot(&mut self, part: &TermPattern) -> PatternPart {
+        match part {
+            TermPattern::NamedNode(node) => PatternPart::Term(self.term(node.as_ref().into())),
+            TermPattern::Literal(literal) => PatternPart::Term(self.term(literal.as_ref().into())),
+            TermPattern::BlankNode(node) => PatternPart::Variable(self.variable(&node.to_string())),
+            TermPattern::Variable(variable) => PatternPart::Variable(self.variable(variable.as_str())),
+        }
+    }
+
+    fn ground_row(&mut self, row: &[Option<GroundTerm>]) -> Vec<Option<u32>> {
+        let term = |term: &GroundTerm| match term {
+            GroundTerm::NamedNode(node) => self.term(node.as_ref().into()),
+            GroundTerm::Literal(literal) => self.term(literal.as_ref().into()),
+        };
+        let mut term = term;
+        row.iter().map(|own| own.as_ref().map(&mut term)).collect()
+    }
+
+    fn expression(&mut self, expression: &Expression) -> Option<BoundExpression> {
+        if !is_decided_by_arguments(expression) {
+            return None;
+        }
+        let optimized = optimized(expression);
+        let used = optimized.used_variables();
+        let mut variables: Vec<Variable> = used.into_iter().cloned().collect();
+        variables.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+        let with_number = |variable: Variable| {
+            let number = self.variable(variable.as_str());
+            (variable, number)
+        };
+        let variables = variables.into_iter().map(with_number).collect();
+        Some(BoundExpression { expression: optimized, variables, text: expression.to_string() })
+    }
+}
+
+/// An expression in the form that `spareval` evaluates.
+fn optimized(expression: &Expression) -> OptimizedExpression {
+    // That of a pattern is the only public way there.
+    let pattern = GraphPattern::Extend {
+        inner: Box::default(),
+        variable: Variable::new_unchecked("value"),
+        expression: expression.clone(),
+    };
+    match OptimizedPattern::from(&pattern) {
+        OptimizedPattern::Extend { expression, .. } => expression,
+        other => unreachable!("an extension has become {other:?}"),
+    }
+}
+
+/// A join, in which basic graph patterns side by side are one.
+fn joined(left: Node, right: Node) -> Node {
+    match (left, right) {
+        (
+            Node::Triples { mut patterns, mut filters },
+            Node::Triples { patterns: more, filters: more_filters },
+        ) => {
+            patterns.extend(more);
+            filters.extend(more_filters);
+            Node::Triples { patterns, filters }
+        }
+        (left, right) => Node::Join(Box::new(left), Box::new(right)),
+    }
+}
+
+/// A filter, which goes into a basic graph pattern that binds its variables.
+fn filtered(node: Node, filter: BoundExpression) -> Node {
+    match node {
+        Node::Triples { patterns, mut filters } if binds_all(&patterns, &filter) => {
+            filters.push(filter);
+            Node::Triples { patterns, filters }
+        }
+        node => Node::Filter(Box::new(node), filter),
+    }
+}
+
+fn binds_all(patterns: &[Pattern], filter: &BoundExpression) -> bool {
+    let binds = |variable: VariableId| patterns.iter().any(|pattern| pattern.variables().contains(&variable));
+    filter.variables.iter().all(|(_, variable)| binds(*variable))
+}
+
+/// The parts of a conjunction: a solution passes all of them if and only if it passes the whole.
+fn conjuncts(expression: &Expression) -> Vec<&Expression> {
+    match expression {
+        Expression::And(left, right) => [conjuncts(left), conjuncts(right)].concat(),
+        other => vec![other],
+    }
+}
+
+/// Whether the value of an expression is decided by the values of its variables.
+fn is_decided_by_arguments(expression: &Expression) -> bool {
+    let all = |parts: &[Expression]| parts.iter().all(is_decided_by_arguments);
+    match expression {
+        Expression::NamedNode(_)
+        | Expression::Literal(_)
+        | Expression::Variable(_)
+        | Expression::Bound(_) => true,
+        Expression::Exists(_) => false,
+        Expression::UnaryPlus(inner) | Expression::UnaryMinus(inner) | Expression::Not(inner) => {
+            is_decided_by_arguments(inner)
+        }
+        Expression::Or(left, right)
+        | Expression::And(left, right)
+        | Expression::Equal(left, right)
+        | Expression::SameTerm(left, right)
+        | Expression::Greater(left, right)
+        | Expression::GreaterOrEqual(left, right)
+        | Expression::Less(left, right)
+        | Expression::LessOrEqual(left, right)
+        | Expression::Add(left, right)
+        | Expression::Subtract(left, right)
+        | Expression::Multiply(left, right)
+        | Expression::Divide(left, right) => is_decided_by_arguments(left) && is_decided_by_arguments(right),
+        Expression::In(left, right) => is_decided_by_arguments(left) && all(right),
+        Expression::If(condition, yes, no) => {
+            [condition, yes, no].into_iter().all(|part| is_decided_by_arguments(part))
+        }
+        Expression::Coalesce(parts) => all(parts),
+        Expression::FunctionCall(function, parts) => {
+            let is_free = matches!(
+                function,
+                Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode | Function::Now
+                    // These need what `spareval` alone knows: the base, and other people's functions.
+                    | Function::Iri | Function::Custom(_)
+            );
+            !is_free && all(parts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spargebra::{Query, SparqlParser};
+
+    fn node(text: &str) -> Option<Node> {
+        let query = format!("PREFIX : <http://a.example/> SELECT * WHERE {{ {text} }}");
+        let Query::Select { pattern, .. } = SparqlParser::new().parse_query(&query).unwrap() else {
+            panic!()
+        };
+        let Node::Project(inner, _) = Translation::default().node(&pattern)? else { panic!("{text}") };
+        Some(*inner)
+    }
+
+    #[test]
+    fn filters_go_into_the_basic_graph_pattern_that_binds_their_variables() {
+        let Some(Node::Triples { patterns, filters }) =
+            node("?s :p ?o . ?o :q ?r FILTER(?o > 3 && ?r != ?s)")
+        else {
+            panic!()
+        };
+        assert_eq!((patterns.len(), filters.len()), (2, 2));
+        assert!(matches!(node("?s :p ?o FILTER(!BOUND(?other))"), Some(Node::Filter(..))));
+        assert!(matches!(node("?s :p ?o FILTER(?other = 1)"), Some(Node::Filter(..))));
+    }
+
+    #[test]
+    fn what_one_place_must_evaluate_has_no_node() {
+        for text in [
+            "?s :p* ?o",
+            "?s :p ?o FILTER EXISTS { ?o :q ?r }",
+            "?s :p ?o FILTER(RAND() < 2)",
+            "{ SELECT (COUNT(*) AS ?n) { ?s :p ?o } }",
+            "GRAPH :g { ?s :p ?o }",
+        ] {
+            assert!(node(text).is_none(), "{text}");
+        }
+        assert!(node("?s :p/:q ?o OPTIONAL { ?s :r ?t } MINUS { ?s :v ?t } BIND(?t + 1 AS ?u)").is_some());
+    }
+}

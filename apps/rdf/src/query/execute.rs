@@ -1,0 +1,492 @@
+//! Evaluates the algebra over all places: each has the rows that it found, and rows move where they must meet.
+//!
+//! A triple lies with the owner of its subject, so a pattern whose subject is bound is looked up after each row has
+//! gone to that owner. Otherwise the smaller side goes to all places, or both sides go to the owner of a shared
+//! variable; what costs least by the exact number of rows is done. Invariant: all places take the same decisions,
+//! because these depend on sums over all of them.
+
+use super::algebra::{BoundExpression, Node};
+use super::join::{self, RowPairs};
+use super::scan::{Pattern, PatternPart, join_pattern, scan};
+use super::statistics::{COUNTS, PatternCounts, PlannedPattern, order};
+use super::table::{Table, VariableId};
+use super::trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
+use super::{canonical, evaluate};
+use crate::peers::Peers;
+use crate::store::Store;
+use crate::store::dictionary::UNBOUND;
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+/// What a query is evaluated with, at one place.
+pub struct PlaceEvaluator<'a> {
+    /// The triples of this place.
+    pub store: &'a Store,
+    /// The way to the others.
+    pub peers: &'a Peers,
+    /// The names of variables.
+    pub variables: &'a [String],
+    /// The terms of the query, encoded, and their numbers.
+    pub terms: &'a [Vec<u8>],
+    /// The number of each.
+    pub numbers: Vec<u32>,
+    /// What was done.
+    pub trace: Trace,
+    /// What a query may take.
+    pub limits: QueryLimits,
+}
+
+/// What it costs to send and receive a number of a row, and to put a row into a hash table or to look it up: 12 and
+/// 45 ns, about, on a host.
+const MOVE: f64 = 12.0;
+const LOOK: f64 = 45.0;
+
+/// How the rows of two tables come to meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowExchange {
+    /// Rows of the left go to the owner of the subject, where the triples are.
+    ToSubject(VariableId),
+    /// Rows of the left go to all places.
+    LeftToAll,
+    /// Rows of the right go to all places.
+    RightToAll,
+    /// Both go to the owner of this variable.
+    Both(VariableId),
+}
+
+impl RowExchange {
+    fn name(self, variables: &[String]) -> String {
+        match self {
+            RowExchange::ToSubject(variable) => format!("rows to the owner of ?{}", variables[variable]),
+            RowExchange::LeftToAll => "rows to all places".to_owned(),
+            RowExchange::RightToAll => "the other side to all places".to_owned(),
+            RowExchange::Both(variable) => format!("both sides to the owner of ?{}", variables[variable]),
+        }
+    }
+}
+
+/// The later patterns with the subject of `pattern` whose other variables `table` or `pattern` binds; none if the table
+/// binds the subject. They thin out, and lie where the triples of `pattern` do.
+fn star(
+    patterns: &[Pattern],
+    later: &VecDeque<PlannedPattern>,
+    pattern: &Pattern,
+    table: &Table,
+) -> Vec<usize> {
+    let Some(subject) = pattern.subject().filter(|subject| table.position(*subject).is_none()) else {
+        return Vec::new();
+    };
+    let own = pattern.variables();
+    let is_bound = |variable: &VariableId| own.contains(variable) || table.variables.contains(variable);
+    let fits = |other: &Pattern| other.subject() == Some(subject) && other.variables().iter().all(is_bound);
+    later.iter().map(|step| step.pattern).filter(|position| fits(&patterns[*position])).collect()
+}
+
+type Evaluation<'a> = Pin<Box<dyn Future<Output = Result<Table, QueryFault>> + 'a>>;
+
+impl<'a> PlaceEvaluator<'a> {
+    /// The solutions of a node that this place has, of which all places have some.
+    pub fn evaluate<'b>(&'b self, node: &'b Node) -> Evaluation<'b> {
+        Box::pin(async move {
+            self.trace.enter();
+            let table = match node {
+                Node::Triples { patterns, filters } => self.triples(patterns, filters, None).await?,
+                Node::Join(left, right) => {
+                    let (left, right) = (self.evaluate(left).await?, self.evaluate(right).await?);
+                    self.join(left, right).await?
+                }
+                Node::LeftJoin { left, right, filter } => {
+                    let (left, right) = (self.evaluate(left).await?, self.evaluate(right).await?);
+                    self.left_join(left, right, filter.as_ref()).await?
+                }
+                Node::Union(left, right) => {
+                    let table = self.evaluate(left).await?.union(self.evaluate(right).await?);
+                    self.noted("union", None, table).await?
+                }
+                Node::Minus(left, right) => {
+                    let (left, right) = (self.evaluate(left).await?, self.evaluate(right).await?);
+                    self.minus(left, right).await?
+                }
+                Node::Filter(inner, filter) => {
+                    let inner = self.evaluate(inner).await?;
+                    self.filter(inner, filter).await?
+                }
+                Node::Extend { inner, variable, value } => {
+                    let inner = self.evaluate(inner).await?;
+                    self.extend(inner, *variable, value).await?
+                }
+                Node::Values { variables, rows } => self.values(variables, rows).await?,
+                Node::Project(inner, variables) => {
+                    let inner = match inner.as_ref() {
+                        Node::Triples { patterns, filters } => {
+                            self.triples(patterns, filters, Some(variables)).await?
+                        }
+                        inner => self.evaluate(inner).await?,
+                    };
+                    inner.project(variables)
+                }
+                Node::Distinct(inner) => {
+                    let inner = self.evaluate(inner).await?;
+                    self.distinct(inner).await?
+                }
+                Node::Slice { inner, start, length } => {
+                    let inner = self.evaluate(inner).await?;
+                    self.slice(inner, *start, *length).await?
+                }
+            };
+            self.trace.leave();
+            Ok(table)
+        })
+    }
+
+    /// Notes what an operator has come to, over all places, and checks the limits.
+    async fn noted(
+        &self,
+        operator: impl Into<String>,
+        estimate: Option<f64>,
+        table: Table,
+    ) -> Result<Table, QueryFault> {
+        let own = (table.rows * table.columns.len() * 4) as u64;
+        let mut sums = [table.rows as u64, own, u64::from(self.limits.is_over_time())];
+        self.peers.sum(&mut sums).await?;
+        self.trace.note(OperatorTrace::new(operator.into(), estimate, sums[0]), self.peers.sent());
+        self.limits.check(sums[1], sums[2] > 0)?;
+        Ok(table)
+    }
+
+    async fn rows(&self, table: &Table) -> Result<u64, QueryFault> {
+        let mut rows = [table.rows as u64];
+        self.peers.sum(&mut rows).await?;
+        Ok(rows[0])
+    }
+
+    /// A basic graph pattern, with filters as soon as their variables are bound. If only some variables are `wanted`,
+    /// columns that nothing needs any more are dropped, because they would move with their rows.
+    async fn triples(
+        &self,
+        patterns: &[Pattern],
+        filters: &[BoundExpression],
+        wanted: Option<&[VariableId]>,
+    ) -> Result<Table, QueryFault> {
+        let number = |slot| match slot {
+            PatternPart::Term(position) => PatternPart::Term(self.numbers[position as usize]),
+            variable @ PatternPart::Variable(_) => variable,
+        };
+        let patterns: Vec<Pattern> =
+            patterns.iter().map(|Pattern(slots)| Pattern(slots.map(number))).collect();
+        let counts = self.counts(&patterns).await?;
+        let mut plan = VecDeque::from(order(&patterns, &counts));
+        // One solution of the whole pattern without variables, so at one place.
+        let mut table = if self.peers.rank() == 0 { Table::unit() } else { Table::empty(Vec::new()) };
+        let mut left: Vec<&BoundExpression> = filters.iter().collect();
+        let mut is_begun = false;
+        while let Some(step) = plan.pop_front() {
+            let (pattern, count) = (&patterns[step.pattern], counts[step.pattern]);
+            let star = star(&patterns, &plan, pattern, &table);
+            table = if !is_begun {
+                let table = scan(self.store, pattern);
+                self.noted(self.described("scan", pattern, None), Some(step.estimate), table).await?
+            } else if self.is_smaller(&patterns, &counts, (step, &star)) {
+                plan.retain(|other| !star.contains(&other.pattern));
+                let star = star.iter().map(|position| patterns[*position]);
+                self.join_star(table, pattern, star.collect()).await?
+            } else {
+                self.join_triples(table, pattern, (count, step.estimate)).await?
+            };
+            is_begun = true;
+            let binds = |filter: &BoundExpression| {
+                filter.variables.iter().all(|(_, variable)| table.variables.contains(variable))
+            };
+            let (ready, later): (Vec<_>, Vec<_>) = left.into_iter().partition(|filter| binds(filter));
+            left = later;
+            for filter in ready {
+                table = self.filter(table, filter).await?;
+            }
+            if let Some(wanted) = wanted {
+                let later = plan.iter().flat_map(|step| patterns[step.pattern].variables());
+                let of_filters = left.iter().flat_map(|filter| &filter.variables);
+                let needed: Vec<VariableId> = later
+                    .chain(of_filters.map(|(_, variable)| *variable))
+                    .chain(wanted.iter().copied())
+                    .collect();
+                let kept: Vec<VariableId> =
+                    table.variables.iter().copied().filter(|own| needed.contains(own)).collect();
+                table = table.project(&kept);
+            }
+        }
+        for filter in left {
+            table = self.filter(table, filter).await?;
+        }
+        Ok(table)
+    }
+
+    /// Whether a pattern with its star, by itself, has fewer solutions than the pattern joined to the rows so far.
+    fn is_smaller(
+        &self,
+        patterns: &[Pattern],
+        counts: &[PatternCounts],
+        (step, star): (PlannedPattern, &[usize]),
+    ) -> bool {
+        let positions = [&[step.pattern], star].concat();
+        let own: Vec<Pattern> = positions.iter().map(|position| patterns[*position]).collect();
+        let own_counts: Vec<PatternCounts> = positions.iter().map(|position| counts[*position]).collect();
+        let alone = order(&own, &own_counts).last().map_or(f64::INFINITY, |last| last.estimate);
+        !star.is_empty() && alone < step.estimate
+    }
+
+    /// Rows joined to the solutions of a pattern and its star, which each place finds without the others.
+    async fn join_star(
+        &self,
+        table: Table,
+        pattern: &Pattern,
+        star: Vec<Pattern>,
+    ) -> Result<Table, QueryFault> {
+        let mut own = scan(self.store, pattern);
+        own = self.noted(self.described("scan", pattern, None), None, own).await?;
+        for other in &star {
+            own = join_pattern(self.store, &own, other);
+            own = self.noted(self.described("join", other, None), None, own).await?;
+        }
+        self.join(table, own).await
+    }
+
+    async fn counts(&self, patterns: &[Pattern]) -> Result<Vec<PatternCounts>, QueryFault> {
+        let own = patterns.iter().map(|pattern| PatternCounts::of(self.store, pattern));
+        let mut numbers: Vec<u64> = own.flat_map(PatternCounts::numbers).collect();
+        self.peers.sum(&mut numbers).await?;
+        Ok(numbers.chunks(COUNTS).map(PatternCounts::of_numbers).collect())
+    }
+
+    fn described(&self, verb: &str, pattern: &Pattern, exchange: Option<RowExchange>) -> String {
+        let slot = |slot: &PatternPart| match slot {
+            PatternPart::Variable(variable) => format!("?{}", self.variables[*variable]),
+            PatternPart::Term(number) => {
+                let known = self.numbers.iter().position(|own| own == number);
+                let bytes = known.map(|position| &self.terms[position]);
+                bytes.map_or_else(|| "?".to_owned(), |bytes| crate::store::term::decode(bytes).to_string())
+            }
+        };
+        let parts: Vec<String> = pattern.0.iter().map(slot).collect();
+        let how = exchange.filter(|_| self.peers.size() > 1);
+        let how = how.map_or(String::new(), |how| format!("; {}", how.name(self.variables)));
+        format!("{verb} {}{how}", parts.join(" "))
+    }
+
+    /// Rows joined to the triples of a pattern, wherever they are.
+    async fn join_triples(
+        &self,
+        table: Table,
+        pattern: &Pattern,
+        (counts, estimate): (PatternCounts, f64),
+    ) -> Result<Table, QueryFault> {
+        let exchange = self.exchange_for(&table, pattern, counts).await?;
+        let joined = match exchange {
+            RowExchange::ToSubject(subject) => {
+                let table = self.peers.redistribute(table, subject).await?;
+                join_pattern(self.store, &table, pattern)
+            }
+            RowExchange::LeftToAll => {
+                let table = self.peers.replicate(table).await?;
+                Table { placed_by: pattern.subject(), ..join_pattern(self.store, &table, pattern) }
+            }
+            RowExchange::RightToAll => {
+                let matches = self.peers.replicate(scan(self.store, pattern)).await?;
+                join::join(&table, &matches)
+            }
+            RowExchange::Both(variable) => {
+                let table = self.peers.redistribute(table, variable).await?;
+                let matches = self.peers.redistribute(scan(self.store, pattern), variable).await?;
+                join::join(&table, &matches)
+            }
+        };
+        self.noted(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
+    }
+
+    /// What costs a place the fewest rows: those that it handles, and those that it sends or receives.
+    async fn exchange_for(
+        &self,
+        table: &Table,
+        pattern: &Pattern,
+        counts: PatternCounts,
+    ) -> Result<RowExchange, QueryFault> {
+        let places = self.peers.size() as f64;
+        let shared: Vec<VariableId> =
+            pattern.variables().into_iter().filter(|variable| table.variables.contains(variable)).collect();
+        if places == 1.0 {
+            return Ok(shared
+                .first()
+                .map_or(RowExchange::LeftToAll, |variable| RowExchange::ToSubject(*variable)));
+        }
+        let (rows, matches) = (self.rows(table).await? as f64, counts.triples as f64);
+        let moved = MOVE * table.columns.len() as f64;
+        let matches = matches * (MOVE * pattern.variables().len() as f64 + LOOK);
+        let handled = |variable| rows * if table.placed_by == Some(variable) { LOOK } else { moved + LOOK };
+        let mut best = ((moved + LOOK) * rows, RowExchange::LeftToAll);
+        let mut offer = |cost: f64, exchange| {
+            if cost < best.0 {
+                best = (cost, exchange);
+            }
+        };
+        offer(matches + LOOK * rows / places, RowExchange::RightToAll);
+        for variable in shared {
+            if pattern.subject() == Some(variable) {
+                offer(handled(variable) / places, RowExchange::ToSubject(variable));
+            } else {
+                offer((handled(variable) + matches) / places, RowExchange::Both(variable));
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// Brings rows of two tables together; with `keeps_left` each row of the left stays in one place.
+    async fn met(
+        &self,
+        (left, right): (Table, Table),
+        keeps_left: bool,
+    ) -> Result<(Table, Table, RowExchange), QueryFault> {
+        let places = self.peers.size() as f64;
+        let mut rows = [left.rows as u64, right.rows as u64];
+        self.peers.sum(&mut rows).await?;
+        let [left_rows, right_rows] = rows.map(|rows| rows as f64);
+        let (strict, _) = join::shared(&left, &right);
+        let moved = |table: &Table| MOVE * table.columns.len() as f64 + LOOK;
+        let to_all = |table: &Table, rows: f64, others: f64| moved(table) * rows + LOOK * others / places;
+        let mut best = (to_all(&right, right_rows, left_rows), RowExchange::RightToAll);
+        let left_to_all = to_all(&left, left_rows, right_rows);
+        if !keeps_left && left_to_all < best.0 {
+            best = (left_to_all, RowExchange::LeftToAll);
+        }
+        for variable in strict {
+            let handled = |table: &Table, rows: f64| {
+                rows * if table.placed_by == Some(variable) { LOOK } else { moved(table) }
+            };
+            let cost = (handled(&left, left_rows) + handled(&right, right_rows)) / places;
+            if cost < best.0 {
+                best = (cost, RowExchange::Both(variable));
+            }
+        }
+        Ok(match best.1 {
+            RowExchange::LeftToAll => (self.peers.replicate(left).await?, right, best.1),
+            RowExchange::Both(variable) => {
+                let left = self.peers.redistribute(left, variable).await?;
+                (left, self.peers.redistribute(right, variable).await?, best.1)
+            }
+            how => (left, self.peers.replicate(right).await?, how),
+        })
+    }
+
+    fn with_exchange(&self, operator: &str, exchange: RowExchange) -> String {
+        let how = exchange.name(self.variables);
+        if self.peers.size() > 1 { format!("{operator}; {how}") } else { operator.to_owned() }
+    }
+
+    async fn join(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
+        let (left, right, exchange) = self.met((left, right), false).await?;
+        let mut joined = join::join(&left, &right);
+        if exchange == RowExchange::LeftToAll {
+            joined.placed_by = right.placed_by;
+        }
+        self.noted(self.with_exchange("join", exchange), None, joined).await
+    }
+
+    async fn left_join(
+        &self,
+        left: Table,
+        right: Table,
+        filter: Option<&BoundExpression>,
+    ) -> Result<Table, QueryFault> {
+        let (left, right, exchange) = self.met((left, right), true).await?;
+        let mut pairs = join::compatible(&left, &right);
+        if let Some(filter) = filter {
+            let both = join::merged(&left, &right, &pairs);
+            let keep = self.passes(&both, filter).await?;
+            let kept = |rows: &[u32]| {
+                rows.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| *row).collect()
+            };
+            pairs = RowPairs { left: kept(&pairs.left), right: kept(&pairs.right) };
+        }
+        let joined = join::left_joined(&left, &right, &pairs);
+        self.noted(self.with_exchange("left join", exchange), None, joined).await
+    }
+
+    async fn minus(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
+        let (left, right, exchange) = self.met((left, right), true).await?;
+        self.noted(self.with_exchange("minus", exchange), None, join::difference(&left, &right)).await
+    }
+
+    async fn passes(&self, table: &Table, filter: &BoundExpression) -> Result<Vec<bool>, QueryFault> {
+        let terms = self.peers.fetch(evaluate::used(table, filter)).await?;
+        Ok(evaluate::passes(table, filter, self.peers, &terms))
+    }
+
+    async fn filter(&self, table: Table, filter: &BoundExpression) -> Result<Table, QueryFault> {
+        let keep = self.passes(&table, filter).await?;
+        self.noted(format!("filter {}", filter.text), None, table.filter(&keep)).await
+    }
+
+    async fn extend(
+        &self,
+        mut table: Table,
+        variable: VariableId,
+        value: &BoundExpression,
+    ) -> Result<Table, QueryFault> {
+        let column = match (&value.expression, value.variables.as_slice()) {
+            // A variable's term stays as it is written.
+            (sparopt::algebra::Expression::Variable(_), [(_, other)]) => {
+                table.column(*other).map_or_else(|| vec![UNBOUND; table.rows], <[u32]>::to_vec)
+            }
+            _ => {
+                let terms = self.peers.fetch(evaluate::used(&table, value)).await?;
+                let values = evaluate::values(&table, value, self.peers, &terms);
+                self.numbered(values).await?
+            }
+        };
+        let mut unbound = [column.iter().filter(|number| **number == UNBOUND).count() as u64];
+        self.peers.sum(&mut unbound).await?;
+        table.variables.push(variable);
+        table.columns.push(column);
+        table.optional.extend((unbound[0] > 0).then_some(variable));
+        self.noted(format!("bind ?{} to {}", self.variables[variable], value.text), None, table).await
+    }
+
+    /// The numbers of values that may be new terms.
+    async fn numbered(&self, values: Vec<Option<Vec<u8>>>) -> Result<Vec<u32>, QueryFault> {
+        let mut distinct: Vec<Vec<u8>> = values.iter().flatten().cloned().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let numbers = self.peers.intern(&distinct).await?;
+        let number = |value: Vec<u8>| distinct.binary_search(&value).map_or(UNBOUND, |at| numbers[at]);
+        Ok(values.into_iter().map(|value| value.map_or(UNBOUND, number)).collect())
+    }
+
+    async fn values(&self, variables: &[VariableId], rows: &[Vec<Option<u32>>]) -> Result<Table, QueryFault> {
+        // At one place, so that each solution is there once.
+        let own = if self.peers.rank() == 0 { rows } else { &[] };
+        let mut table = Table::empty(variables.to_vec());
+        for (at, column) in table.columns.iter_mut().enumerate() {
+            let term = |row: &Vec<Option<u32>>| row[at].map(|position| self.terms[position as usize].clone());
+            *column = self.numbered(own.iter().map(term).collect()).await?;
+        }
+        let is_optional = |at: &usize| rows.iter().any(|row| row[*at].is_none());
+        table.optional = (0..variables.len()).filter(is_optional).map(|at| variables[at]).collect();
+        table.rows = own.len();
+        self.noted("values", None, table).await
+    }
+
+    async fn distinct(&self, table: Table) -> Result<Table, QueryFault> {
+        let mut own = join::distinct(&table);
+        let is_together = own.placed_by.is_some() || self.peers.size() == 1;
+        if !is_together {
+            own = join::distinct(&self.peers.redistribute_rows(own).await?);
+        }
+        self.noted("distinct", None, own).await
+    }
+
+    async fn slice(&self, table: Table, start: usize, length: Option<usize>) -> Result<Table, QueryFault> {
+        let gathered = self.peers.gather(table).await?;
+        let order = canonical::order(&gathered, self.peers).await?;
+        let end = length.map_or(order.len(), |length| start.saturating_add(length).min(order.len()));
+        let table = gathered.pick(order.get(start..end).unwrap_or_default());
+        self.noted(format!("slice from {start}"), None, table).await
+    }
+}

@@ -1,0 +1,244 @@
+//! Joins of two tables at this place: inner and left joins, differences, distinct rows.
+//!
+//! Two solutions are compatible if they agree in each variable that both bind. Variables that all rows bind are the key
+//! of a hash table; others are compared row by row. It knows no store and no other place. Invariant: rows of the left
+//! table keep their order.
+
+use super::table::{Table, VariableId};
+use crate::store::dictionary::UNBOUND;
+use rustc_hash::FxHashMap;
+
+/// Rows of two tables that belong together.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RowPairs {
+    /// Rows of the left table.
+    pub left: Vec<u32>,
+    /// The row of the right table beside each.
+    pub right: Vec<u32>,
+}
+
+/// No further row.
+const END: u32 = u32::MAX;
+
+/// The rows of a table by the numbers of some columns.
+struct RowIndex<'a> {
+    columns: Vec<&'a [u32]>,
+    first: FxHashMap<u64, u32>,
+    /// The row after each with the same key.
+    next: Vec<u32>,
+}
+
+/// The key of a row: the numbers themselves if there are two or fewer.
+fn key(columns: &[&[u32]], row: usize) -> u64 {
+    match columns {
+        [] => 0,
+        [one] => u64::from(one[row]),
+        [one, other] => u64::from(one[row]) << 32 | u64::from(other[row]),
+        many => many.iter().fold(0, |state, column| {
+            (state ^ u64::from(column[row])).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
+        }),
+    }
+}
+
+impl<'a> RowIndex<'a> {
+    fn of(columns: Vec<&'a [u32]>, rows: usize) -> RowIndex<'a> {
+        let mut first: FxHashMap<u64, u32> = FxHashMap::default();
+        first.reserve(rows);
+        let mut next = vec![END; rows];
+        for row in (0..rows).rev() {
+            if let Some(behind) = first.insert(key(&columns, row), row as u32) {
+                next[row] = behind;
+            }
+        }
+        RowIndex { columns, first, next }
+    }
+
+    /// The rows with the key that `row` has in `other`.
+    fn rows(&self, other: &[&[u32]], row: usize) -> impl Iterator<Item = usize> {
+        let first = self.first.get(&key(other, row)).copied().unwrap_or(END);
+        let chain = std::iter::successors((first != END).then_some(first), |at| {
+            Some(self.next[*at as usize]).filter(|next| *next != END)
+        });
+        let is_exact = self.columns.len() <= 2;
+        let agrees = move |at: &usize| {
+            is_exact || self.columns.iter().zip(other).all(|(own, other)| own[*at] == other[row])
+        };
+        chain.map(|at| at as usize).filter(agrees)
+    }
+}
+
+/// Variables of both tables: those that all rows of both bind, and the others.
+pub fn shared(left: &Table, right: &Table) -> (Vec<VariableId>, Vec<VariableId>) {
+    let both = left.variables.iter().copied().filter(|variable| right.variables.contains(variable));
+    both.partition(|variable| left.always_binds(*variable) && right.always_binds(*variable))
+}
+
+fn columns<'a>(table: &'a Table, variables: &[VariableId]) -> Vec<&'a [u32]> {
+    variables.iter().filter_map(|variable| table.column(*variable)).collect()
+}
+
+/// The compatible pairs of rows, by rows of the left table.
+pub fn compatible(left: &Table, right: &Table) -> RowPairs {
+    let mut pairs = RowPairs::default();
+    visit_compatible(left, right, |one, other, _| {
+        pairs.left.push(one as u32);
+        pairs.right.push(other as u32);
+    });
+    pairs
+}
+
+/// Calls `found` with each compatible pair of rows, and whether they have a variable that both bind.
+fn visit_compatible(left: &Table, right: &Table, mut found: impl FnMut(usize, usize, bool)) {
+    let (strict, loose) = shared(left, right);
+    let [left_keys, left_loose] = [&strict, &loose].map(|variables| columns(left, variables));
+    let [right_keys, right_loose] = [&strict, &loose].map(|variables| columns(right, variables));
+    let index = RowIndex::of(right_keys, right.rows);
+    for row in 0..left.rows {
+        for other in index.rows(&left_keys, row) {
+            let mut agree = !strict.is_empty();
+            let is_compatible = left_loose.iter().zip(&right_loose).all(|(own, theirs)| {
+                let (own, theirs) = (own[row], theirs[other]);
+                agree |= own == theirs && own != UNBOUND;
+                own == theirs || own == UNBOUND || theirs == UNBOUND
+            });
+            if is_compatible {
+                found(row, other, agree);
+            }
+        }
+    }
+}
+
+/// The solutions of these pairs of rows.
+pub fn merged(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
+    let mut all = left.pick(&pairs.left);
+    let (_, loose) = shared(left, right);
+    for (variable, column) in all.variables.iter().zip(&mut all.columns) {
+        let Some(other) = right.column(*variable).filter(|_| loose.contains(variable)) else { continue };
+        for (value, row) in column.iter_mut().zip(&pairs.right) {
+            if *value == UNBOUND {
+                *value = other[*row as usize];
+            }
+        }
+    }
+    for (variable, column) in right.variables.iter().zip(&right.columns) {
+        if left.position(*variable).is_none() {
+            all.variables.push(*variable);
+            all.columns.push(pairs.right.iter().map(|row| column[*row as usize]).collect());
+        }
+    }
+    all.optional = optional(left, right);
+    all
+}
+
+/// Variables that a join may leave unbound.
+fn optional(left: &Table, right: &Table) -> Vec<VariableId> {
+    let mut optional: Vec<VariableId> =
+        [left, right].into_iter().flat_map(|table| table.optional.clone()).collect();
+    optional.retain(|variable| !left.always_binds(*variable) && !right.always_binds(*variable));
+    optional.sort_unstable();
+    optional.dedup();
+    optional
+}
+
+/// The solutions of both tables together.
+pub fn join(left: &Table, right: &Table) -> Table {
+    merged(left, right, &compatible(left, right))
+}
+
+/// The solutions of these pairs of rows, and each row of the left table that is in none of them.
+pub fn left_joined(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
+    let mut lone = vec![true; left.rows];
+    pairs.left.iter().for_each(|row| lone[*row as usize] = false);
+    let mut all = merged(left, right, pairs);
+    let (placed_by, width) = (all.placed_by, left.variables.len());
+    let new: Vec<VariableId> = all.variables[width..].to_vec();
+    all.append(&left.filter(&lone).project(&all.variables));
+    all.optional.extend(new);
+    all.optional.extend(left.optional.iter().copied());
+    all.optional.sort_unstable();
+    all.optional.dedup();
+    Table { placed_by, ..all }
+}
+
+/// The rows of the left table that no compatible row of the right one shares a variable with.
+pub fn difference(left: &Table, right: &Table) -> Table {
+    let mut keep = vec![true; left.rows];
+    visit_compatible(left, right, |row, _, agree| keep[row] &= !agree);
+    left.filter(&keep)
+}
+
+/// Each row once.
+pub fn distinct(table: &Table) -> Table {
+    let columns: Vec<&[u32]> = table.columns.iter().map(Vec::as_slice).collect();
+    let index = RowIndex::of(columns.clone(), table.rows);
+    // Rows of a chain rise, so the first that agrees is the first of all.
+    let is_first = |row: usize| index.rows(&columns, row).next() == Some(row);
+    let keep: Vec<bool> = (0..table.rows).map(is_first).collect();
+    table.filter(&keep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(variables: &[VariableId], optional: &[VariableId], rows: &[&[u32]]) -> Table {
+        let column = |at: usize| rows.iter().map(|row| row[at]).collect();
+        Table {
+            columns: (0..variables.len()).map(column).collect(),
+            rows: rows.len(),
+            optional: optional.to_vec(),
+            ..Table::empty(variables.to_vec())
+        }
+    }
+
+    fn rows(table: &Table) -> Vec<Vec<u32>> {
+        (0..table.rows).map(|row| table.row(row).collect()).collect()
+    }
+
+    #[test]
+    fn a_join_has_each_pair_that_agrees_in_all_shared_variables() {
+        let left = table(&[0, 1, 2, 3], &[], &[&[1, 2, 3, 9], &[1, 2, 4, 9], &[1, 2, 3, 8]]);
+        let right = table(&[2, 1, 0, 4], &[], &[&[3, 2, 1, 7], &[3, 2, 1, 6], &[4, 2, 5, 5]]);
+        let both = join(&left, &right);
+        assert_eq!(both.variables, [0, 1, 2, 3, 4]);
+        let expected = [[1, 2, 3, 9, 7], [1, 2, 3, 9, 6], [1, 2, 3, 8, 7], [1, 2, 3, 8, 6]];
+        assert_eq!(rows(&both), expected);
+        assert_eq!(rows(&join(&Table::unit(), &right)), rows(&right));
+        assert_eq!(join(&table(&[0], &[], &[&[1], &[2]]), &table(&[1], &[], &[&[3], &[4]])).rows, 4);
+    }
+
+    #[test]
+    fn an_unbound_variable_agrees_with_each_value_and_takes_it() {
+        let left = table(&[0, 1], &[1], &[&[1, 0], &[1, 5], &[2, 6]]);
+        let right = table(&[0, 1], &[1], &[&[1, 5], &[1, 0], &[2, 7]]);
+        let both = join(&left, &right);
+        assert_eq!(rows(&both), [[1, 5], [1, 0], [1, 5], [1, 5]]);
+        assert_eq!(both.optional, [1]);
+        let bound = table(&[1], &[], &[&[5]]);
+        assert!(join(&left, &bound).optional.is_empty());
+    }
+
+    #[test]
+    fn a_left_join_keeps_rows_that_match_nothing() {
+        let (left, right) = (table(&[0], &[], &[&[1], &[2], &[1]]), table(&[0, 1], &[], &[&[1, 9], &[3, 8]]));
+        let all = left_joined(&left, &right, &compatible(&left, &right));
+        assert_eq!((rows(&all), all.optional), (vec![vec![1, 9], vec![1, 9], vec![2, 0]], vec![1]));
+    }
+
+    /// The examples of SPARQL 1.1, section 8.3.
+    #[test]
+    fn a_difference_takes_rows_only_if_they_share_a_bound_variable() {
+        let left = table(&[0, 1], &[], &[&[1, 2], &[3, 4]]);
+        assert_eq!(rows(&difference(&left, &table(&[0], &[], &[&[3]]))), [[1, 2]]);
+        assert_eq!(difference(&left, &table(&[5], &[], &[&[3]])).rows, 2);
+        assert_eq!(difference(&left, &Table::unit()).rows, 2);
+        assert_eq!(rows(&difference(&left, &table(&[0, 1], &[0, 1], &[&[0, 0], &[0, 4]]))), [[1, 2]]);
+    }
+
+    #[test]
+    fn equal_rows_count_once() {
+        let all = table(&[0, 1, 2], &[], &[&[1, 2, 3], &[1, 2, 4], &[1, 2, 3], &[1, 2, 4]]);
+        assert_eq!(rows(&distinct(&all)), [[1, 2, 3], [1, 2, 4]]);
+        assert_eq!(distinct(&Table::unit().pick(&[0, 0])).rows, 1);
+    }
+}

@@ -1,0 +1,165 @@
+//! The triples of one place and some tables as a dataset that `spareval` evaluates queries over.
+//!
+//! A table looks like triples: for each row and column one, from the row, by an IRI that names the column, to the
+//! value; so what places have found together is part of a query that one place evaluates on. It exchanges nothing.
+//! Invariant: a term has one internal form, so that two are equal if and only if the terms are.
+
+use crate::query::table::Table;
+use crate::store::Store;
+use crate::store::dictionary::{Dictionary, Numbering, UNBOUND};
+use crate::store::term;
+use oxrdf::{NamedNode, Term};
+use spareval::{InternalQuad, QueryableDataset};
+use std::convert::Infallible;
+
+/// What the IRIs of columns begin with; no data set can have it, since it is no IRI that a reader accepts.
+const COLUMN: &str = "isles table ";
+
+/// The name of the column with this position of the table with this position; without one, that of its rows.
+pub fn column_name(table: usize, column: Option<usize>) -> NamedNode {
+    let column = column.map_or(String::new(), |column| column.to_string());
+    NamedNode::new_unchecked(format!("{COLUMN}{table} {column}"))
+}
+
+/// Triples and tables whose terms all are in one dictionary.
+pub struct Dataset<'a> {
+    /// The triples.
+    pub store: &'a Store,
+    /// The terms of both.
+    pub dictionary: &'a Dictionary,
+    /// The tables.
+    pub tables: &'a [Table],
+}
+
+/// A term of a [`Dataset`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DatasetTerm {
+    /// One of the dictionary, by its number.
+    Number(u32),
+    /// A row of a table.
+    Row { table: u32, row: u32 },
+    /// The name of a column, or of the rows of a table.
+    Column { table: u32, column: Option<u32> },
+    /// A term that is not in the dictionary.
+    Other(Term),
+}
+
+fn numbering() -> Numbering {
+    Numbering::new(1)
+}
+
+type Quads<'a> = Box<dyn Iterator<Item = Result<InternalQuad<DatasetTerm>, Infallible>> + 'a>;
+
+fn quad(
+    subject: DatasetTerm,
+    predicate: DatasetTerm,
+    object: DatasetTerm,
+) -> Result<InternalQuad<DatasetTerm>, Infallible> {
+    Ok(InternalQuad { subject, predicate, object, graph_name: None })
+}
+
+/// The number of a part of a pattern; an inner `None` if no triple can have the part.
+fn number(part: Option<&DatasetTerm>) -> Option<Option<u32>> {
+    match part {
+        None => Some(None),
+        Some(DatasetTerm::Number(number)) => Some(Some(*number)),
+        Some(_) => None,
+    }
+}
+
+impl<'a> Dataset<'a> {
+    /// The cells of a column, or the rows of a table, that a pattern asks for.
+    fn cells(
+        &self,
+        (table, column): (u32, Option<u32>),
+        subject: Option<&DatasetTerm>,
+        object: Option<&DatasetTerm>,
+    ) -> Quads<'a> {
+        let own: &'a Table = &self.tables[table as usize];
+        let rows = match subject {
+            None => 0..own.rows as u32,
+            Some(DatasetTerm::Row { table: other, row }) if *other == table => *row..*row + 1,
+            Some(_) => 0..0,
+        };
+        let name = DatasetTerm::Column { table, column };
+        let wanted = object.cloned();
+        let cell = move |row: u32| {
+            let subject = DatasetTerm::Row { table, row };
+            let object = match column {
+                None => subject.clone(),
+                Some(column) => match own.columns[column as usize][row as usize] {
+                    UNBOUND => return None,
+                    number => DatasetTerm::Number(number),
+                },
+            };
+            let is_wanted = wanted.as_ref().is_none_or(|wanted| *wanted == object);
+            is_wanted.then(|| quad(subject, name.clone(), object))
+        };
+        Box::new(rows.filter_map(cell))
+    }
+}
+
+impl<'a> QueryableDataset<'a> for &'a Dataset<'a> {
+    type InternalTerm = DatasetTerm;
+    type Error = Infallible;
+
+    fn internal_quads_for_pattern(
+        &self,
+        subject: Option<&DatasetTerm>,
+        predicate: Option<&DatasetTerm>,
+        object: Option<&DatasetTerm>,
+        graph_name: Option<Option<&DatasetTerm>>,
+    ) -> impl Iterator<Item = Result<InternalQuad<DatasetTerm>, Infallible>> + use<'a> {
+        if graph_name != Some(None) {
+            return Box::new(std::iter::empty()) as Quads<'a>; // there is one graph, the default one
+        }
+        if let Some(DatasetTerm::Column { table, column }) = predicate {
+            return self.cells((*table, *column), subject, object);
+        }
+        let parts = (number(subject), number(predicate), number(object));
+        let (Some(subject), Some(predicate), Some(object)) = parts else {
+            return Box::new(std::iter::empty());
+        };
+        let dataset: &'a Dataset<'a> = self;
+        let as_quad = |[subject, predicate, object]: [u32; 3]| {
+            quad(DatasetTerm::Number(subject), DatasetTerm::Number(predicate), DatasetTerm::Number(object))
+        };
+        if let (None, Some(predicate), None) = (subject, predicate, object) {
+            // The only form that may have many; a query may need a few of them.
+            let pairs = dataset.store.predicate(predicate).into_iter().flat_map(|own| own.by_subject.iter());
+            let triples = pairs.flat_map(move |(subject, objects)| {
+                objects.iter().map(move |object| [subject, predicate, *object])
+            });
+            return Box::new(triples.map(as_quad));
+        }
+        let mut found = Vec::new();
+        dataset.store.visit([subject, predicate, object], |triple| found.push(triple));
+        Box::new(found.into_iter().map(as_quad))
+    }
+
+    fn internalize_term(&self, term: Term) -> Result<DatasetTerm, Infallible> {
+        if let Term::NamedNode(name) = &term
+            && let Some(column) = name.as_str().strip_prefix(COLUMN)
+            && let Some((table, column)) = column.split_once(' ')
+        {
+            let table = table.parse().unwrap_or_default();
+            return Ok(DatasetTerm::Column { table, column: column.parse().ok() });
+        }
+        let found = self.dictionary.find(&term::encoded(term.as_ref()));
+        let number = found.and_then(|index| numbering().number(index as usize, 0));
+        Ok(number.map_or(DatasetTerm::Other(term), DatasetTerm::Number))
+    }
+
+    fn externalize_term(&self, term: DatasetTerm) -> Result<Term, Infallible> {
+        Ok(match term {
+            DatasetTerm::Number(number) => term::decode(self.dictionary.bytes(numbering().index(number))),
+            DatasetTerm::Other(term) => term,
+            DatasetTerm::Column { table, column } => {
+                column_name(table as usize, column.map(|column| column as usize)).into()
+            }
+            DatasetTerm::Row { table, row } => {
+                NamedNode::new_unchecked(format!("{COLUMN}{table} row {row}")).into()
+            }
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! The rest of a query at the first place: over the tables that places have found together, and the triples it needs.
+//!
+//! Tables and triples are brought there with their terms, and `spareval` evaluates. On one place nothing moves.
+//! Invariant: all triples that the rest can ask for are there, so its answers are complete.
+
+use super::algebra::Translation;
+mod dataset;
+pub(super) mod split;
+
+use super::table::Table;
+use super::trace::{QueryFault, QueryLimits};
+use super::{Queries, canonical, constructed, renumbered};
+use crate::answer::{Answer, Solutions, TermList};
+use crate::store::dictionary::Dictionary;
+use crate::store::{Store, Triple, term};
+use dataset::Dataset;
+use oxrdf::{NamedNodeRef, Term};
+use rustc_hash::FxHashMap;
+use spareval::{CancellationToken, QueryEvaluator, QueryResults, QuerySolution};
+use spargebra::Query;
+use spargebra::algebra::GraphPattern;
+use split::Needs;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// What is left of a query.
+pub(super) struct Rest<'a> {
+    /// The query, for its base.
+    pub query: &'a Query,
+    /// Its pattern.
+    pub pattern: &'a GraphPattern,
+    /// The triples that it asks for.
+    pub needs: &'a Needs,
+    /// What its parts have become: the rows of this place.
+    pub tables: Vec<Table>,
+}
+
+/// Solutions between two looks at the clock.
+const LOOK_EVERY: usize = 1024;
+
+impl Queries<'_> {
+    /// The solutions of the rest, at the first place.
+    pub(super) async fn evaluate_rest(
+        &self,
+        rest: Rest<'_>,
+        translation: &mut Translation,
+        limits: QueryLimits,
+    ) -> Result<Option<Solutions>, QueryFault> {
+        let Rest { query, pattern, needs, tables } = rest;
+        let mut gathered = Vec::with_capacity(tables.len());
+        for table in tables {
+            let table = self.peers.gather(table).await?;
+            let rows = canonical::order(&table, self.peers).await?;
+            gathered.push(table.pick(&rows));
+        }
+        if self.peers.size() == 1 {
+            let pattern = split::rest(pattern, translation, &gathered);
+            let dictionary = self.peers.dictionary();
+            let dataset = Dataset { store: self.store, dictionary: &dictionary, tables: &gathered };
+            return evaluated(query, pattern, &dataset, limits).map(Some);
+        }
+        let mut triples = self.needed(needs).await?;
+        let mut dictionary = Dictionary::default();
+        for table in gathered.iter_mut().chain([&mut triples]) {
+            self.intern_at_first(table, &mut dictionary).await?;
+        }
+        if self.peers.rank() != 0 {
+            return Ok(None);
+        }
+        let triples: Vec<Triple> =
+            (0..triples.rows).map(|row| [0, 1, 2].map(|part| triples.columns[part][row])).collect();
+        let store = Store::of(&triples);
+        let pattern = split::rest(pattern, translation, &gathered);
+        let dataset = Dataset { store: &store, dictionary: &dictionary, tables: &gathered };
+        evaluated(query, pattern, &dataset, limits).map(Some)
+    }
+
+    /// The triples that the rest asks for, at the first place.
+    async fn needed(&self, needs: &Needs) -> Result<Table, QueryFault> {
+        let names = needs.predicates.iter();
+        let names: Vec<Vec<u8>> =
+            names.map(|name| term::encoded(NamedNodeRef::new_unchecked(name).into())).collect();
+        let numbers = self.peers.find(&names).await?;
+        let mut triples = Table::empty(vec![0, 1, 2]);
+        let mut add = |triple: Triple| {
+            triples.rows += 1;
+            triples.columns.iter_mut().zip(triple).for_each(|(column, number)| column.push(number));
+        };
+        if needs.all {
+            self.store.visit([None; 3], &mut add);
+        } else {
+            numbers.iter().for_each(|number| self.store.visit([None, Some(*number), None], &mut add));
+        }
+        Ok(self.peers.gather(triples).await?)
+    }
+
+    /// Gives the terms of a table at the first place numbers of `dictionary`.
+    async fn intern_at_first(
+        &self,
+        table: &mut Table,
+        dictionary: &mut Dictionary,
+    ) -> Result<(), QueryFault> {
+        let terms = self.peers.fetch(table.columns.iter().flatten().copied()).await?;
+        let own = self.peers.dictionary();
+        let mut add = |number| dictionary.intern(terms.bytes(number, (self.peers.numbering(), &own)));
+        table.columns = renumbered(table, &mut add);
+        Ok(()) // their numbers by the numbering of one place, in which the first has number 1
+    }
+}
+
+/// What `spareval` answers a query with over the triples of one place.
+#[derive(Debug)]
+pub enum Reference {
+    /// An answer that this program's must be equal to.
+    Answer(Answer),
+    /// Of a query that leaves open which solutions it has: how many.
+    Rows(u64),
+}
+
+/// Answers a query over triples that all are here, by `spareval` alone.
+///
+/// # Errors
+/// It has no answer.
+pub fn reference(query: &Query, store: &Store, dictionary: &Dictionary) -> Result<Reference, QueryFault> {
+    let (Query::Select { pattern, .. }
+    | Query::Ask { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }) = query;
+    let dataset = Dataset { store, dictionary, tables: &[] };
+    if let Query::Describe { .. } = query {
+        let failed = |error: spareval::QueryEvaluationError| QueryFault::Unsupported(error.to_string());
+        let evaluator = QueryEvaluator::new();
+        let results = evaluator.prepare(query).execute(&dataset).map_err(failed)?;
+        let QueryResults::Graph(triples) = results else { return Ok(Reference::Rows(0)) };
+        let mut graph = BTreeSet::new();
+        for triple in triples {
+            let triple = triple.map_err(failed)?;
+            let parts = [triple.subject.into(), triple.predicate.into(), triple.object];
+            graph.insert(parts.map(|part: Term| term::encoded(part.as_ref())));
+        }
+        return Ok(Reference::Answer(Answer::Graph(graph)));
+    }
+    let is_open = split::is_cut_anywhere(pattern);
+    let solutions = evaluated(query, split::ordered(pattern.clone()), &dataset, QueryLimits::default())?;
+    let answer = match query {
+        Query::Ask { .. } => Answer::Boolean(solutions.rows > 0),
+        Query::Construct { template, .. } => Answer::Graph(constructed(solutions, template)),
+        _ => Answer::Solutions(Solutions { is_ordered: split::is_ordered(pattern), ..solutions }),
+    };
+    Ok(if is_open { Reference::Rows(answer.rows()) } else { Reference::Answer(answer) })
+}
+
+/// The solutions of a pattern over a dataset, by `spareval`.
+fn evaluated(
+    query: &Query,
+    pattern: GraphPattern,
+    dataset: &Dataset<'_>,
+    limits: QueryLimits,
+) -> Result<Solutions, QueryFault> {
+    let is_ordered = split::is_ordered(&pattern);
+    let query = Query::Select { dataset: None, pattern, base_iri: query.base_iri().cloned() };
+    let token = CancellationToken::new();
+    let evaluator = QueryEvaluator::new().with_cancellation_token(token.clone());
+    let failed = |error: spareval::QueryEvaluationError| match limits.time {
+        Some((allowed, begin)) if begin.elapsed() > allowed => QueryFault::Time { allowed },
+        _ => QueryFault::Unsupported(error.to_string()),
+    };
+    let _watch = limits.time.map(|(allowed, begin)| TimeoutWatch::start(token, begin + allowed));
+    let results = evaluator.prepare(&query).execute(dataset).map_err(failed)?;
+    let QueryResults::Solutions(results) = results else {
+        return Err(QueryFault::Unsupported("no solutions".to_owned()));
+    };
+    let mut solutions = SolutionsWriter::new(results.variables(), is_ordered);
+    for (count, solution) in results.enumerate() {
+        solutions.add(&solution.map_err(failed)?);
+        if count % LOOK_EVERY == 0 {
+            limits.check(solutions.memory(), limits.is_over_time())?;
+        }
+    }
+    Ok(solutions.solutions)
+}
+
+/// Ends an evaluation at a moment, on a thread of its own, unless it is dropped before.
+struct TimeoutWatch(std::sync::mpsc::Sender<()>);
+
+impl TimeoutWatch {
+    fn start(token: CancellationToken, end: Instant) -> TimeoutWatch {
+        let (sender, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::spawn(move || {
+            let left = end.saturating_duration_since(Instant::now());
+            if ended.recv_timeout(left) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                token.cancel();
+            }
+        });
+        TimeoutWatch(sender)
+    }
+}
+
+impl Drop for TimeoutWatch {
+    fn drop(&mut self) {
+        let _ = self.0.send(()); // it may have ended
+    }
+}
+
+/// Collects solutions with their terms.
+struct SolutionsWriter {
+    solutions: Solutions,
+    known: FxHashMap<Vec<u8>, u32>,
+    bytes: u64,
+}
+
+impl SolutionsWriter {
+    fn new(variables: &[oxrdf::Variable], is_ordered: bool) -> SolutionsWriter {
+        let variables: Vec<String> = variables.iter().map(|variable| variable.as_str().to_owned()).collect();
+        let columns = vec![Vec::new(); variables.len()];
+        let solutions = Solutions { variables, rows: 0, columns, terms: TermList::default(), is_ordered };
+        SolutionsWriter { solutions, known: FxHashMap::default(), bytes: 0 }
+    }
+
+    fn add(&mut self, solution: &QuerySolution) {
+        let Solutions { rows, columns, terms, .. } = &mut self.solutions;
+        *rows += 1;
+        for (column, value) in columns.iter_mut().zip(solution.values()) {
+            let Some(value) = value else {
+                column.push(0);
+                continue;
+            };
+            let bytes = term::encoded(value.as_ref());
+            let position = match self.known.get(&bytes) {
+                Some(position) => *position,
+                None => {
+                    let position = terms.push(&bytes);
+                    self.bytes += bytes.len() as u64;
+                    self.known.insert(bytes, position);
+                    position
+                }
+            };
+            column.push(1 + position);
+        }
+        self.bytes += 4 * columns.len() as u64;
+    }
+
+    fn memory(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,298 @@
+//! Splits a query into parts that places evaluate together, and the rest, which the first place evaluates over them.
+//!
+//! The largest parts that have a [`Node`] become tables; in the rest a table stands as a basic graph pattern over the
+//! names of its columns. What the rest still asks of triples, by paths and `EXISTS`, is brought to the first place. It
+//! evaluates nothing. Invariant: the rest over its tables has the solutions of the query.
+
+use super::dataset::column_name;
+use crate::query::algebra::{Node, Translation};
+use crate::query::table::Table;
+use oxrdf::{BlankNode, NamedNode, Variable};
+use spargebra::algebra::{
+    AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
+};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use std::collections::BTreeSet;
+
+/// Calls `replace` with each largest part that it has something for, from left to right.
+fn rewritten(
+    pattern: &GraphPattern,
+    replace: &mut impl FnMut(&GraphPattern) -> Option<GraphPattern>,
+) -> GraphPattern {
+    if let Some(replaced) = replace(pattern) {
+        return replaced;
+    }
+    let mut boxed = |inner: &GraphPattern| Box::new(rewritten(inner, replace));
+    match pattern {
+        GraphPattern::Join { left, right } => GraphPattern::Join { left: boxed(left), right: boxed(right) },
+        GraphPattern::LeftJoin { left, right, expression } => {
+            GraphPattern::LeftJoin { left: boxed(left), right: boxed(right), expression: expression.clone() }
+        }
+        GraphPattern::Union { left, right } => GraphPattern::Union { left: boxed(left), right: boxed(right) },
+        GraphPattern::Minus { left, right } => GraphPattern::Minus { left: boxed(left), right: boxed(right) },
+        GraphPattern::Filter { expr, inner } => {
+            GraphPattern::Filter { expr: expr.clone(), inner: boxed(inner) }
+        }
+        GraphPattern::Extend { inner, variable, expression } => GraphPattern::Extend {
+            inner: boxed(inner),
+            variable: variable.clone(),
+            expression: expression.clone(),
+        },
+        GraphPattern::OrderBy { inner, expression } => {
+            GraphPattern::OrderBy { inner: boxed(inner), expression: expression.clone() }
+        }
+        GraphPattern::Project { inner, variables } => {
+            GraphPattern::Project { inner: boxed(inner), variables: variables.clone() }
+        }
+        GraphPattern::Distinct { inner } => GraphPattern::Distinct { inner: boxed(inner) },
+        GraphPattern::Reduced { inner } => GraphPattern::Reduced { inner: boxed(inner) },
+        GraphPattern::Slice { inner, start, length } => {
+            GraphPattern::Slice { inner: boxed(inner), start: *start, length: *length }
+        }
+        GraphPattern::Group { inner, variables, aggregates } => GraphPattern::Group {
+            inner: boxed(inner),
+            variables: variables.clone(),
+            aggregates: aggregates.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// The parts of a query that places evaluate together, from left to right.
+pub fn parts(pattern: &GraphPattern, translation: &mut Translation) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    rewritten(pattern, &mut |part| {
+        nodes.push(translation.node(part)?);
+        Some(GraphPattern::default())
+    });
+    nodes
+}
+
+/// The rest of a query over the tables that its parts have become.
+pub fn rest(pattern: &GraphPattern, translation: &mut Translation, tables: &[Table]) -> GraphPattern {
+    let mut next = 0;
+    let with_tables = rewritten(pattern, &mut |part| {
+        translation.node(part)?;
+        next += 1;
+        Some(table_pattern(next - 1, &tables[next - 1], &translation.variables))
+    });
+    ordered(with_tables)
+}
+
+/// Ends each order with all variables of its result, and gives what is cut one, so that no number of places changes it.
+pub fn ordered(pattern: GraphPattern) -> GraphPattern {
+    let by_all = |inner: Box<GraphPattern>, mut expression: Vec<OrderExpression>, variables: &[Variable]| {
+        let all = variables.iter().cloned().map(Expression::Variable);
+        expression.extend(all.map(OrderExpression::Asc));
+        Box::new(GraphPattern::OrderBy { inner, expression })
+    };
+    match pattern {
+        GraphPattern::Slice { inner, start, length } => {
+            let inner = match *inner {
+                GraphPattern::Project { inner, variables } if !is_ordered(&inner) => {
+                    GraphPattern::Project { inner: by_all(inner, Vec::new(), &variables), variables }
+                }
+                other => ordered(other),
+            };
+            GraphPattern::Slice { inner: Box::new(inner), start, length }
+        }
+        GraphPattern::Distinct { inner } => GraphPattern::Distinct { inner: Box::new(ordered(*inner)) },
+        GraphPattern::Reduced { inner } => GraphPattern::Reduced { inner: Box::new(ordered(*inner)) },
+        GraphPattern::Project { inner, variables } => {
+            let inner = match *inner {
+                GraphPattern::OrderBy { inner, expression } => by_all(inner, expression, &variables),
+                other => Box::new(other),
+            };
+            GraphPattern::Project { inner, variables }
+        }
+        other => other,
+    }
+}
+
+/// Whether the solutions of a query have an order.
+pub fn is_ordered(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::OrderBy { .. } => true,
+        GraphPattern::Slice { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Project { inner, .. } => is_ordered(inner),
+        _ => false,
+    }
+}
+
+/// Whether some solutions of a part are left out, and not by an order: which ones is open.
+pub fn is_cut_anywhere(pattern: &GraphPattern) -> bool {
+    let mut is_cut = false;
+    rewritten(pattern, &mut |part| {
+        is_cut |= matches!(part, GraphPattern::Slice { inner, .. } if !is_ordered(inner));
+        None
+    });
+    is_cut
+}
+
+/// A pattern over the columns of a table, whose solutions are the rows.
+fn table_pattern(position: usize, table: &Table, names: &[String]) -> GraphPattern {
+    let row = || TermPattern::Variable(Variable::new_unchecked(format!("isles_row_{position}")));
+    let cell = |column: Option<usize>, object: TermPattern| TriplePattern {
+        subject: row(),
+        predicate: NamedNodePattern::NamedNode(column_name(position, column)),
+        object,
+    };
+    let value = |name: &str| match name.strip_prefix("_:") {
+        Some(label) => TermPattern::BlankNode(BlankNode::new_unchecked(label)),
+        None => TermPattern::Variable(Variable::new_unchecked(name)),
+    };
+    let mut patterns = vec![cell(None, row())];
+    let mut optional = Vec::new();
+    for (column, variable) in table.variables.iter().enumerate() {
+        let pattern = cell(Some(column), value(&names[*variable]));
+        if table.always_binds(*variable) { &mut patterns } else { &mut optional }.push(pattern);
+    }
+    optional.into_iter().fold(GraphPattern::Bgp { patterns }, |left, pattern| GraphPattern::LeftJoin {
+        left: Box::new(left),
+        right: Box::new(GraphPattern::Bgp { patterns: vec![pattern] }),
+        expression: None,
+    })
+}
+
+/// The triples that the rest of a query asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Those of these predicates.
+    pub predicates: BTreeSet<String>,
+    /// All of them.
+    pub all: bool,
+    /// What it asks for that there is not: named graphs, other services.
+    pub unsupported: Option<&'static str>,
+}
+
+impl Needs {
+    /// Those of the parts of `pattern` that are not evaluated by all places.
+    pub fn of(pattern: &GraphPattern, translation: &mut Translation) -> Needs {
+        let mut needs = Needs::default();
+        let rest = rewritten(pattern, &mut |part| {
+            translation.node(part)?;
+            Some(GraphPattern::default())
+        });
+        needs.add(&rest);
+        needs
+    }
+
+    fn predicate(&mut self, predicate: &NamedNode) {
+        self.predicates.insert(predicate.as_str().to_owned());
+    }
+
+    fn add(&mut self, pattern: &GraphPattern) {
+        match pattern {
+            GraphPattern::Bgp { patterns } => {
+                for pattern in patterns {
+                    match &pattern.predicate {
+                        NamedNodePattern::NamedNode(node) => self.predicate(node),
+                        NamedNodePattern::Variable(_) => self.all = true,
+                    }
+                }
+            }
+            GraphPattern::Path { path, .. } => self.add_path(path),
+            GraphPattern::Graph { .. } => {
+                self.unsupported = Some("GRAPH: there is one graph, the default one")
+            }
+            GraphPattern::Service { .. } => self.unsupported = Some("SERVICE: no other service is asked"),
+            GraphPattern::Join { left, right }
+            | GraphPattern::Lateral { left, right }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::Minus { left, right } => {
+                self.add(left);
+                self.add(right);
+            }
+            GraphPattern::LeftJoin { left, right, expression } => {
+                self.add(left);
+                self.add(right);
+                expression.iter().for_each(|expression| self.add_expression(expression));
+            }
+            GraphPattern::Filter { expr, inner } => {
+                self.add(inner);
+                self.add_expression(expr);
+            }
+            GraphPattern::Extend { inner, expression, .. } => {
+                self.add(inner);
+                self.add_expression(expression);
+            }
+            GraphPattern::OrderBy { inner, expression } => {
+                self.add(inner);
+                for OrderExpression::Asc(part) | OrderExpression::Desc(part) in expression {
+                    self.add_expression(part);
+                }
+            }
+            GraphPattern::Group { inner, aggregates, .. } => {
+                self.add(inner);
+                for (_, aggregate) in aggregates {
+                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
+                        self.add_expression(expr);
+                    }
+                }
+            }
+            GraphPattern::Project { inner, .. }
+            | GraphPattern::Distinct { inner }
+            | GraphPattern::Reduced { inner }
+            | GraphPattern::Slice { inner, .. } => self.add(inner),
+            GraphPattern::Values { .. } => {}
+        }
+    }
+
+    fn add_path(&mut self, path: &PropertyPathExpression) {
+        match path {
+            PropertyPathExpression::NamedNode(node) => self.predicate(node),
+            PropertyPathExpression::Reverse(inner) | PropertyPathExpression::OneOrMore(inner) => {
+                self.add_path(inner);
+            }
+            PropertyPathExpression::Sequence(left, right)
+            | PropertyPathExpression::Alternative(left, right) => {
+                self.add_path(left);
+                self.add_path(right);
+            }
+            // A path of no steps leads from each node to itself; a negated one may be any predicate.
+            PropertyPathExpression::ZeroOrMore(_)
+            | PropertyPathExpression::ZeroOrOne(_)
+            | PropertyPathExpression::NegatedPropertySet(_) => self.all = true,
+        }
+    }
+
+    fn add_expression(&mut self, expression: &Expression) {
+        match expression {
+            Expression::Exists(pattern) => self.add(pattern),
+            Expression::Or(left, right)
+            | Expression::And(left, right)
+            | Expression::Equal(left, right)
+            | Expression::SameTerm(left, right)
+            | Expression::Greater(left, right)
+            | Expression::GreaterOrEqual(left, right)
+            | Expression::Less(left, right)
+            | Expression::LessOrEqual(left, right)
+            | Expression::Add(left, right)
+            | Expression::Subtract(left, right)
+            | Expression::Multiply(left, right)
+            | Expression::Divide(left, right) => {
+                self.add_expression(left);
+                self.add_expression(right);
+            }
+            Expression::UnaryPlus(inner) | Expression::UnaryMinus(inner) | Expression::Not(inner) => {
+                self.add_expression(inner);
+            }
+            Expression::If(condition, yes, no) => {
+                [condition, yes, no].into_iter().for_each(|part| self.add_expression(part));
+            }
+            Expression::In(left, right) => {
+                self.add_expression(left);
+                right.iter().for_each(|part| self.add_expression(part));
+            }
+            Expression::Coalesce(parts) | Expression::FunctionCall(_, parts) => {
+                parts.iter().for_each(|part| self.add_expression(part));
+            }
+            Expression::NamedNode(_)
+            | Expression::Literal(_)
+            | Expression::Variable(_)
+            | Expression::Bound(_) => {}
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Triple patterns against the triples of this place: as a table, or joined to each row of one.
+//!
+//! A join looks the bound parts of each row up in the sorted pairs of the predicate; where the rows come in the order
+//! of a key, that is a merge join. It knows no other place. Invariant: what is found here is found at no other place,
+//! because each triple lies at one.
+
+use super::table::{Table, VariableId};
+use crate::store::pairs::{Pairs, has};
+use crate::store::{Predicate, Store};
+
+/// A part of a triple pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternPart {
+    /// The term with this number; [`UNBOUND`](crate::store::dictionary::UNBOUND) is a term that no place has.
+    Term(u32),
+    /// A variable.
+    Variable(VariableId),
+}
+
+impl PatternPart {
+    /// The variable, if it is one.
+    pub fn variable(self) -> Option<VariableId> {
+        match self {
+            PatternPart::Variable(variable) => Some(variable),
+            PatternPart::Term(_) => None,
+        }
+    }
+
+    /// The number of the term, if it is one.
+    pub fn term(self) -> Option<u32> {
+        match self {
+            PatternPart::Term(number) => Some(number),
+            PatternPart::Variable(_) => None,
+        }
+    }
+}
+
+/// A triple pattern: subject, predicate, object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern(pub [PatternPart; 3]);
+
+impl Pattern {
+    /// Its variables, each once, in the order of their parts.
+    pub fn variables(&self) -> Vec<VariableId> {
+        let mut variables = Vec::with_capacity(3);
+        for variable in self.0.iter().filter_map(|slot| slot.variable()) {
+            if !variables.contains(&variable) {
+                variables.push(variable);
+            }
+        }
+        variables
+    }
+
+    /// Its terms, `None` for a variable.
+    pub fn terms(&self) -> [Option<u32>; 3] {
+        self.0.map(PatternPart::term)
+    }
+
+    /// The variable of its subject, if that is one.
+    pub fn subject(&self) -> Option<VariableId> {
+        self.0[0].variable()
+    }
+}
+
+/// The matches of `pattern` at this place.
+pub fn scan(store: &Store, pattern: &Pattern) -> Table {
+    let variables = pattern.variables();
+    let mut table = Table { placed_by: pattern.subject(), ..Table::empty(variables) };
+    if let Pattern([subject, PatternPart::Term(number), object]) = *pattern {
+        let Some(predicate) = store.predicate(number) else { return table };
+        match (subject, object) {
+            (PatternPart::Variable(one), PatternPart::Variable(other)) if one != other => {
+                let pairs = &predicate.by_subject;
+                let mut subjects = Vec::with_capacity(pairs.len());
+                pairs.iter().for_each(|(key, values)| subjects.extend(values.iter().map(|_| key)));
+                table.columns = vec![subjects, pairs.values().to_vec()];
+            }
+            (PatternPart::Variable(_), PatternPart::Term(object)) => {
+                table.columns = vec![predicate.by_object.get(object).to_vec()];
+            }
+            (PatternPart::Term(subject), PatternPart::Variable(_)) => {
+                table.columns = vec![predicate.by_subject.get(subject).to_vec()];
+            }
+            _ => return scan_any(store, pattern, table),
+        }
+        table.rows = table.columns[0].len();
+        return table;
+    }
+    scan_any(store, pattern, table)
+}
+
+fn scan_any(store: &Store, pattern: &Pattern, mut table: Table) -> Table {
+    let positions = pattern.0.map(|slot| slot.variable().and_then(|variable| table.position(variable)));
+    store.visit(pattern.terms(), |triple| {
+        let mut values = [0; 3];
+        let mut fits = true;
+        for (term, position) in triple.iter().zip(positions) {
+            let Some(position) = position else { continue };
+            fits &= values[position] == 0 || values[position] == *term; // a variable may stand there twice
+            values[position] = *term;
+        }
+        if fits {
+            table.rows += 1;
+            table.columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+        }
+    });
+    table
+}
+
+/// A part of a pattern for a row: what it must be, or where its value goes.
+#[derive(Clone, Copy)]
+enum RowPart<'a> {
+    Term(u32),
+    Column(&'a [u32]),
+    /// The new column with this position.
+    New(usize),
+}
+
+impl RowPart<'_> {
+    fn at(self, row: usize) -> Option<u32> {
+        match self {
+            RowPart::Term(number) => Some(number),
+            RowPart::Column(column) => Some(column[row]),
+            RowPart::New(_) => None,
+        }
+    }
+}
+
+/// Rows of a table that are joined, and the numbers of the new columns.
+struct Matches {
+    rows: Vec<u32>,
+    columns: Vec<Vec<u32>>,
+}
+
+/// Each row of `table` joined to the matches of `pattern` at this place.
+pub fn join_pattern(store: &Store, table: &Table, pattern: &Pattern) -> Table {
+    let mut new: Vec<VariableId> = pattern.variables();
+    new.retain(|variable| table.position(*variable).is_none());
+    let parts = pattern.0.map(|slot| match slot {
+        PatternPart::Term(number) => RowPart::Term(number),
+        PatternPart::Variable(variable) => match table.column(variable) {
+            Some(column) => RowPart::Column(column),
+            None => RowPart::New(new.iter().position(|own| *own == variable).unwrap_or_default()),
+        },
+    });
+    let mut found = Matches { rows: Vec::new(), columns: vec![Vec::new(); new.len()] };
+    let is_done = match parts {
+        [subject, RowPart::Term(number), object] => match store.predicate(number) {
+            Some(predicate) => join_predicate(predicate, table.rows, subject, object, &mut found),
+            None => true,
+        },
+        _ => false,
+    };
+    if !is_done {
+        join_any(store, table.rows, parts, &mut found);
+    }
+    let mut joined = table.pick(&found.rows);
+    joined.variables.extend(new);
+    joined.columns.append(&mut found.columns);
+    joined
+}
+
+/// Joins rows to the triples of one predicate; whether this is one of the cases that it knows.
+fn join_predicate(
+    predicate: &Predicate,
+    rows: usize,
+    subject: RowPart<'_>,
+    object: RowPart<'_>,
+    found: &mut Matches,
+) -> bool {
+    let Predicate { by_subject, by_object, .. } = predicate;
+    match (subject, object) {
+        (RowPart::Column(column), RowPart::New(_)) => expand(by_subject, column, found),
+        (RowPart::New(_), RowPart::Column(column)) => expand(by_object, column, found),
+        (RowPart::Column(column), RowPart::Term(object)) => {
+            let subjects = by_object.get(object);
+            if subjects.len() <= by_subject.keys().len() / 8 {
+                keep(column, |subject| has(subjects, subject), found);
+            } else {
+                let mut cursor = by_subject.cursor();
+                keep(column, |subject| has(cursor.get(subject), object), found);
+            }
+        }
+        (RowPart::Term(subject), RowPart::Column(column)) => {
+            let objects = by_subject.get(subject);
+            keep(column, |object| has(objects, object), found);
+        }
+        (RowPart::Column(subjects), RowPart::Column(objects)) => {
+            let mut cursor = by_subject.cursor();
+            for row in 0..rows {
+                if has(cursor.get(subjects[row]), objects[row]) {
+                    found.rows.push(row as u32);
+                }
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// A row for each value that the key of a row has.
+fn expand(pairs: &Pairs, column: &[u32], found: &mut Matches) {
+    let Matches { rows, columns } = found;
+    let values = &mut columns[0];
+    let mut cursor = pairs.cursor();
+    for (row, key) in column.iter().enumerate() {
+        let own = cursor.get(*key);
+        rows.extend(own.iter().map(|_| row as u32));
+        values.extend_from_slice(own);
+    }
+}
+
+/// The rows whose number is one to `keep`.
+fn keep(column: &[u32], mut keep: impl FnMut(u32) -> bool, found: &mut Matches) {
+    found.rows.extend((0..column.len() as u32).filter(|row| keep(column[*row as usize])));
+}
+
+fn join_any(store: &Store, rows: usize, parts: [RowPart<'_>; 3], found: &mut Matches) {
+    for row in 0..rows {
+        store.visit(parts.map(|part| part.at(row)), |triple| {
+            let mut values = [0; 3];
+            let mut fits = true;
+            for (term, part) in triple.iter().zip(parts) {
+                if let RowPart::New(position) = part {
+                    fits &= values[position] == 0 || values[position] == *term;
+                    values[position] = *term;
+                }
+            }
+            if fits {
+                found.rows.push(row as u32);
+                found.columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A solution: the number of each variable that it binds.
+    type Solution = BTreeMap<VariableId, u32>;
+
+    fn solutions(table: &Table) -> Vec<Solution> {
+        let one = |row| table.variables.iter().copied().zip(table.row(row)).collect();
+        let mut all: Vec<Solution> = (0..table.rows).map(one).collect();
+        all.sort();
+        all
+    }
+
+    /// What a solution is together with a triple, by the definition.
+    fn extended(solution: &Solution, pattern: &Pattern, triple: &[u32; 3]) -> Option<Solution> {
+        let mut all = solution.clone();
+        let fits = pattern.0.iter().zip(triple).all(|(slot, term)| match slot {
+            PatternPart::Term(number) => number == term,
+            PatternPart::Variable(variable) => all.entry(*variable).or_insert(*term) == term,
+        });
+        fits.then_some(all)
+    }
+
+    #[test]
+    fn each_form_of_pattern_is_scanned_and_joined_as_the_definition_says() {
+        let triples: Vec<[u32; 3]> =
+            (0..150_u32).map(|n| [1 + n * 7 % 23, 1 + n * 5 % 4, 1 + n * 11 % 29]).collect();
+        let store = Store::of(&triples);
+        let mut triples = triples;
+        triples.sort_unstable();
+        triples.dedup();
+        let slots = |term| {
+            [
+                PatternPart::Term(term),
+                PatternPart::Variable(0),
+                PatternPart::Variable(1),
+                PatternPart::Variable(2),
+            ]
+        };
+        let start = Pattern([PatternPart::Variable(0), PatternPart::Term(2), PatternPart::Variable(1)]);
+        let begin = scan(&store, &start);
+        for subject in slots(8) {
+            for predicate in slots(3) {
+                for object in slots(12) {
+                    let pattern = Pattern([subject, predicate, object]);
+                    let by_definition = |from: &[Solution]| {
+                        let pairs =
+                            from.iter().flat_map(|one| triples.iter().map(move |triple| (one, triple)));
+                        let mut all: Vec<Solution> =
+                            pairs.filter_map(|(one, triple)| extended(one, &pattern, triple)).collect();
+                        all.sort();
+                        all
+                    };
+                    let scanned = scan(&store, &pattern);
+                    assert_eq!(solutions(&scanned), by_definition(&[Solution::new()]), "{pattern:?}");
+                    let joined = join_pattern(&store, &begin, &pattern);
+                    assert_eq!(solutions(&joined), by_definition(&solutions(&begin)), "{pattern:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! How many solutions a pattern has, and the order in which patterns are joined.
+//!
+//! The counts of a pattern by itself are exact, over all places; what a join comes to is estimated from the distinct
+//! subjects and objects of its predicate. It joins nothing. Invariant: all places have the same counts, and so the same
+//! order.
+
+use super::scan::{Pattern, PatternPart};
+use super::table::VariableId;
+use crate::store::Store;
+
+/// Exact counts of one pattern, of one place or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PatternCounts {
+    /// Triples that have its terms.
+    pub triples: u64,
+    /// Distinct subjects of its predicate, or of all.
+    pub subjects: u64,
+    /// Distinct objects of its predicate, or of all, at each place.
+    pub objects: u64,
+}
+
+/// How many numbers a [`PatternCounts`] is.
+pub const COUNTS: usize = 3;
+
+impl PatternCounts {
+    /// Those of this place.
+    pub fn of(store: &Store, pattern: &Pattern) -> PatternCounts {
+        let triples = store.count(pattern.terms()) as u64;
+        let (subjects, objects) = match pattern.0[1] {
+            PatternPart::Term(number) => store.predicate(number).map_or((0, 0), |predicate| {
+                (predicate.by_subject.keys().len(), predicate.by_object.keys().len())
+            }),
+            PatternPart::Variable(_) => store.distinct(),
+        };
+        PatternCounts { triples, subjects: subjects as u64, objects: objects as u64 }
+    }
+
+    /// As numbers to be added up over places.
+    pub fn numbers(self) -> [u64; COUNTS] {
+        [self.triples, self.subjects, self.objects]
+    }
+
+    /// Of the sums over all places.
+    pub fn of_numbers(numbers: &[u64]) -> PatternCounts {
+        PatternCounts { triples: numbers[0], subjects: numbers[1], objects: numbers[2] }
+    }
+
+    /// How many different values a variable of `pattern` has in its triples.
+    fn distinct(&self, pattern: &Pattern, variable: VariableId) -> f64 {
+        let Pattern([subject, predicate, object]) = pattern;
+        let is = |part: &PatternPart| part.variable() == Some(variable);
+        // With its other part given, each triple has another value.
+        let most = match (subject.term(), object.term()) {
+            (None, None) if is(subject) => self.subjects,
+            (None, None) if is(object) => self.objects,
+            _ if is(predicate) => self.triples.min(PREDICATES),
+            _ => self.triples,
+        };
+        most.min(self.triples).max(1) as f64
+    }
+}
+
+/// How many predicates there are, for patterns whose predicate is a variable.
+const PREDICATES: u64 = 50;
+
+/// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
+#[derive(Clone, Debug, Default)]
+struct Foretold {
+    rows: f64,
+    distinct: Vec<(VariableId, f64)>,
+}
+
+impl Foretold {
+    fn distinct(&self, variable: VariableId) -> Option<f64> {
+        self.distinct.iter().find(|(own, _)| *own == variable).map(|(_, distinct)| *distinct)
+    }
+
+    /// What these come to together with a pattern: of the values of a shared variable, those of the side that has fewer
+    /// are among those of the other.
+    fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> Foretold {
+        let mut joined = self.clone();
+        joined.rows *= counts.triples as f64;
+        for variable in pattern.variables() {
+            let own = counts.distinct(pattern, variable);
+            match joined.distinct.iter_mut().find(|(other, _)| *other == variable) {
+                Some((_, distinct)) => {
+                    joined.rows /= distinct.max(own);
+                    *distinct = distinct.min(own);
+                }
+                None => joined.distinct.push((variable, own)),
+            }
+        }
+        let rows = joined.rows.max(1.0);
+        joined.distinct.iter_mut().for_each(|(_, distinct)| *distinct = distinct.min(rows));
+        joined
+    }
+}
+
+/// A pattern in the order in which they are joined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlannedPattern {
+    /// Its position among the patterns.
+    pub pattern: usize,
+    /// How many solutions there are after it, by estimate.
+    pub estimate: f64,
+}
+
+/// The order whose intermediate solutions are fewest by estimate, among those that begin with any pattern and go on
+/// with the one that leaves the fewest.
+pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPattern> {
+    let greedy = |first: usize| {
+        let mut found = Foretold { rows: 1.0, ..Foretold::default() };
+        let (mut plan, mut cost) = (Vec::with_capacity(patterns.len()), 0.0);
+        let mut left: Vec<usize> = (0..patterns.len()).collect();
+        let mut next = Some(first);
+        while !left.is_empty() {
+            let pattern = next.take().unwrap_or_else(|| cheapest(&left, patterns, counts, &found));
+            found = found.joined(&patterns[pattern], &counts[pattern]);
+            cost += found.rows;
+            plan.push(PlannedPattern { pattern, estimate: found.rows });
+            left.retain(|other| *other != pattern);
+        }
+        (cost, plan)
+    };
+    // Of equal ones the first, so that all places take the same.
+    let orders = (0..patterns.len()).map(greedy);
+    let best = orders.reduce(|best, other| if other.0 < best.0 { other } else { best });
+    best.map(|(_, plan)| plan).unwrap_or_default()
+}
+
+/// The pattern that leaves the fewest solutions; one that shares a variable comes before all that share none.
+fn cheapest(left: &[usize], patterns: &[Pattern], counts: &[PatternCounts], found: &Foretold) -> usize {
+    let rank = |pattern: &usize| {
+        let variables = patterns[*pattern].variables();
+        let shares = variables.iter().any(|variable| found.distinct(*variable).is_some());
+        let is_apart = !variables.is_empty() && !shares;
+        (is_apart, found.joined(&patterns[*pattern], &counts[*pattern]).rows)
+    };
+    let less = |one: &usize, other: &usize| {
+        let ((one_apart, one_rows), (other_apart, other_rows)) = (rank(one), rank(other));
+        one_apart.cmp(&other_apart).then(one_rows.total_cmp(&other_rows))
+    };
+    left.iter().copied().min_by(|one, other| less(one, other)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: PatternPart = PatternPart::Variable(0);
+    const B: PatternPart = PatternPart::Variable(1);
+    const C: PatternPart = PatternPart::Variable(2);
+
+    #[test]
+    fn a_selective_pattern_comes_first_and_joined_ones_before_a_product() {
+        let patterns = [
+            Pattern([A, PatternPart::Term(1), B]),
+            Pattern([C, PatternPart::Term(2), PatternPart::Term(9)]),
+            Pattern([B, PatternPart::Term(3), PatternPart::Term(9)]),
+            Pattern([B, PatternPart::Term(4), C]),
+        ];
+        let counts = [(9000, 3000, 100), (50, 500, 5), (2, 100, 50), (400, 100, 400)]
+            .map(|(triples, subjects, objects)| PatternCounts { triples, subjects, objects });
+        let plan = order(&patterns, &counts);
+        let patterns_in_order: Vec<usize> = plan.iter().map(|step| step.pattern).collect();
+        // 50 of C; 50 × 400 / 400 with B; 50 × 2 / 50 of these; 2 × 9000 / 100 with A. From 2 on it would be 720.
+        assert_eq!(patterns_in_order, [1, 3, 2, 0]);
+        assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [50.0, 50.0, 2.0, 180.0]);
+    }
+
+    /// A class has few of the subjects of `type`, but all that teach are in it.
+    #[test]
+    fn a_class_does_not_thin_out_subjects_that_may_all_be_in_it() {
+        let patterns =
+            [Pattern([A, PatternPart::Term(1), B]), Pattern([A, PatternPart::Term(2), PatternPart::Term(9)])];
+        let counts = [(21_000, 7_000, 21_000), (7_000, 240_000, 20)]
+            .map(|(triples, subjects, objects)| PatternCounts { triples, subjects, objects });
+        let plan = order(&patterns, &counts);
+        assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [7_000.0, 21_000.0]);
+    }
+}

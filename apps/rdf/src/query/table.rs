@@ -1,0 +1,157 @@
+//! Bindings as a table of term numbers: a column for each variable, a row for each solution of this place.
+//!
+//! It knows no store and no other place. Invariant: all columns have as many numbers as there are rows; a table without
+//! columns still has rows, which are solutions that bind nothing.
+
+use crate::store::dictionary::UNBOUND;
+
+/// A variable of a query, by its position among the query's variables.
+pub type VariableId = usize;
+
+/// Bindings of some variables at this place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The variable of each column.
+    pub variables: Vec<VariableId>,
+    /// The numbers of each column.
+    pub columns: Vec<Vec<u32>>,
+    /// How many solutions there are.
+    pub rows: usize,
+    /// Variables that a solution of any place may leave unbound.
+    pub optional: Vec<VariableId>,
+    /// The variable whose owner has all of its rows: the same at all places.
+    pub placed_by: Option<VariableId>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn empty(variables: Vec<VariableId>) -> Table {
+        let columns = vec![Vec::new(); variables.len()];
+        Table { variables, columns, ..Table::default() }
+    }
+
+    /// One solution that binds nothing.
+    pub fn unit() -> Table {
+        Table { rows: 1, ..Table::default() }
+    }
+
+    /// The column of a variable, if it has one.
+    pub fn position(&self, variable: VariableId) -> Option<usize> {
+        self.variables.iter().position(|own| *own == variable)
+    }
+
+    /// The numbers of a variable, if it has a column.
+    pub fn column(&self, variable: VariableId) -> Option<&[u32]> {
+        self.position(variable).map(|position| self.columns[position].as_slice())
+    }
+
+    /// Whether each solution binds this variable.
+    pub fn always_binds(&self, variable: VariableId) -> bool {
+        self.variables.contains(&variable) && !self.optional.contains(&variable)
+    }
+
+    /// The rows at these positions, in that order.
+    pub fn pick(&self, rows: &[u32]) -> Table {
+        let pick = |column: &Vec<u32>| rows.iter().map(|row| column[*row as usize]).collect();
+        Table { columns: self.columns.iter().map(pick).collect(), rows: rows.len(), ..self.head() }
+    }
+
+    /// The rows for which `keep` has true.
+    pub fn filter(&self, keep: &[bool]) -> Table {
+        let rows: Vec<u32> = (0..self.rows as u32).filter(|row| keep[*row as usize]).collect();
+        self.pick(&rows)
+    }
+
+    /// The columns of `variables` only, in that order; those that are not there are unbound in each row.
+    pub fn project(mut self, variables: &[VariableId]) -> Table {
+        let rows = self.rows;
+        let mut columns = Vec::with_capacity(variables.len());
+        for variable in variables {
+            match self.position(*variable) {
+                Some(position) => columns.push(std::mem::take(&mut self.columns[position])),
+                None => {
+                    columns.push(vec![UNBOUND; rows]);
+                    self.optional.push(*variable);
+                }
+            }
+        }
+        self.optional.retain(|variable| variables.contains(variable));
+        self.placed_by = self.placed_by.filter(|variable| variables.contains(variable));
+        Table { variables: variables.to_vec(), columns, ..self }
+    }
+
+    /// Appends the rows of `other`, which has the same columns.
+    pub fn append(&mut self, other: &Table) {
+        for (column, more) in self.columns.iter_mut().zip(&other.columns) {
+            column.extend_from_slice(more);
+        }
+        self.rows += other.rows;
+    }
+
+    /// The rows of both tables, over the variables of both.
+    pub fn union(self, other: Table) -> Table {
+        let mut variables = self.variables.clone();
+        variables.extend(other.variables.iter().filter(|variable| !self.variables.contains(variable)));
+        let placed_by = self.placed_by.filter(|_| self.placed_by == other.placed_by);
+        let (mut all, other) = (self.project(&variables), other.project(&variables));
+        all.append(&other);
+        all.optional.extend(
+            other
+                .optional
+                .iter()
+                .filter(|variable| !all.optional.contains(variable))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+        Table { placed_by, ..all }
+    }
+
+    /// The numbers of one row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        self.columns.iter().map(move |column| column[row])
+    }
+
+    /// The same without columns' numbers and rows.
+    fn head(&self) -> Table {
+        Table {
+            variables: self.variables.clone(),
+            columns: Vec::new(),
+            rows: 0,
+            optional: self.optional.clone(),
+            placed_by: self.placed_by,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(variables: &[VariableId], rows: &[&[u32]]) -> Table {
+        let column = |at: usize| rows.iter().map(|row| row[at]).collect();
+        Table {
+            variables: variables.to_vec(),
+            columns: (0..variables.len()).map(column).collect(),
+            rows: rows.len(),
+            ..Table::default()
+        }
+    }
+
+    #[test]
+    fn a_union_has_the_columns_of_both_and_says_what_may_be_unbound() {
+        let both = table(&[0, 1], &[&[5, 6]]).union(table(&[1, 2], &[&[7, 8], &[7, 9]]));
+        let rows: Vec<Vec<u32>> = (0..both.rows).map(|row| both.row(row).collect()).collect();
+        assert_eq!(rows, [vec![5, 6, 0], vec![0, 7, 8], vec![0, 7, 9]]);
+        assert_eq!((both.always_binds(0), both.always_binds(1), both.always_binds(2)), (false, true, false));
+    }
+
+    #[test]
+    fn rows_are_picked_and_columns_projected() {
+        let all = table(&[3, 4], &[&[1, 2], &[3, 4], &[5, 6]]);
+        assert_eq!(all.filter(&[true, false, true]), table(&[3, 4], &[&[1, 2], &[5, 6]]));
+        let other = all.pick(&[2, 0]).project(&[4, 9]);
+        assert_eq!(other.columns, [vec![6, 2], vec![0, 0]]);
+        assert_eq!(other.optional, [9]);
+        assert_eq!(Table::unit().pick(&[0, 0]).rows, 2);
+    }
+}

@@ -1,0 +1,152 @@
+//! What the operators of a query did, and what a query may take.
+//!
+//! It decides nothing but when to give up. Invariant: whether a query is given up is decided by sums over all places,
+//! so all give it up at the same operator.
+
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Why a query has no answer.
+#[derive(Debug)]
+pub enum QueryFault {
+    /// Its tables need more memory than is allowed.
+    Memory {
+        /// Bytes that are allowed.
+        allowed: u64,
+        /// Bytes of the table that was too large, over all places.
+        needed: u64,
+    },
+    /// It took longer than is allowed.
+    Time {
+        /// What is allowed.
+        allowed: Duration,
+    },
+    /// It asks for what the data cannot say, in one line.
+    Unsupported(String),
+    /// The run failed.
+    Run(isles::Error),
+}
+
+impl fmt::Display for QueryFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueryFault::Memory { allowed, needed } => {
+                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
+                write!(f, "a table of {} MiB; --memory allows {}", mib(needed), mib(allowed))
+            }
+            QueryFault::Time { allowed } => {
+                write!(f, "it takes longer than --timeout allows, {} s", allowed.as_secs_f64())
+            }
+            QueryFault::Unsupported(text) => f.write_str(text),
+            QueryFault::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<isles::Error> for QueryFault {
+    fn from(error: isles::Error) -> QueryFault {
+        QueryFault::Run(error)
+    }
+}
+
+/// What a query may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueryLimits {
+    /// Bytes of a table, over all places.
+    pub memory: Option<u64>,
+    /// Time, and when it began.
+    pub time: Option<(Duration, Instant)>,
+}
+
+impl QueryLimits {
+    /// Whether the time is over, at this place.
+    pub fn is_over_time(&self) -> bool {
+        self.time.is_some_and(|(allowed, begin)| begin.elapsed() > allowed)
+    }
+
+    /// Checks what all places have come to.
+    ///
+    /// # Errors
+    /// It is more than is allowed.
+    pub fn check(&self, bytes: u64, is_over_time: bool) -> Result<(), QueryFault> {
+        match (self.memory, self.time) {
+            (Some(allowed), _) if bytes > allowed => Err(QueryFault::Memory { allowed, needed: bytes }),
+            (_, Some((allowed, _))) if is_over_time => Err(QueryFault::Time { allowed }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What one operator did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperatorTrace {
+    /// What it is.
+    pub operator: String,
+    /// How deep it stands in the query.
+    pub depth: usize,
+    /// Rows that were expected of it, if it has an estimate.
+    pub estimate: Option<f64>,
+    /// Rows that it has, over all places.
+    pub rows: u64,
+    /// Bytes that moved for it, over all places.
+    pub bytes: u64,
+    /// Seconds that it took at the first place.
+    pub seconds: f64,
+}
+
+impl OperatorTrace {
+    /// One that has come to `rows` rows.
+    pub fn new(operator: String, estimate: Option<f64>, rows: u64) -> OperatorTrace {
+        OperatorTrace { operator, depth: 0, estimate, rows, bytes: 0, seconds: 0.0 }
+    }
+}
+
+/// The operators of a query in the order in which they ended.
+#[derive(Debug)]
+pub struct Trace {
+    operators: RefCell<Vec<OperatorTrace>>,
+    depth: Cell<usize>,
+    /// What this place had sent when the last operator ended.
+    sent: Cell<u64>,
+    ended: Cell<Instant>,
+}
+
+impl Trace {
+    /// One of a place that has sent so many bytes before.
+    pub fn new(sent: u64) -> Trace {
+        Trace {
+            operators: RefCell::default(),
+            depth: Cell::new(0),
+            sent: Cell::new(sent),
+            ended: Cell::new(Instant::now()),
+        }
+    }
+
+    /// A node begins.
+    pub fn enter(&self) {
+        self.depth.set(self.depth.get() + 1);
+    }
+
+    /// The last node that began has ended.
+    pub fn leave(&self) {
+        self.depth.set(self.depth.get() - 1);
+    }
+
+    /// Notes an operator; this place has sent so many bytes so far.
+    pub fn note(&self, operator: OperatorTrace, sent: u64) {
+        let now = Instant::now();
+        self.operators.borrow_mut().push(OperatorTrace {
+            depth: self.depth.get(),
+            bytes: sent - self.sent.replace(sent),
+            seconds: (now - self.ended.replace(now)).as_secs_f64(),
+            ..operator
+        });
+    }
+
+    /// What was noted.
+    pub fn into_operators(self) -> Vec<OperatorTrace> {
+        self.operators.into_inner()
+    }
+}

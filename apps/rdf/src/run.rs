@@ -1,0 +1,313 @@
+//! The application `rdf`: arguments, what is told, and the check of answers against an evaluator of others.
+//!
+//! What is wrong with arguments and queries is found before anything runs; what is wrong with data when places have
+//! read it, and then nothing is answered. Invariant: answers do not depend on the number of places and the machine.
+
+use crate::answer::Answer;
+use crate::load::source::{self, OpenSource};
+use crate::queries::{self, NamedQuery};
+use crate::results::{self, ResultForm};
+use crate::session::{QueryFound, Session, SessionFound, SharingMode};
+use crate::verify;
+use clap::{Args, value_parser};
+use isles::Claim;
+use isles_app::Failure;
+use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// Rows of an answer that are told.
+const TOLD_ROWS: usize = 20;
+
+/// The arguments of `isles run rdf`.
+#[derive(Args, Clone, Debug)]
+pub struct Rdf {
+    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), or lubm:N for N universities;
+    /// lubm-plain:N leaves out what the ontology implies; debian is what apt-cache lists on this host
+    #[arg(long, value_name = "FILE|NAME", num_args = 1.., default_value = "lubm:1")]
+    data: Vec<String>,
+
+    /// A query in a file, or lubm:1 to lubm:14; can be said several times
+    #[arg(long, value_name = "FILE|NAME")]
+    query: Vec<String>,
+
+    /// A query
+    #[arg(short = 'e', long = "expression", value_name = "TEXT")]
+    text: Vec<String>,
+
+    /// All queries of a folder (.rq, .sparql), or lubm, or lubm-large [default if no query is said: lubm]
+    #[arg(long, value_name = "DIR|NAME")]
+    queries: Option<String>,
+
+    /// Whether each place has a part of the triples, and all answer each query; or all, and answers some of them
+    #[arg(long, value_name = "HOW", default_value = "data")]
+    mode: SharingMode,
+
+    /// How often all queries are answered
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..=1_000_000))]
+    repeat: u64,
+
+    /// Writes the answers in this form, on standard output unless --results names a file
+    #[arg(long, value_name = "FORM")]
+    format: Option<ResultForm>,
+
+    /// Where answers go; - is standard output [default form: csv]
+    #[arg(long, value_name = "FILE")]
+    results: Option<String>,
+
+    /// Tell what was done for each query: rows that were expected and found, bytes that moved
+    #[arg(long)]
+    explain: bool,
+
+    /// Most MiB that a table of a query may have, over all places
+    #[arg(long, value_name = "MIB", value_parser = value_parser!(u64).range(1..=1 << 40))]
+    memory: Option<u64>,
+
+    /// Most seconds that a query may take
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<f64>,
+}
+
+/// Reads a limit of time.
+fn seconds(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse::<f64>().ok().filter(|number| (1e-6..=1e9).contains(number));
+    number.ok_or("seconds from 0.000001 to 1000000000")
+}
+
+/// What is answered over what.
+#[derive(Debug, Serialize)]
+pub struct RdfInput {
+    data: Vec<String>,
+    mode: SharingMode,
+    repeat: u64,
+    #[serde(skip)]
+    session: Session,
+    #[serde(skip)]
+    contents: Vec<OpenSource>,
+}
+
+/// What a run comes to.
+#[derive(Debug, Serialize)]
+pub struct RdfFound {
+    triples: u64,
+    terms: u64,
+    /// Bytes of triples and terms, over all places.
+    store_bytes: u64,
+    load_seconds: f64,
+    /// Millions of triples loaded a second.
+    load_rate: f64,
+    query_seconds: f64,
+    /// Geometric mean of the least times of the queries, in milliseconds.
+    mean_ms: f64,
+    /// The sum of the least times of the queries, in milliseconds.
+    sum_ms: f64,
+    /// Rows of all answers.
+    rows: u64,
+    queries: Vec<QueryFound>,
+    #[serde(skip)]
+    answers: Vec<Option<Answer>>,
+    #[serde(skip)]
+    refused: Option<String>,
+    #[serde(skip)]
+    texts: Vec<NamedQuery>,
+}
+
+impl Rdf {
+    fn named_queries(&self) -> Result<Vec<NamedQuery>, Failure> {
+        let mut all = Vec::new();
+        for file in &self.query {
+            all.push(queries::of_file(file)?);
+        }
+        for (position, text) in self.text.iter().enumerate() {
+            let name = if position == 0 { "query".to_owned() } else { format!("query{}", position + 1) };
+            all.push(NamedQuery::new(name, text.clone(), "-e")?);
+        }
+        if let Some(folder) = &self.queries {
+            all.extend(queries::of_folder(folder)?);
+        } else if all.is_empty() {
+            all = queries::lubm()?;
+        }
+        Ok(all)
+    }
+
+    fn form(&self) -> ResultForm {
+        self.format.unwrap_or(ResultForm::Csv)
+    }
+}
+
+impl Application for Rdf {
+    const NAME: &'static str = "rdf";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const NOTE: &'static str = "Answers are the same at any number of places and on any machine. --verify evaluates each query once more, at one \
+         place by spareval. CONSTRUCT and DESCRIBE write N-Triples in each form.";
+    const UNITS: &'static str = "queries";
+    type Input = RdfInput;
+    type Found = RdfFound;
+
+    fn run_name(&self) -> String {
+        let first =
+            self.data.first().map(|name| Path::new(name).file_stem().unwrap_or_default().to_string_lossy());
+        format!("rdf-{}", first.unwrap_or_default())
+    }
+
+    fn reads(&self) -> Vec<Claim> {
+        let data = self.data.iter().map(|file| (file, "the data"));
+        let files = data.chain(self.query.iter().map(|file| (file, "a query")));
+        files
+            .filter(|(file, _)| Path::new(file).is_file())
+            .map(|(file, what)| Claim::read(file, what))
+            .collect()
+    }
+
+    fn open(&self, _places: u32) -> Result<RdfInput, Failure> {
+        let queries = self.named_queries()?;
+        let contents: Vec<OpenSource> =
+            self.data.iter().map(|name| source::open(name)).collect::<Result<_, _>>()?;
+        let session = Session {
+            sources: contents.iter().map(|open| open.source.clone()).collect(),
+            queries,
+            mode: self.mode,
+            repeat: self.repeat,
+            memory: self.memory.map(|mib| mib.saturating_mul(1 << 20)),
+            timeout: self.timeout.map(Duration::from_secs_f64),
+        };
+        let data = session.sources.iter().map(source::DataSource::name).collect();
+        Ok(RdfInput { data, mode: self.mode, repeat: self.repeat, session, contents })
+    }
+
+    fn heading(&self, input: &RdfInput) -> String {
+        let queries = count(input.session.queries.len() as u64, "query", "queries");
+        let mode = if input.mode == SharingMode::Data { "data" } else { "task" };
+        format!("{}, {queries}, mode {mode}", input.data.join(", "))
+    }
+
+    async fn compute(input: RdfInput, dealer: Dealer) -> isles::Result<(RdfFound, WorkDone)> {
+        let RdfInput { session, contents, .. } = input;
+        let meter = dealer.meter(Some(session.queries.len() as u64 * session.repeat)).await?;
+        let started = isles::now();
+        let found = session.run(&contents, &meter).await?;
+        let mut done = meter.done(started).await?;
+        let SessionFound { loaded, load_seconds, query_seconds, queries, answers, refused } = found;
+        done.seconds = query_seconds;
+        let milliseconds = || queries.iter().map(|query| query.seconds * 1e3);
+        let logarithms: f64 = milliseconds().map(|time| time.max(1e-9).ln()).sum();
+        let found = RdfFound {
+            load_rate: loaded.triples as f64 / load_seconds.max(1e-9) / 1e6,
+            mean_ms: (logarithms / queries.len().max(1) as f64).exp(),
+            sum_ms: milliseconds().sum(),
+            rows: queries.iter().map(|query| query.rows).sum(),
+            triples: loaded.triples,
+            terms: loaded.terms,
+            store_bytes: loaded.memory,
+            load_seconds,
+            query_seconds,
+            queries,
+            answers,
+            refused,
+            texts: session.queries,
+        };
+        Ok((found, done))
+    }
+
+    fn text(&self, found: &RdfFound) -> String {
+        let RdfFound { triples, terms, store_bytes, load_seconds, load_rate, queries, .. } = found;
+        let mut text = format!(
+            "triples  {triples}\nterms    {terms}\nstore    {:.1} MB\nloaded   in {load_seconds:.3} s, {load_rate:.2} million \
+             triples/s",
+            *store_bytes as f64 / 1e6
+        );
+        if let ([query], [Some(answer)]) = (queries.as_slice(), found.answers.as_slice()) {
+            let _ = write!(text, "\nrows     {}\ndigest   {}", query.rows, query.digest);
+            if !self.writes_to_standard_output() {
+                let _ = write!(text, "\n\n{}", results::table(answer, TOLD_ROWS));
+            }
+        } else {
+            let width = queries.iter().map(|query| query.name.len()).max().unwrap_or(0).max(5);
+            let _ = write!(text, "\n\n{:<width$}       rows  milliseconds  digest", "query");
+            for QueryFound { name, rows, seconds, digest, fault, .. } in queries {
+                let what = fault.as_deref().unwrap_or(digest);
+                let _ = write!(text, "\n{name:<width$}  {rows:>9}  {:>12.3}  {what}", seconds * 1e3);
+            }
+        }
+        if self.explain {
+            queries.iter().for_each(|query| text.push_str(&explained(query)));
+        }
+        text
+    }
+
+    fn speed(&self, found: &RdfFound, seconds: f64) -> String {
+        format!("{:.1} queries a second", (found.queries.len() as u64 * self.repeat) as f64 / seconds)
+    }
+
+    fn verify(&self, found: &RdfFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
+        if let Some(refused) = &found.refused {
+            return Err(Failure::Usage(refused.clone()));
+        }
+        let faults: Vec<String> = found
+            .queries
+            .iter()
+            .filter_map(|query| Some(format!("{}: {}", query.name, query.fault.as_ref()?)))
+            .collect();
+        if let Some(first) = faults.first() {
+            if found.queries.len() == 1 {
+                return Err(Failure::Ended(format!("query {first}")));
+            }
+            let text = format!(
+                "{} of {} without an answer; {first}",
+                count(faults.len() as u64, "query", "queries"),
+                found.queries.len()
+            );
+            return Ok(Some(Verification { holds: false, text }));
+        }
+        if !is_thorough {
+            return Ok(None);
+        }
+        let sources = self.data.iter().map(|name| source::open(name)).collect::<Result<Vec<_>, _>>()?;
+        verify::against_spareval(&sources, &found.texts, &found.answers).map(Some)
+    }
+
+    fn write_csv(&self, found: &RdfFound, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "query,rows,seconds,digest")?;
+        let mut queries = found.queries.iter();
+        queries.try_for_each(|QueryFound { name, rows, seconds, digest, .. }| {
+            writeln!(out, "{name},{rows},{seconds},{digest}")
+        })
+    }
+
+    fn pictures(&self) -> Vec<(&'static str, &str)> {
+        let is_asked = self.format.is_some() || self.results.is_some();
+        let to = self.results.as_deref().unwrap_or("-");
+        is_asked.then_some(("--results", to)).into_iter().collect()
+    }
+
+    fn write_picture(&self, _flag: &str, found: &RdfFound, out: &mut dyn Write) -> io::Result<()> {
+        found.answers.iter().flatten().try_for_each(|answer| results::write(answer, self.form(), out))
+    }
+}
+
+impl Rdf {
+    fn writes_to_standard_output(&self) -> bool {
+        self.pictures().iter().any(|(_, to)| *to == "-")
+    }
+}
+
+/// What was done for a query, for people.
+fn explained(query: &QueryFound) -> String {
+    let mut text = format!("\n\n{}\n  expected       rows      bytes  milliseconds  operator", query.name);
+    for operator in &query.operators {
+        let expected = operator.estimate.map_or_else(|| "-".to_owned(), |rows| format!("{rows:.0}"));
+        let indent = "  ".repeat(operator.depth.saturating_sub(1));
+        let _ = write!(
+            text,
+            "\n{expected:>10} {:>10} {:>10}  {:>12.3}  {indent}{}",
+            operator.rows,
+            operator.bytes,
+            operator.seconds * 1e3,
+            operator.operator
+        );
+    }
+    text
+}

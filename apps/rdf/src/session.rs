@@ -1,0 +1,257 @@
+//! What the places of a run do: load, then answer queries together, or each some of them by itself.
+//!
+//! In the mode `data` a triple lies at one place, and all places evaluate each query together. In the mode `task` each
+//! place has all triples, and takes the next query when it has answered one, as algorithm 1 of 004:423. It reads no
+//! arguments and writes nothing. Invariant: all places take the same queries in the same order, or one takes each.
+
+use crate::answer::Answer;
+use crate::load::source::{DataSource, OpenSource};
+use crate::load::{self, LoadCounts, LoadFault, Loaded};
+use crate::queries::NamedQuery;
+use crate::query::trace::{OperatorTrace, QueryFault, QueryLimits};
+use crate::query::{self, Queries};
+use clap::ValueEnum;
+use isles::prelude::*;
+use isles_app::frame::{RunMeter, add_done};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// How places share the work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingMode {
+    /// Each place has a part of the triples, and all answer each query together.
+    #[default]
+    Data,
+    /// Each place has all triples, and answers some of the queries.
+    Task,
+}
+
+/// What the places of a run are told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Session {
+    /// Where the triples come from.
+    pub sources: Vec<DataSource>,
+    /// The queries.
+    pub queries: Vec<NamedQuery>,
+    /// How places share the work.
+    pub mode: SharingMode,
+    /// How often all queries are answered; the first answers count.
+    pub repeat: u64,
+    /// Bytes that a table of a query may have.
+    pub memory: Option<u64>,
+    /// How long a query may take.
+    pub timeout: Option<Duration>,
+}
+
+/// What became of a query.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueryFound {
+    /// Its name.
+    pub name: String,
+    /// Solutions or triples of the answer.
+    pub rows: u64,
+    /// The least time, in seconds, that it took.
+    pub seconds: f64,
+    /// A hash of the answer; see [`Answer::digest`].
+    pub digest: String,
+    /// Why it has no answer, if it has none.
+    pub fault: Option<String>,
+    /// What was done, in the order in which it ended.
+    pub operators: Vec<OperatorTrace>,
+}
+
+/// What a run found out.
+#[derive(Debug, Default)]
+pub struct SessionFound {
+    /// What was loaded, in all; in the mode `task` what each place has.
+    pub loaded: LoadCounts,
+    /// Seconds that loading took.
+    pub load_seconds: f64,
+    /// Seconds that all queries took together.
+    pub query_seconds: f64,
+    /// What became of each query.
+    pub queries: Vec<QueryFound>,
+    /// The answers, in the same order.
+    pub answers: Vec<Option<Answer>>,
+    /// What is wrong with a source, if something is.
+    pub refused: Option<String>,
+}
+
+/// An answer of a place in the mode `task`, with the position of its query.
+type TaskAnswer = (u64, QueryFound, Option<Answer>);
+
+impl Session {
+    /// Answers all queries over all places; `contents` are the opened sources.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn run(&self, contents: &[OpenSource], meter: &RunMeter) -> isles::Result<SessionFound> {
+        let next = Counter::new();
+        let mut own = None;
+        finish(async {
+            for place in places().skip(1) {
+                let (session, next) = (self, &next);
+                spawn_at!(place, {
+                    session.take_part(&[], next, meter).await?;
+                });
+            }
+            own = Some(self.take_part(contents, &next, meter).await?);
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        let mut found = own.unwrap_or_default();
+        for answer in found.answers.iter_mut().flatten() {
+            answer.sort();
+        }
+        for (query, answer) in found.queries.iter_mut().zip(&found.answers) {
+            query.digest = answer.as_ref().map(Answer::digest).unwrap_or_default();
+        }
+        Ok(found)
+    }
+
+    /// The share of a place; what was found at the first one.
+    async fn take_part(
+        &self,
+        contents: &[OpenSource],
+        next: &Counter,
+        meter: &RunMeter,
+    ) -> isles::Result<SessionFound> {
+        let team = Team::world();
+        let started = now();
+        let loaded = match self.mode {
+            SharingMode::Data => load::load(team.clone(), &self.sources, contents).await,
+            SharingMode::Task => self.load_all(&team, contents).await?,
+        };
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(LoadFault::Run(error)) => return Err(error),
+            Err(LoadFault::Source(refused)) => {
+                return Ok(SessionFound { refused: Some(refused), ..SessionFound::default() });
+            }
+        };
+        let _held = isles::hold_memory(loaded.memory());
+        let counts = loaded.counts().await?;
+        team.barrier().await?;
+        let load_seconds = (now() - started).as_secs_f64();
+        let started = now();
+        let (queries, answers) = match self.mode {
+            SharingMode::Data => self.answer_together(&loaded, meter).await?,
+            SharingMode::Task => self.answer_some(&team, &loaded, next, meter).await?,
+        };
+        let query_seconds = (now() - started).as_secs_f64();
+        Ok(SessionFound { loaded: counts, load_seconds, query_seconds, queries, answers, refused: None })
+    }
+
+    /// Loads all triples at this place.
+    async fn load_all(
+        &self,
+        team: &Team,
+        contents: &[OpenSource],
+    ) -> isles::Result<Result<Loaded, LoadFault>> {
+        let mut all = Vec::new();
+        for (number, source) in self.sources.iter().enumerate() {
+            let DataSource::File { len, .. } = source else { continue };
+            let own = contents.get(number).map(|open| open.bytes.clone());
+            let mut bytes = own.unwrap_or_else(|| vec![0; *len as usize]);
+            team.broadcast_slice(0, &mut bytes).await?;
+            all.push(bytes);
+        }
+        Ok(load::load_alone(&self.sources, &all))
+    }
+
+    fn limits(&self) -> QueryLimits {
+        QueryLimits { memory: self.memory, time: self.timeout.map(|allowed| (allowed, Instant::now())) }
+    }
+
+    async fn answer_together(
+        &self,
+        loaded: &Loaded,
+        meter: &RunMeter,
+    ) -> isles::Result<(Vec<QueryFound>, Vec<Option<Answer>>)> {
+        let mut found: Vec<QueryFound> = Vec::new();
+        let mut answers = Vec::new();
+        for round in 0..self.repeat {
+            for (position, query) in self.queries.iter().enumerate() {
+                let begin = Instant::now();
+                let (one, answer) = self.answer(query, loaded).await?;
+                meter.add_done(begin);
+                if here().index() == 0 {
+                    add_done(1);
+                }
+                if round == 0 {
+                    found.push(one);
+                    answers.push(answer);
+                } else {
+                    found[position].seconds = found[position].seconds.min(one.seconds);
+                }
+            }
+        }
+        Ok((found, answers))
+    }
+
+    /// Takes queries until there are none, each of which this place answers by itself.
+    async fn answer_some(
+        &self,
+        team: &Team,
+        loaded: &Loaded,
+        next: &Counter,
+        meter: &RunMeter,
+    ) -> isles::Result<(Vec<QueryFound>, Vec<Option<Answer>>)> {
+        let queries = self.queries.len() as u64;
+        let mut own: Vec<TaskAnswer> = Vec::new();
+        while let Some(number) = next.take_below(queries * self.repeat).await? {
+            let begin = Instant::now();
+            let (found, answer) = self.answer(&self.queries[(number % queries) as usize], loaded).await?;
+            meter.add_done(begin);
+            add_done(1);
+            own.push((number, found, answer.filter(|_| number < queries)));
+            yield_now().await;
+        }
+        let Some(all) = team.gather(0, own).await? else { return Ok((Vec::new(), Vec::new())) };
+        let mut all: Vec<TaskAnswer> = all.into_iter().flatten().collect();
+        all.sort_by_key(|(number, ..)| *number);
+        let mut found: Vec<QueryFound> = Vec::new();
+        let mut answers = Vec::new();
+        for (number, one, answer) in all {
+            if number < queries {
+                found.push(one);
+                answers.push(answer);
+            } else {
+                let first = &mut found[(number % queries) as usize];
+                first.seconds = first.seconds.min(one.seconds);
+            }
+        }
+        Ok((found, answers))
+    }
+
+    /// Answers one query, and says what became of it.
+    async fn answer(
+        &self,
+        query: &NamedQuery,
+        loaded: &Loaded,
+    ) -> isles::Result<(QueryFound, Option<Answer>)> {
+        let started = now();
+        let mut found = QueryFound { name: query.name.clone(), ..QueryFound::default() };
+        let answered = match query::parse(&query.text, query.base.as_deref()) {
+            Ok(parsed) => {
+                let queries = Queries { store: &loaded.store, peers: &loaded.peers };
+                queries.answer(&parsed, self.limits()).await
+            }
+            Err(wrong) => Err(QueryFault::Unsupported(wrong)),
+        };
+        found.seconds = (now() - started).as_secs_f64();
+        match answered {
+            Ok(answered) => {
+                found.operators = answered.operators;
+                found.rows = answered.answer.as_ref().map_or(0, Answer::rows);
+                Ok((found, answered.answer))
+            }
+            Err(QueryFault::Run(error)) => Err(error),
+            Err(fault) => {
+                found.fault = Some(fault.to_string());
+                Ok((found, None))
+            }
+        }
+    }
+}

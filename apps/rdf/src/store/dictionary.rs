@@ -1,0 +1,202 @@
+//! Terms by number: the bytes of each term of a place once, and the number of each by its bytes.
+//!
+//! The numbers of a place are dense from 0; [`Numbering`] makes them numbers of all places. It knows no triples.
+//! Invariant: a term has one number, and a number is never given again until [`Dictionary::truncate`] takes it back.
+
+use super::term;
+
+/// The number of no term: a variable that is not bound.
+pub const UNBOUND: u32 = 0;
+
+/// How the numbers of all places follow from those of each: the term with index `i` at place `p` has the number
+/// `1 + i × places + p`.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbering {
+    places: u32,
+}
+
+impl Numbering {
+    /// That of so many places.
+    pub fn new(places: usize) -> Numbering {
+        Numbering { places: u32::try_from(places.max(1)).unwrap_or(u32::MAX) }
+    }
+
+    /// The number of the term with this index at that place; none if there are more terms than numbers.
+    pub fn number(self, index: usize, place: usize) -> Option<u32> {
+        let index = u32::try_from(index).ok()?;
+        index.checked_mul(self.places)?.checked_add(1)?.checked_add(u32::try_from(place).ok()?)
+    }
+
+    /// The place that owns the term with this number, which is not [`UNBOUND`].
+    pub fn place(self, number: u32) -> usize {
+        if self.places == 1 { 0 } else { ((number - 1) % self.places) as usize }
+    }
+
+    /// Where the term with this number, which is not [`UNBOUND`], stands at its place.
+    pub fn index(self, number: u32) -> usize {
+        if self.places == 1 { number as usize - 1 } else { ((number - 1) / self.places) as usize }
+    }
+}
+
+/// The terms of a place.
+#[derive(Debug, Default)]
+pub struct Dictionary {
+    bytes: Vec<u8>,
+    /// Where each term ends.
+    ends: Vec<usize>,
+    /// An open table of a power of two slots, at most three quarters full: the upper half of the hash, and one more
+    /// than the index; 0 is an empty slot.
+    slots: Vec<u64>,
+}
+
+const SLOTS_MIN: usize = 64;
+
+impl Dictionary {
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn memory(&self) -> u64 {
+        (self.bytes.capacity() + 8 * (self.ends.capacity() + self.slots.capacity())) as u64
+    }
+
+    /// The bytes of the term with this index.
+    pub fn bytes(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+
+    /// The index of a term, if it has one.
+    pub fn find(&self, term: &[u8]) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        self.probe(term, term::hash(term)).ok()
+    }
+
+    /// The index of a term, which it gets now if it has none.
+    pub fn intern(&mut self, term: &[u8]) -> u32 {
+        self.intern_hashed(term, term::hash(term))
+    }
+
+    /// As [`Dictionary::intern`], for who knows the hash of the term.
+    pub fn intern_hashed(&mut self, term: &[u8], hash: u64) -> u32 {
+        if (self.len() + 1) * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        match self.probe(term, hash) {
+            Ok(index) => index,
+            Err(slot) => {
+                let index = self.len() as u32;
+                self.bytes.extend_from_slice(term);
+                self.ends.push(self.bytes.len());
+                self.slots[slot] = (hash >> 32 << 32) | u64::from(index + 1);
+                index
+            }
+        }
+    }
+
+    /// Takes back all numbers from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        let mask = self.slots.len().wrapping_sub(1);
+        for index in (len..self.len()).rev() {
+            let mut slot = (term::hash(self.bytes(index)) >> 32) as usize & mask;
+            while self.slots[slot] as u32 != index as u32 + 1 {
+                slot = (slot + 1) & mask;
+            }
+            self.empty_slot(slot);
+            self.ends.pop();
+            self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+        }
+    }
+
+    /// Empties a slot, and moves back what was put behind it because it was taken.
+    fn empty_slot(&mut self, mut hole: usize) {
+        let mask = self.slots.len() - 1;
+        let mut slot = hole;
+        loop {
+            slot = (slot + 1) & mask;
+            let entry = self.slots[slot];
+            if entry == 0 {
+                self.slots[hole] = 0;
+                return;
+            }
+            let first = (entry >> 32) as usize & mask;
+            if slot.wrapping_sub(first) & mask >= slot.wrapping_sub(hole) & mask {
+                self.slots[hole] = entry;
+                hole = slot;
+            }
+        }
+    }
+
+    /// The index of the term, or the slot in which it would stand.
+    fn probe(&self, term: &[u8], hash: u64) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let (upper, mut slot) = (hash >> 32, (hash >> 32) as usize & mask);
+        loop {
+            let entry = self.slots[slot];
+            if entry == 0 {
+                return Err(slot);
+            }
+            let index = entry as u32 - 1;
+            if entry >> 32 == upper && self.bytes(index as usize) == term {
+                return Ok(index);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(SLOTS_MIN);
+        let old = std::mem::replace(&mut self.slots, vec![0; slots]);
+        for entry in old.into_iter().filter(|entry| *entry != 0) {
+            let mut slot = (entry >> 32) as usize & (slots - 1);
+            while self.slots[slot] != 0 {
+                slot = (slot + 1) & (slots - 1);
+            }
+            self.slots[slot] = entry;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_keeps_its_number_while_the_table_grows_and_shrinks() {
+        let mut dictionary = Dictionary::default();
+        let name = |number: u32| format!("i{}", number.wrapping_mul(2_654_435_761)).into_bytes();
+        assert_eq!(dictionary.find(b"i0"), None);
+        for number in 0..10_000 {
+            assert_eq!(dictionary.intern(&name(number)), number);
+        }
+        for kept in [9_000, 100, 0] {
+            dictionary.truncate(kept);
+            for number in 0..10_000_u32 {
+                let expected = (number < kept as u32).then_some(number);
+                assert_eq!(dictionary.find(&name(number)), expected, "{kept}");
+            }
+        }
+        assert_eq!((dictionary.intern(b"i"), dictionary.bytes(0)), (0, &b"i"[..]));
+    }
+
+    #[test]
+    fn numbers_of_all_places_say_place_and_index() {
+        for places in [1, 3, 48] {
+            let numbering = Numbering::new(places);
+            for (index, place) in [(0, 0), (0, places - 1), (7_000_000, places / 2)] {
+                let number = numbering.number(index, place).unwrap();
+                assert_eq!((numbering.index(number), numbering.place(number)), (index, place));
+            }
+        }
+        assert_eq!(Numbering::new(2).number(1 << 31, 0), None);
+    }
+}

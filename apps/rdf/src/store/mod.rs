@@ -1,0 +1,217 @@
+//! The triples of one place: terms, and for each predicate its triples sorted by subject and by object.
+//!
+//! Sorted by predicate first, because nearly all patterns name theirs; two further lists say which predicates a subject
+//! or an object has, for patterns that do not. It knows no other place and no query. Invariant: a triple is there once,
+//! in both directions.
+
+pub mod dictionary;
+pub mod pairs;
+pub mod term;
+
+use pairs::Pairs;
+use rustc_hash::FxHashMap;
+
+/// A triple of term numbers: subject, predicate, object.
+pub type Triple = [u32; 3];
+
+/// The triples of one predicate.
+#[derive(Debug)]
+pub struct Predicate {
+    /// Its number.
+    pub number: u32,
+    /// Pairs of subject and object.
+    pub by_subject: Pairs,
+    /// Pairs of object and subject.
+    pub by_object: Pairs,
+}
+
+/// The triples of a place, which do not change.
+#[derive(Debug, Default)]
+pub struct Store {
+    /// By number.
+    predicates: Vec<Predicate>,
+    /// Pairs of subject and predicate.
+    of_subject: Pairs,
+    /// Pairs of object and predicate.
+    of_object: Pairs,
+    len: usize,
+}
+
+fn word(upper: u32, lower: u32) -> u64 {
+    u64::from(upper) << 32 | u64::from(lower)
+}
+
+impl Store {
+    /// Sorts `triples`; one that is there several times counts once.
+    pub fn of(triples: &[Triple]) -> Store {
+        let mut positions: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut by_predicate: Vec<(u32, Vec<u64>)> = Vec::new();
+        for [subject, predicate, object] in triples {
+            let position = *positions.entry(*predicate).or_insert(by_predicate.len());
+            if position == by_predicate.len() {
+                by_predicate.push((*predicate, Vec::new()));
+            }
+            by_predicate[position].1.push(word(*subject, *object));
+        }
+        by_predicate.sort_unstable_by_key(|(number, _)| *number);
+        let (mut of_subject, mut of_object) = (Vec::new(), Vec::new());
+        let mut predicates = Vec::with_capacity(by_predicate.len());
+        for (number, mut words) in by_predicate {
+            let by_subject = Pairs::of(&mut words);
+            words.iter_mut().for_each(|word| *word = word.rotate_left(32));
+            let by_object = Pairs::of(&mut words);
+            of_subject.extend(by_subject.keys().iter().map(|subject| word(*subject, number)));
+            of_object.extend(by_object.keys().iter().map(|object| word(*object, number)));
+            predicates.push(Predicate { number, by_subject, by_object });
+        }
+        let len = predicates.iter().map(|predicate| predicate.by_subject.len()).sum();
+        Store {
+            predicates,
+            of_subject: Pairs::of(&mut of_subject),
+            of_object: Pairs::of(&mut of_object),
+            len,
+        }
+    }
+
+    /// How many triples there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn memory(&self) -> u64 {
+        let predicates = self.predicates.iter();
+        let pairs = predicates.flat_map(|predicate| [&predicate.by_subject, &predicate.by_object]);
+        pairs.chain([&self.of_subject, &self.of_object]).map(Pairs::memory).sum()
+    }
+
+    /// The triples of the predicate with this number, if it has any here.
+    pub fn predicate(&self, number: u32) -> Option<&Predicate> {
+        let found = self.predicates.binary_search_by_key(&number, |predicate| predicate.number);
+        found.ok().map(|position| &self.predicates[position])
+    }
+
+    /// All predicates, by number.
+    pub fn predicates(&self) -> &[Predicate] {
+        &self.predicates
+    }
+
+    /// How many distinct subjects and objects there are.
+    pub fn distinct(&self) -> (usize, usize) {
+        (self.of_subject.keys().len(), self.of_object.keys().len())
+    }
+
+    /// Calls `found` with each triple that has these parts; `None` stands for any.
+    pub fn visit(&self, pattern: [Option<u32>; 3], mut found: impl FnMut(Triple)) {
+        let [subject, predicate, object] = pattern;
+        let one;
+        let numbers = match (subject, predicate, object) {
+            (_, Some(number), _) => {
+                one = [number];
+                &one
+            }
+            (Some(subject), None, _) => self.of_subject.get(subject),
+            (None, None, Some(object)) => self.of_object.get(object),
+            (None, None, None) => {
+                for predicate in &self.predicates {
+                    visit_predicate(predicate, subject, object, &mut found);
+                }
+                return;
+            }
+        };
+        for predicate in numbers.iter().filter_map(|number| self.predicate(*number)) {
+            visit_predicate(predicate, subject, object, &mut found);
+        }
+    }
+
+    /// How many triples have these parts.
+    pub fn count(&self, pattern: [Option<u32>; 3]) -> usize {
+        match pattern {
+            [None, None, None] => self.len,
+            [subject, Some(number), object] => {
+                let Some(predicate) = self.predicate(number) else { return 0 };
+                match (subject, object) {
+                    (None, None) => predicate.by_subject.len(),
+                    (Some(subject), None) => predicate.by_subject.get(subject).len(),
+                    (None, Some(object)) => predicate.by_object.get(object).len(),
+                    (Some(subject), Some(object)) => {
+                        usize::from(predicate.by_subject.contains(subject, object))
+                    }
+                }
+            }
+            pattern => {
+                let mut count = 0;
+                self.visit(pattern, |_| count += 1);
+                count
+            }
+        }
+    }
+}
+
+fn visit_predicate(
+    predicate: &Predicate,
+    subject: Option<u32>,
+    object: Option<u32>,
+    found: &mut impl FnMut(Triple),
+) {
+    let number = predicate.number;
+    match (subject, object) {
+        (Some(subject), Some(object)) => {
+            if predicate.by_subject.contains(subject, object) {
+                found([subject, number, object]);
+            }
+        }
+        (Some(subject), None) => {
+            predicate.by_subject.get(subject).iter().for_each(|object| found([subject, number, *object]));
+        }
+        (None, Some(object)) => {
+            predicate.by_object.get(object).iter().for_each(|subject| found([*subject, number, object]));
+        }
+        (None, None) => {
+            for (subject, objects) in predicate.by_subject.iter() {
+                objects.iter().for_each(|object| found([subject, number, *object]));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pattern_finds_the_triples_that_a_list_has() {
+        let mut triples: Vec<Triple> =
+            (0..400_u32).map(|n| [1 + n * 7 % 31, 50 + n * 5 % 6, 1 + n * 11 % 45]).collect();
+        triples.extend_from_within(..100);
+        let store = Store::of(&triples);
+        triples.sort_unstable();
+        triples.dedup();
+        assert_eq!(store.len(), triples.len());
+        let some = |number: u32| [None, Some(number), Some(number + 1), Some(999)];
+        for subject in some(3) {
+            for predicate in some(50) {
+                for object in some(12) {
+                    let pattern = [subject, predicate, object];
+                    let fits = |triple: &&Triple| {
+                        pattern
+                            .iter()
+                            .zip(triple.iter())
+                            .all(|(part, term)| part.is_none_or(|part| part == *term))
+                    };
+                    let expected: Vec<Triple> = triples.iter().filter(fits).copied().collect();
+                    let mut found = Vec::new();
+                    store.visit(pattern, |triple| found.push(triple));
+                    found.sort_unstable();
+                    assert_eq!(found, expected, "{pattern:?}");
+                    assert_eq!(store.count(pattern), expected.len(), "{pattern:?}");
+                }
+            }
+        }
+    }
+}

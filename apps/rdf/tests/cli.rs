@@ -1,0 +1,129 @@
+//! `isles run rdf`: what it tells and writes, limits, and refusals in one line.
+
+#[path = "../../../crates/cli/tests/command/scene/mod.rs"]
+mod scene;
+
+use scene::{Ended, Scene, words};
+use serde_json::Value;
+
+/// The program under test, which the scene starts.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-rdf");
+
+const PEOPLE: &str = include_str!("people.ttl");
+
+/// A scene with the people, and what a run over them ends with.
+fn run(name: &str, line: &str, more: &[&str]) -> (Scene, Ended) {
+    let scene = Scene::new(name);
+    scene.leave("people.ttl", PEOPLE);
+    let line = format!("--data people.ttl --places 2 --machine threads {line}");
+    let mut all = words(&line);
+    all.extend(more);
+    let ended = scene.run(&all);
+    (scene, ended)
+}
+
+#[test]
+fn an_answer_is_told_as_a_table_and_its_plan_on_request() {
+    let query = "PREFIX : <http://a.example/> SELECT ?s ?n { ?s a :Person ; :name ?n FILTER(?n != \"Dee\") }";
+    let (scene, ended) = run("rdf-told", "--verify --explain --csv run.csv", &["-e", query]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let table = "?s                      ?n\n<http://a.example/ann>  \"Anna\"@de\n<http://a.example/ann>  \"Ann\"\n\
+                 <http://a.example/bob>  \"Bob\"\n";
+    assert!(ended.stdout.contains(table), "{ended:?}");
+    assert!(ended.stdout.contains("checked  1 answer is that of spareval\n"), "{ended:?}");
+    for operator in [
+        "scan ?s <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.example/Person>",
+        "join ?s <http://a.example/name> ?n; rows to the owner of ?s",
+        "filter !(?n = \"Dee\")",
+    ] {
+        assert!(ended.stdout.contains(operator), "{operator}: {ended:?}");
+    }
+    assert!(scene.result("run.csv").starts_with("query,rows,seconds,digest\nquery,3,"));
+}
+
+#[test]
+fn answers_alone_go_to_standard_output_in_each_form() {
+    let ask = ["-e", "ASK { ?s <http://a.example/age> 41 }"];
+    let (_, ended) = run("rdf-json", "--format json", &ask);
+    let answer: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(answer["boolean"], true, "{ended:?}");
+    let (_, ended) =
+        run("rdf-csv", "--results -", &["-e", "SELECT ?o { <http://a.example/x> <http://a.example/q> ?o }"]);
+    assert_eq!(ended.stdout, "o\r\n1\r\n2\r\n3\r\n", "{ended:?}");
+    let construct = "CONSTRUCT { ?o <http://a.example/of> ?s } WHERE { ?s <http://a.example/nick> ?o }";
+    let (_, ended) = run("rdf-construct", "--format table", &["-e", construct]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "a literal is no subject: {ended:?}");
+}
+
+#[test]
+fn the_answers_of_lubm_are_confirmed_by_spareval_at_one_place() {
+    let scene = Scene::new("rdf-lubm-verify");
+    let line = "--data lubm-plain:1 --query lubm:1 --query lubm:2 --query lubm:4 --places 3 --machine threads --verify";
+    let ended = scene.run(&words(&format!("{line} --json run.json")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("checked  3 answers are those of spareval\n"), "{ended:?}");
+    let document: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
+    // The original generator makes 103,397 triples of one university, with the ontology and other random numbers.
+    let triples = document["triples"].as_u64().unwrap();
+    assert!((60_000..170_000).contains(&triples), "{triples}");
+}
+
+#[test]
+fn a_query_beyond_a_limit_ends_and_the_others_go_on() {
+    let product = "SELECT * { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f }";
+    let small = "ASK { ?s <http://a.example/age> 41 }";
+    let (scene, ended) = run("rdf-memory", "--memory 1 --json run.json", &["-e", product, "-e", small]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("1 query of 2 without an answer; query: a table of "), "{ended:?}");
+    assert!(ended.stderr.contains(" MiB; --memory allows 1"), "{ended:?}");
+    let document: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
+    assert_eq!(document["queries"][1]["rows"], 1, "{document}");
+    let (_, ended) = run("rdf-timeout", "--timeout 0.000001", &["-e", small]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("query query: it takes longer than --timeout allows"), "{ended:?}");
+}
+
+#[test]
+fn bad_input_is_one_line_and_code_2() {
+    let scene = Scene::new("rdf-refused");
+    scene.leave("people.ttl", PEOPLE);
+    scene.leave("prefix.ttl", "@prefix a: <http://a.example/> .\na:b a:c 1 .\na:b d:c 2 .\n");
+    scene.leave("cut.nt", "<http://a.a/> <http://b.b/> \"one\" .\n<http://a.a/> <http://b.b/> \"tw");
+    scene.leave("wrong.rdf", "<rdf:RDF><a></rdf:RDF>");
+    scene.leave("unknown.dat", "");
+    scene.leave("graph.rq", "ASK { GRAPH ?g { ?s ?p ?o } }");
+    scene.leave("prefix.rq", "ASK {\n?s nosuch:b ?o }");
+    scene.leave("wrong.rq", "SELECT * {\n  ?s ?p\n}");
+    for (line, said) in [
+        ("--data nosuch.ttl", "--data: `nosuch.ttl`: no such file; allowed: a file, lubm:N"),
+        ("--data unknown.dat", "--data: unknown.dat: unknown extension; allowed: ttl, nt"),
+        ("--data lubm:0", "--data is \"lubm:0\"; allowed: lubm:N, N from 1 to 10000"),
+        ("--data prefix.ttl", "prefix.ttl, line 3, column 5: "),
+        ("--data people.ttl cut.nt", "cut.nt, line 2, column "),
+        ("--data cut.nt --mode task", "cut.nt, line 2, column "),
+        ("--data wrong.rdf", "wrong.rdf"),
+        ("--query wrong.rq", "wrong.rq: line 3, column 2: the end of the line is not SPARQL there; expected"),
+        ("--query prefix.rq", "prefix.rq: line 2, column 12: unknown prefix in `nosuch:b`"),
+        ("--query graph.rq", "graph.rq: GRAPH: there is one graph, the default one"),
+        ("--query nosuch.rq", "--query: nosuch.rq: No such file"),
+        ("--query lubm:15", "--query is \"lubm:15\"; allowed: a file, lubm:1 to lubm:14"),
+        ("--queries nosuch", "--queries: nosuch: No such file"),
+        ("-e ASK{?s,a:b,?o}", "-e: line 1, column "),
+        ("--mode half", "--mode is \"half\"; allowed: data, task"),
+        ("--format pdf", "--format is \"pdf\"; allowed: table, json, csv, tsv, xml"),
+        ("--timeout 0", "--timeout is \"0\"; allowed: seconds from"),
+    ] {
+        for places in ["1", "3"] {
+            let mut all = words(line);
+            if !line.contains("--data") {
+                all.extend(["--data", "people.ttl"]);
+            }
+            all.extend(["--places", places, "--machine", "threads"]);
+            let ended = scene.run(&all);
+            assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
+            assert!(ended.stderr.contains(said), "{line}: {ended:?}");
+            let last = ended.stderr.trim_end().lines().count();
+            assert_eq!(last, 1, "{line}: {ended:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! SPARQL over the data of LUBM: the program of the application, and oxigraph, over the same file of N-Triples.
+//!
+//! Its own file because the data is made once, by the application itself, and several programs read it. The invariant:
+//! all of them answer the same queries over the same triples, and a contender with another number of rows has no
+//! figures.
+
+use super::say;
+use crate::options::Effort;
+use crate::output::Output;
+use crate::program::{built, built_example};
+use crate::work_folder::WorkFolder;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The data: ten universities with what the ontology implies, some 1.8 million triples.
+const DATA: &str = "lubm:10";
+
+/// Rows of the fourteen queries over it, by oxigraph 0.5.13.
+const ROWS: f64 = 199_995.0;
+
+/// How long a program may take.
+const LIMIT: Duration = Duration::from_secs(200);
+
+/// How often each place of a run in the mode `task` gets all queries, about.
+const ROUNDS: usize = 20;
+
+fn program() -> PathBuf {
+    built("isles-rdf").unwrap_or_else(|missing| panic!("{}: {}", missing.why, missing.remedy))
+}
+
+/// The file of the data, which is made if it is not there.
+fn data(program: &Path) -> PathBuf {
+    let folder = WorkFolder::open().unwrap_or_else(|why| panic!("{why}"));
+    let file = folder.folder(concat!("lubm-10-", env!("CARGO_PKG_VERSION"), ".nt"));
+    if !file.is_file() {
+        let fresh = file.with_extension("new");
+        let mut command = Command::new(program);
+        command.args(["--data", DATA, "-e", "CONSTRUCT WHERE { ?s ?p ?o }", "--results"]).arg(&fresh);
+        command.args(["--places", "1", "--machine", "threads", "--json", "-", "--csv", "/dev/null"]);
+        Output::of(&mut command, LIMIT).unwrap_or_else(|why| panic!("{DATA}: {why}"));
+        std::fs::rename(&fresh, &file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+    file
+}
+
+/// What the application says of these queries over the data.
+fn run(words: &[&str], repetitions: usize) -> Output {
+    let program = program();
+    let mut command = Command::new(&program);
+    command.arg("--data").arg(data(&program)).args(words).args(["--repeat", &repetitions.to_string()]);
+    command.args(["--json", "-", "--csv", "/dev/null"]);
+    Output::of(&mut command, LIMIT).unwrap_or_else(|why| panic!("{words:?}: {why}"))
+}
+
+fn figure(output: &Output, name: &str) -> f64 {
+    output.figure(name).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The fourteen queries. Prints `mean_ms` and `load_rate`.
+pub fn lubm(effort: Effort) {
+    let output = run(&["--queries", "lubm"], effort.repetitions);
+    assert!(figure(&output, "rows") == ROWS, "{} rows, not {ROWS}", figure(&output, "rows"));
+    ["mean_ms", "load_rate"].iter().for_each(|name| say(name, figure(&output, name)));
+}
+
+/// Queries with more than 100,000 intermediate rows. Prints `sum_ms`.
+pub fn large(effort: Effort) {
+    say("sum_ms", figure(&run(&["--queries", "lubm-large"], effort.repetitions), "sum_ms"));
+}
+
+/// All queries of both kinds many times, each at one place. Prints `query_seconds`.
+pub fn tasks(_: Effort) {
+    let output = run(&["--queries", "lubm-large", "--mode", "task"], ROUNDS);
+    say("query_seconds", figure(&output, "query_seconds"));
+}
+
+/// Oxigraph over the same. Prints `mean_ms` and `load_rate`.
+pub fn oxigraph(effort: Effort) {
+    let peer = built_example("isles-rdf", "oxigraph").unwrap_or_else(|missing| panic!("{}", missing.why));
+    let mut command = Command::new(peer);
+    command.arg(data(&program())).arg(effort.repetitions.to_string());
+    let output = Output::of(&mut command, LIMIT).unwrap_or_else(|why| panic!("oxigraph: {why}"));
+    let rows: f64 = output.figures.iter().filter(|(name, _)| name.ends_with("_rows")).map(|row| row.1).sum();
+    assert!(rows == ROWS, "{rows} rows, not {ROWS}");
+    output.version.iter().for_each(|version| println!("version {version}"));
+    ["mean_ms", "load_rate"].iter().for_each(|name| say(name, figure(&output, name)));
+}
