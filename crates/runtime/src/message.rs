@@ -126,7 +126,7 @@ pub(crate) struct Arrived<'r, 'a> {
 
 /// Why a message was refused; it did nothing.
 ///
-/// All but one kind of refusal is the fault of its sender, see [`Refused::is_sound`].
+/// It is the fault of its sender, but for one kind: a task of a finish whose home is dead comes from a sound place.
 #[derive(Debug)]
 pub enum Refused {
     /// Its bytes are not what they should be.

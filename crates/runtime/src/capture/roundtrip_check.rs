@@ -41,7 +41,7 @@ pub(crate) fn capture<T: Serialize + DeserializeOwned>(
 /// Tries out a value that nobody keeps.
 ///
 /// # Errors
-/// As for [`capture`].
+/// As for `capture`.
 #[cold]
 pub fn value<T: Serialize + DeserializeOwned>(value: &T) -> Result<()> {
     run::<T>(|writer| writer.put_value(value), |bytes| Writer::new(bytes))

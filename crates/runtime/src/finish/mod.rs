@@ -144,7 +144,7 @@ pub enum ScopeKind {
     /// The finish behind this key; the task itself is one of its live tasks.
     Counted(Key),
     /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The
-    /// number is its entry in the place's table of [`RemoteScope`] scopes.
+    /// number is its entry in the place's table of `RemoteScope` scopes.
     Remote(u32),
     /// None: the task was started with `spawn_detached`.
     Detached,

@@ -8,7 +8,7 @@ use isles_transport::SendError;
 /// Why nothing was sent.
 #[derive(Debug)]
 pub enum Unsent {
-    /// No room now; [`Local::send`] never answers this.
+    /// No room now; [`Local::send`](super::Local::send) never answers this.
     Full,
     /// The receiver is dead.
     DeadPlace(PlaceId),

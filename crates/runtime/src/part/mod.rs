@@ -203,7 +203,7 @@ impl PartRef {
     /// Writes the handle, with the same bytes as its `Serialize`.
     ///
     /// # Errors
-    /// As for [`PartRef::name`].
+    /// As for `PartRef::name`.
     #[inline]
     pub fn put(&self, to: &mut Writer<'_>) -> std::result::Result<(), EncodeError> {
         let (home, serial, lenders, lender) = self.name().map_err(serde::ser::Error::custom)?;

@@ -64,7 +64,7 @@ impl<T: Serialize + DeserializeOwned> Ship for SerdeReturn<T> {
 /// Makes a part at each of `members`: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
 ///
 /// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: what a program
-/// hands over travels in the seed, as a [`Function`]. `caller` is the line of the program that waits for it.
+/// hands over travels in the seed, as a `Function`. `caller` is the line of the program that waits for it.
 pub async fn replicate<A, T, M>(
     caller: &'static Location<'static>,
     members: Members,
