@@ -6,7 +6,7 @@ use super::control_block::AnyEnd;
 use super::end::End;
 use super::message::{ChannelId, ChannelMessage};
 use super::ring::TakeFrom;
-use super::waits::Answer;
+use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use crate::channel::message::CHANNEL;
 use isles_protocol::PlaceId;
@@ -352,7 +352,7 @@ impl<T: CanSend> End<T> {
             let _ =
                 self.control.tell(local, self.control.id.home, &ChannelMessage::Taken { operation: number });
         }
-        self.answer(local, number, Answer::Faulty(Error::message(fault)), None);
+        self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::message::{ChannelId, ChannelMessage, ItemHead};
 use super::ring::{InwardRings, OutwardRing, RingShape};
-use super::waits::{Answer, Waits};
+use super::waits::{ChannelAnswer, Waits};
 use crate::channel::message::CHANNEL;
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
@@ -340,7 +340,12 @@ impl ControlBlock {
     }
 
     /// Sends a message without a value; what becomes of the operation if that is not possible.
-    pub(super) fn tell(&self, local: &Local, to: PlaceId, head: &ChannelMessage) -> Result<(), Answer> {
+    pub(super) fn tell(
+        &self,
+        local: &Local,
+        to: PlaceId,
+        head: &ChannelMessage,
+    ) -> Result<(), ChannelAnswer> {
         self.tell_with(local, to, head, 0, &|_| Ok(()))
     }
 
@@ -353,7 +358,7 @@ impl ControlBlock {
         head: &ChannelMessage,
         room: usize,
         put: &Encode<'_>,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), ChannelAnswer> {
         let handler = CHANNEL;
         let sent = local.send_about(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {
             writer.put_serde(&(self.id, head))?;
@@ -364,7 +369,12 @@ impl ControlBlock {
 
     /// Sends a value for which there is a slot, probably of at most `room` bytes.
     #[inline]
-    pub(super) fn tell_item(&self, local: &Local, room: usize, put: &Encode<'_>) -> Result<(), Answer> {
+    pub(super) fn tell_item(
+        &self,
+        local: &Local,
+        room: usize,
+        put: &Encode<'_>,
+    ) -> Result<(), ChannelAnswer> {
         let (handler, head) = (CHANNEL, self.item_head.bytes());
         let sent = local.send_about(self.id.home, Class::Data, handler, head.len() + room, |writer| {
             writer.put_bytes(head);
@@ -403,12 +413,12 @@ impl ControlBlock {
     /// # Errors
     /// With the answer, if nothing can be sent.
     #[inline]
-    pub(super) fn take_slot(&self, local: &Local) -> Result<bool, Answer> {
+    pub(super) fn take_slot(&self, local: &Local) -> Result<bool, ChannelAnswer> {
         let mut slots = self.slots.borrow_mut();
         match slots.is_closed() {
             false => Ok(slots.take()),
-            true if local.is_dead(self.id.home) => Err(Answer::Dead),
-            true => Err(Answer::Refused),
+            true if local.is_dead(self.id.home) => Err(ChannelAnswer::Dead),
+            true => Err(ChannelAnswer::Refused),
         }
     }
 
@@ -418,16 +428,20 @@ impl ControlBlock {
         local: &Local,
         (number, what, caller): (u64, &'static str, &'static Location<'static>),
         head: &ChannelMessage,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         if local.is_dead(self.id.home) {
-            return Ok(Answer::Dead);
+            return Ok(ChannelAnswer::Dead);
         }
         self.wait(number, what, caller);
         self.waits_if_sent(number, self.tell(local, self.id.home, head))
     }
 
     /// What became of an operation that waits if its message was sent.
-    pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), Answer>) -> Result<Answer, u64> {
+    pub(super) fn waits_if_sent(
+        &self,
+        number: u64,
+        sent: Result<(), ChannelAnswer>,
+    ) -> Result<ChannelAnswer, u64> {
         match sent {
             Ok(()) => Err(number),
             Err(answer) => {
@@ -469,21 +483,21 @@ impl ControlBlock {
         &self,
         local: &Local,
         head: ChannelMessage,
-    ) -> Result<Option<(u64, Answer)>, Refused> {
+    ) -> Result<Option<(u64, ChannelAnswer)>, Refused> {
         let answered = match head {
             ChannelMessage::Accepted { operation: number, slots } => {
                 self.receive_slots(local, slots);
-                (number, Answer::Accepted)
+                (number, ChannelAnswer::Accepted)
             }
-            ChannelMessage::Refused { operation: number } => (number, Answer::Refused),
-            ChannelMessage::Full { operation: number } => (number, Answer::Full),
-            ChannelMessage::Granted { operation: number } => (number, Answer::Granted),
-            ChannelMessage::Declined { operation: number } => (number, Answer::Declined),
-            ChannelMessage::Ended { operation: number } => (number, Answer::Ended),
-            ChannelMessage::Empty { operation: number } => (number, Answer::Empty),
-            ChannelMessage::Cancelled { operation: number } => (number, Answer::Cancelled),
+            ChannelMessage::Refused { operation: number } => (number, ChannelAnswer::Refused),
+            ChannelMessage::Full { operation: number } => (number, ChannelAnswer::Full),
+            ChannelMessage::Granted { operation: number } => (number, ChannelAnswer::Granted),
+            ChannelMessage::Declined { operation: number } => (number, ChannelAnswer::Declined),
+            ChannelMessage::Ended { operation: number } => (number, ChannelAnswer::Ended),
+            ChannelMessage::Empty { operation: number } => (number, ChannelAnswer::Empty),
+            ChannelMessage::Cancelled { operation: number } => (number, ChannelAnswer::Cancelled),
             ChannelMessage::Faulty { operation: number, text } => {
-                (number, Answer::Faulty(Error::message(text)))
+                (number, ChannelAnswer::Faulty(Error::message(text)))
             }
             ChannelMessage::Slots { count: slots } => {
                 self.receive_slots(local, slots);
@@ -566,9 +580,9 @@ fn charge(local: &Local, access: &Work) {
     }
 }
 
-fn unsent(unsent: Unsent) -> Answer {
+fn unsent(unsent: Unsent) -> ChannelAnswer {
     match unsent {
-        Unsent::DeadPlace(_) => Answer::Dead,
-        unsent => Answer::Faulty(Error::from(unsent)),
+        Unsent::DeadPlace(_) => ChannelAnswer::Dead,
+        unsent => ChannelAnswer::Faulty(Error::from(unsent)),
     }
 }

@@ -7,7 +7,7 @@
 use super::control_block::{AnyEnd, ControlBlock, access, value_bytes};
 use super::message::{ChannelId, ChannelMessage};
 use super::ring::{RingShape, TakeFrom};
-use super::waits::Answer;
+use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice, Holding};
@@ -98,15 +98,15 @@ impl<T: CanSend> End<T> {
         value: &mut Option<T>,
         options: &SendOptions,
         caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         if self.control.attachment != local.attachment() {
-            return Ok(Answer::Foreign);
+            return Ok(ChannelAnswer::Foreign);
         }
         let Some(home) = &self.home else { return self.send_there(local, value, options, caller) };
         self.control.charge(local);
         if let Some(offered) = value.take_if(|_| !options.reserves) {
             match home.borrow_mut().offer_at_once(offered) {
-                Ok(()) => return Ok(Answer::Accepted),
+                Ok(()) => return Ok(ChannelAnswer::Accepted),
                 Err(back) => *value = Some(back),
             }
         }
@@ -122,7 +122,7 @@ impl<T: CanSend> End<T> {
         value: &mut Option<T>,
         options: &SendOptions,
         caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         let (number, mut steps) = (self.control.new_number(), self.new_steps());
         let outcome = if options.reserves {
             let asked = home.borrow_mut().ask(self.id(number), options.choice, options.blocking, &mut steps);
@@ -132,22 +132,22 @@ impl<T: CanSend> End<T> {
                     Err(number)
                 }
                 Offered::Waits => Err(number),
-                Offered::Refused(()) => Ok(Answer::Refused),
-                Offered::Full(()) => Ok(Answer::Full),
+                Offered::Refused(()) => Ok(ChannelAnswer::Refused),
+                Offered::Full(()) => Ok(ChannelAnswer::Full),
             }
         } else {
-            let Some(offered) = value.take() else { return Ok(Answer::Refused) };
+            let Some(offered) = value.take() else { return Ok(ChannelAnswer::Refused) };
             let offered = home.borrow_mut().offer(self.id(number), offered, options.blocking, &mut steps);
             match offered {
-                Offered::Accepted(_) => Ok(Answer::Accepted),
+                Offered::Accepted(_) => Ok(ChannelAnswer::Accepted),
                 Offered::Waits => Err(number),
                 Offered::Refused(back) => {
                     *value = Some(back);
-                    Ok(Answer::Refused)
+                    Ok(ChannelAnswer::Refused)
                 }
                 Offered::Full(back) => {
                     *value = Some(back);
-                    Ok(Answer::Full)
+                    Ok(ChannelAnswer::Full)
                 }
             }
         };
@@ -165,7 +165,7 @@ impl<T: CanSend> End<T> {
         number: u64,
         value: &mut Option<T>,
         caller: &'static Location<'static>,
-    ) -> Option<Answer> {
+    ) -> Option<ChannelAnswer> {
         Local::with(|local| {
             let Some(home) = &self.home else { return self.choose_there(local, number, value, caller) };
             let chosen = value.take()?;
@@ -173,10 +173,10 @@ impl<T: CanSend> End<T> {
             let mut steps = self.new_steps();
             let outcome = home.borrow_mut().choose(self.id(number), chosen, &mut steps);
             let answer = match outcome {
-                Ok(Offered::Accepted(_)) => Some(Answer::Accepted),
+                Ok(Offered::Accepted(_)) => Some(ChannelAnswer::Accepted),
                 Ok(Offered::Refused(back)) => {
                     *value = Some(back);
-                    Some(Answer::Refused)
+                    Some(ChannelAnswer::Refused)
                 }
                 Ok(_) => None,
                 Err(_) => unreachable!("the room was granted to this operation"),
@@ -254,9 +254,9 @@ impl<T: CanSend> End<T> {
         value: &mut Option<T>,
         how: (bool, &Choice),
         caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         if self.control.attachment != local.attachment() {
-            return Ok(Answer::Foreign);
+            return Ok(ChannelAnswer::Foreign);
         }
         if let Some(home) = &self.home {
             self.control.charge(local);
@@ -270,7 +270,7 @@ impl<T: CanSend> End<T> {
                 if !steps.is_empty() {
                     self.carry_out(local, steps);
                 }
-                return Ok(Answer::Ready);
+                return Ok(ChannelAnswer::Ready);
             }
         }
         self.receive_slowly(local, value, how, caller)
@@ -284,7 +284,7 @@ impl<T: CanSend> End<T> {
         value: &mut Option<T>,
         (waits, choice): (bool, &Choice),
         caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         // Inside of another future it belongs to the `select!` around that.
         let within = || ChannelTable::of(local).borrow().choice_within();
         let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
@@ -295,7 +295,7 @@ impl<T: CanSend> End<T> {
             *value = home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
                 self.carry_out(local, steps);
-                return Ok(Answer::Ready);
+                return Ok(ChannelAnswer::Ready);
             }
         }
         let number = self.control.new_number();
@@ -310,11 +310,11 @@ impl<T: CanSend> End<T> {
         match wanted {
             Wanted::Value(next) => {
                 *value = Some(self.exchange(next));
-                Ok(Answer::Ready)
+                Ok(ChannelAnswer::Ready)
             }
             Wanted::Waits => Err(number),
-            Wanted::Ended => Ok(Answer::Ended),
-            Wanted::Empty => Ok(Answer::Empty),
+            Wanted::Ended => Ok(ChannelAnswer::Ended),
+            Wanted::Empty => Ok(ChannelAnswer::Empty),
         }
     }
 
@@ -374,7 +374,7 @@ impl<T: CanSend> End<T> {
         to: PlaceId,
         head: &ChannelMessage,
         value: &T,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), ChannelAnswer> {
         self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
     }
 
@@ -396,26 +396,31 @@ impl<T: CanSend> End<T> {
             ChannelStep::Deliver(id, value) => return self.deliver(local, id, value),
             ChannelStep::Lend(id, value) => return self.lend(local, id, value),
             ChannelStep::Accept(id, slots) => {
-                (id, Answer::Accepted, ChannelMessage::Accepted { operation: id.number, slots }, None)
+                (id, ChannelAnswer::Accepted, ChannelMessage::Accepted { operation: id.number, slots }, None)
             }
             ChannelStep::Refuse(id, value) => {
-                (id, Answer::Refused, ChannelMessage::Refused { operation: id.number }, value)
+                (id, ChannelAnswer::Refused, ChannelMessage::Refused { operation: id.number }, value)
             }
             ChannelStep::Full(id, value) => {
-                (id, Answer::Full, ChannelMessage::Full { operation: id.number }, value)
+                (id, ChannelAnswer::Full, ChannelMessage::Full { operation: id.number }, value)
             }
-            ChannelStep::GiveBack(id, value) => {
-                (id, Answer::Cancelled, ChannelMessage::Cancelled { operation: id.number }, Some(value))
+            ChannelStep::GiveBack(id, value) => (
+                id,
+                ChannelAnswer::Cancelled,
+                ChannelMessage::Cancelled { operation: id.number },
+                Some(value),
+            ),
+            ChannelStep::End(id) => {
+                (id, ChannelAnswer::Ended, ChannelMessage::Ended { operation: id.number }, None)
             }
-            ChannelStep::End(id) => (id, Answer::Ended, ChannelMessage::Ended { operation: id.number }, None),
             ChannelStep::Empty(id) => {
-                (id, Answer::Empty, ChannelMessage::Empty { operation: id.number }, None)
+                (id, ChannelAnswer::Empty, ChannelMessage::Empty { operation: id.number }, None)
             }
             ChannelStep::Grant(id) => {
-                (id, Answer::Granted, ChannelMessage::Granted { operation: id.number }, None)
+                (id, ChannelAnswer::Granted, ChannelMessage::Granted { operation: id.number }, None)
             }
             ChannelStep::Decline(id, value) => {
-                (id, Answer::Declined, ChannelMessage::Declined { operation: id.number }, Some(value))
+                (id, ChannelAnswer::Declined, ChannelMessage::Declined { operation: id.number }, Some(value))
             }
             // What a dead place is to be told is told to nobody.
             ChannelStep::Announce(to, slots) => {
@@ -462,7 +467,7 @@ impl<T: CanSend> End<T> {
     /// Whether the value could be written.
     fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
         let told = self.tell(local, id.place, &ChannelMessage::Value { operation: id.number }, value);
-        let Err(Answer::Faulty(fault)) = told else { return true };
+        let Err(ChannelAnswer::Faulty(fault)) = told else { return true };
         // A dead place needs no answer.
         let _ = self.control.tell(
             local,
@@ -483,9 +488,9 @@ impl<T: CanSend> End<T> {
     fn carry_arrival(self: &Rc<Self>, local: &Local, step: ArrivalStep) {
         match step {
             ArrivalStep::Nothing => {}
-            ArrivalStep::Ready(number) => self.answer_one(number, Answer::Ready, None),
+            ArrivalStep::Ready(number) => self.answer_one(number, ChannelAnswer::Ready, None),
             ArrivalStep::Replace(number) => {
-                self.answer_one(number, Answer::Ready, None);
+                self.answer_one(number, ChannelAnswer::Ready, None);
                 self.withdraw(local, number);
             }
             ArrivalStep::Withdraw(number) => self.withdraw(local, number),
@@ -514,15 +519,25 @@ impl<T: CanSend> End<T> {
         let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
         self.carry_out(local, steps);
         if let Cancelled::Now(_) = cancelled {
-            self.answer(local, number, Answer::Cancelled, None);
+            self.answer(local, number, ChannelAnswer::Cancelled, None);
         }
     }
 
     /// An operation of this place was answered, but for a value that has come; `value` comes back to a send.
-    pub(super) fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer, value: Option<T>) {
+    pub(super) fn answer(
+        self: &Rc<Self>,
+        local: &Local,
+        number: u64,
+        answer: ChannelAnswer,
+        value: Option<T>,
+    ) {
         let is_of_receive = matches!(
             answer,
-            Answer::Ended | Answer::Empty | Answer::Cancelled | Answer::Faulty(_) | Answer::Dead
+            ChannelAnswer::Ended
+                | ChannelAnswer::Empty
+                | ChannelAnswer::Cancelled
+                | ChannelAnswer::Faulty(_)
+                | ChannelAnswer::Dead
         ) && self.control.arrivals.borrow().expects(number);
         let step = match is_of_receive {
             true => self.control.arrivals.borrow_mut().ended(number),
@@ -535,7 +550,7 @@ impl<T: CanSend> End<T> {
         self.control.forget_if_unused(local);
     }
 
-    fn answer_one(&self, number: u64, answer: Answer, value: Option<T>) {
+    fn answer_one(&self, number: u64, answer: ChannelAnswer, value: Option<T>) {
         match self.control.waits.note_answer(number, answer) {
             Ok(waker) => {
                 self.returned.borrow_mut().extend(value.map(|value| (number, value)));
@@ -681,7 +696,7 @@ impl<T: CanSend> AnyEnd for End<T> {
                 .waits
                 .numbers()
                 .into_iter()
-                .for_each(|number| self.answer_one(number, Answer::Dead, None));
+                .for_each(|number| self.answer_one(number, ChannelAnswer::Dead, None));
             self.control.forget_if_unused(local);
             drop_caught(left);
         }

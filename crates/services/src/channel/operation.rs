@@ -6,7 +6,7 @@
 use super::control_block::AnyEnd;
 use super::end::{End, SendOptions};
 use super::error::{RecvError, SendError, SendErrorKind};
-use super::waits::Answer;
+use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
@@ -59,8 +59,8 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
-        begin: impl FnOnce(&Local, &Rc<End<T>>, &'static Location<'static>) -> Result<Answer, u64>,
-    ) -> Poll<Option<Answer>> {
+        begin: impl FnOnce(&Local, &Rc<End<T>>, &'static Location<'static>) -> Result<ChannelAnswer, u64>,
+    ) -> Poll<Option<ChannelAnswer>> {
         Local::with(|local| {
             if must_give_way(local) {
                 context.waker().wake_by_ref();
@@ -89,8 +89,8 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     }
 
     /// The answer to an operation that waits.
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
-        let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<ChannelAnswer> {
+        let Progress::Waiting(number) = self.progress else { return Poll::Ready(ChannelAnswer::Ended) };
         let answer = ready!(self.end.control.waits.poll(number, context.waker()));
         self.progress = Progress::Over;
         self.span = OpenSpan::NONE;
@@ -122,12 +122,12 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
 
     /// What a receive ends with that has no value.
     #[cold]
-    fn failed(&self, answer: Answer) -> RecvError {
+    fn failed(&self, answer: ChannelAnswer) -> RecvError {
         match answer {
-            Answer::Empty => RecvError::Empty,
-            Answer::Dead => RecvError::DeadPlace(self.home()),
-            Answer::Faulty(fault) => RecvError::Faulty(fault.text().to_owned()),
-            Answer::Foreign => RecvError::Foreign,
+            ChannelAnswer::Empty => RecvError::Empty,
+            ChannelAnswer::Dead => RecvError::DeadPlace(self.home()),
+            ChannelAnswer::Faulty(fault) => RecvError::Faulty(fault.text().to_owned()),
+            ChannelAnswer::Foreign => RecvError::Foreign,
             _ => RecvError::Closed,
         }
     }
@@ -224,15 +224,15 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
 
     /// What it ends with, if its value was not accepted.
     #[cold]
-    fn ended(&mut self, answer: Answer) -> Result<(), SendError<T>> {
+    fn ended(&mut self, answer: ChannelAnswer) -> Result<(), SendError<T>> {
         match answer {
-            Answer::Full => self.refused(SendErrorKind::Full),
-            Answer::Dead => {
+            ChannelAnswer::Full => self.refused(SendErrorKind::Full),
+            ChannelAnswer::Dead => {
                 let home = self.operation.home();
                 self.refused(SendErrorKind::DeadPlace(home))
             }
-            Answer::Faulty(fault) => self.refused(SendErrorKind::Faulty(fault.text().to_owned())),
-            Answer::Foreign => self.refused(SendErrorKind::Foreign),
+            ChannelAnswer::Faulty(fault) => self.refused(SendErrorKind::Faulty(fault.text().to_owned())),
+            ChannelAnswer::Foreign => self.refused(SendErrorKind::Foreign),
             _ => self.refused(SendErrorKind::Closed),
         }
     }
@@ -247,7 +247,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
     }
 
     /// Sends the value for which room was granted; the answer, if that is known at once.
-    fn choose(&mut self, number: u64) -> Option<Answer> {
+    fn choose(&mut self, number: u64) -> Option<ChannelAnswer> {
         let answer = self.operation.end.choose(number, &mut self.value, self.operation.caller);
         if answer.is_none() {
             self.stage = Stage::Chosen;
@@ -271,7 +271,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
 
     /// The answer to a send that has begun.
     #[inline(never)]
-    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<ChannelAnswer> {
         loop {
             if let Stage::Granted(number, wait) = &mut self.stage {
                 ready!(wait.as_mut().poll(context));
@@ -287,16 +287,16 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
                 self.value = Some(back);
             }
             match answer {
-                Answer::Granted if self.declined > 0 => {
+                ChannelAnswer::Granted if self.declined > 0 => {
                     self.stage = Stage::Granted(number, Box::pin(sleep(self.patience(number))));
                     self.operation.progress = Progress::Waiting(number);
                 }
-                Answer::Granted => {
+                ChannelAnswer::Granted => {
                     if let Some(answer) = self.choose(number) {
                         return Poll::Ready(answer);
                     }
                 }
-                Answer::Declined => {
+                ChannelAnswer::Declined => {
                     self.declined += 1;
                     self.stage = Stage::Undecided;
                     self.operation.progress = Progress::Waiting(number);
@@ -327,13 +327,13 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
             let (value, options) = (&mut this.value, &this.options);
             let begun = this.operation.poll_begin(context, |local, end, caller| {
                 let begun = end.send(local, value, options, caller);
-                if let Ok(Answer::Accepted) = begun {
+                if let Ok(ChannelAnswer::Accepted) = begun {
                     local.add_count(CounterId::ChannelSent, 1);
                 }
                 begun
             });
             match ready!(begun) {
-                Some(Answer::Accepted) => return this.poll_accepted(context),
+                Some(ChannelAnswer::Accepted) => return this.poll_accepted(context),
                 Some(answer) => return Poll::Ready(this.ended(answer)),
                 None => {}
             }
@@ -343,7 +343,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
         }
         let answer = ready!(this.poll_send(context));
         this.stage = Stage::Undecided;
-        if let Answer::Accepted = answer {
+        if let ChannelAnswer::Accepted = answer {
             Local::with(|local| local.add_count(CounterId::ChannelSent, 1));
             return this.poll_accepted(context);
         }
@@ -385,8 +385,8 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
             return Poll::Pending;
         };
         Poll::Ready(match answer {
-            Answer::Suspended => None,
-            Answer::Ready => Some(match self.operation.end.take_arrived() {
+            ChannelAnswer::Suspended => None,
+            ChannelAnswer::Ready => Some(match self.operation.end.take_arrived() {
                 Some(value) => {
                     Local::with(|local| local.add_count(CounterId::ChannelReceived, 1));
                     Ok(value)

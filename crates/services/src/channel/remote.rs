@@ -4,7 +4,7 @@ use super::control_block::{RingHeld, value_bytes};
 use super::end::{End, SendOptions};
 use super::message::ChannelMessage;
 use super::ring::RingSend;
-use super::waits::Answer;
+use super::waits::ChannelAnswer;
 use isles_protocol::channel::Choice;
 use isles_runtime::capture::CanSend;
 use isles_runtime::{Error, Local};
@@ -18,7 +18,7 @@ impl<T: CanSend> End<T> {
         value: &mut Option<T>,
         options: &SendOptions,
         caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         match self.control.take_slot(local) {
             Ok(true) => {
                 if let Some(answer) = self.send_by_slot(local, value) {
@@ -54,26 +54,26 @@ impl<T: CanSend> End<T> {
 
     /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
     #[inline]
-    pub(super) fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<Answer> {
-        let Some(item) = value.as_ref() else { return Some(Answer::Refused) };
+    pub(super) fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<ChannelAnswer> {
+        let Some(item) = value.as_ref() else { return Some(ChannelAnswer::Refused) };
         let ringed = match self.control.free_ring() {
             Ok(ring) => ring.map(|ring| ring.send(local, self.control.id.home, item)),
             Err(RingHeld) => Some(Ok(RingSend::NoRoom)),
         };
         let sent = match ringed {
             Some(Ok(RingSend::Sent)) => Ok(()),
-            Some(Ok(RingSend::Dead)) => Err(Answer::Dead),
+            Some(Ok(RingSend::Dead)) => Err(ChannelAnswer::Dead),
             Some(Ok(RingSend::NoRoom)) => {
                 self.control.keep_slot(local);
                 return None;
             }
-            Some(Err(fault)) => Err(Answer::Faulty(Error::unencodable(fault))),
+            Some(Err(fault)) => Err(ChannelAnswer::Faulty(Error::unencodable(fault))),
             None => self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
         };
         Some(match sent {
             Ok(()) => {
                 *value = None;
-                Answer::Accepted
+                ChannelAnswer::Accepted
             }
             Err(answer) => {
                 // Nothing was sent: the slot is still there.
@@ -88,7 +88,7 @@ impl<T: CanSend> End<T> {
         local: &Local,
         (waits, choice): (bool, Choice),
         caller: &'static Location<'static>,
-    ) -> Result<Answer, u64> {
+    ) -> Result<ChannelAnswer, u64> {
         let number = self.control.new_number();
         let head = match choice.filter(|_| self.control.is_rendezvous()) {
             Some(choice) => ChannelMessage::WantAs { operation: number, waits, choice },
@@ -110,7 +110,7 @@ impl<T: CanSend> End<T> {
         number: u64,
         value: &mut Option<T>,
         caller: &'static Location<'static>,
-    ) -> Option<Answer> {
+    ) -> Option<ChannelAnswer> {
         let waits = self.control.is_rendezvous();
         let chosen = value.as_ref()?;
         if waits {
@@ -121,7 +121,7 @@ impl<T: CanSend> End<T> {
             Ok(()) => {
                 *value = None;
                 self.control.hold_ring();
-                Some(Answer::Accepted)
+                Some(ChannelAnswer::Accepted)
             }
             Err(answer) => {
                 // Nothing was sent: the room is free again.

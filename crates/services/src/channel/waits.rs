@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 
 /// What became of an operation. A value that belongs to it is kept by the end.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum ChannelAnswer {
     Accepted,
     /// The channel is closed.
     Refused,
@@ -50,7 +50,7 @@ struct Wait {
 
 enum WaitState {
     Pending,
-    Answered(Answer),
+    Answered(ChannelAnswer),
     /// A send for which nobody waits any more; its last answer is still to come.
     GivenUp,
 }
@@ -101,7 +101,7 @@ impl Waits {
     }
 
     /// What became of an operation, if that is known; else notes whom to wake.
-    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer> {
+    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<ChannelAnswer> {
         let mut waits = self.0.borrow_mut();
         if let Some(Wait { state: WaitState::Pending, waker: known, .. }) = find_mut(&mut waits, number) {
             let old = known.replace(waker.clone());
@@ -112,7 +112,7 @@ impl Waits {
         drop(waits);
         Poll::Ready(match self.end(number) {
             Some(WaitState::Answered(answer)) => answer,
-            _ => Answer::Ended,
+            _ => ChannelAnswer::Ended,
         })
     }
 
@@ -120,18 +120,22 @@ impl Waits {
     ///
     /// # Errors
     /// Nobody waits for it.
-    pub(super) fn note_answer(&self, number: u64, answer: Answer) -> Result<Option<Waker>, NobodyWaits> {
+    pub(super) fn note_answer(
+        &self,
+        number: u64,
+        answer: ChannelAnswer,
+    ) -> Result<Option<Waker>, NobodyWaits> {
         let mut waits = self.0.borrow_mut();
         let wait = find_mut(&mut waits, number).ok_or(NobodyWaits)?;
         match wait.state {
             // Whoever was declined waits as before, and has been woken.
-            WaitState::Pending | WaitState::Answered(Answer::Declined) => {
+            WaitState::Pending | WaitState::Answered(ChannelAnswer::Declined) => {
                 wait.state = WaitState::Answered(answer);
                 Ok(wait.waker.take())
             }
             WaitState::GivenUp => {
                 drop(waits);
-                if !matches!(answer, Answer::Declined) {
+                if !matches!(answer, ChannelAnswer::Declined) {
                     self.forget(number);
                 }
                 Err(NobodyWaits)
@@ -145,7 +149,7 @@ impl Waits {
     pub(super) fn give_up_receive(&self, number: u64) -> Option<bool> {
         match self.end(number)? {
             WaitState::Pending => Some(false),
-            WaitState::Answered(Answer::Ready) => Some(true),
+            WaitState::Answered(ChannelAnswer::Ready) => Some(true),
             WaitState::Answered(_) | WaitState::GivenUp => None,
         }
     }
@@ -157,10 +161,10 @@ impl Waits {
         let wait = find_mut(&mut waits, number)?;
         let is_ready = match wait.state {
             WaitState::Pending => false,
-            WaitState::Answered(Answer::Ready) => true,
+            WaitState::Answered(ChannelAnswer::Ready) => true,
             WaitState::Answered(_) | WaitState::GivenUp => return None,
         };
-        wait.state = WaitState::Answered(Answer::Suspended);
+        wait.state = WaitState::Answered(ChannelAnswer::Suspended);
         Some((is_ready, wait.waker.take()))
     }
 
@@ -168,7 +172,7 @@ impl Waits {
     pub(super) fn give_up_send(&self, number: u64) -> bool {
         let mut waits = self.0.borrow_mut();
         let Some(wait) = find_mut(&mut waits, number) else { return false };
-        if matches!(wait.state, WaitState::Pending | WaitState::Answered(Answer::Declined)) {
+        if matches!(wait.state, WaitState::Pending | WaitState::Answered(ChannelAnswer::Declined)) {
             wait.state = WaitState::GivenUp;
             let waker = wait.waker.take();
             drop(waits);
@@ -176,7 +180,7 @@ impl Waits {
             return true;
         }
         drop(waits);
-        matches!(self.end(number), Some(WaitState::Answered(Answer::Granted)))
+        matches!(self.end(number), Some(WaitState::Answered(ChannelAnswer::Granted)))
     }
 
     /// No answer will come to an operation.
@@ -220,15 +224,18 @@ mod tests {
             waits.begin(number, "room in", here);
         }
         assert_eq!(waits.numbers(), [3, 4, 5, 9]);
-        assert!(waits.note_answer(5, Answer::Ready).is_ok() && waits.note_answer(6, Answer::Ready).is_err());
+        assert!(
+            waits.note_answer(5, ChannelAnswer::Ready).is_ok()
+                && waits.note_answer(6, ChannelAnswer::Ready).is_err()
+        );
         assert_eq!((waits.give_up_receive(5), waits.give_up_receive(5)), (Some(true), None));
         assert!(waits.give_up_send(4), "its home is told");
-        assert!(waits.note_answer(4, Answer::Declined).is_err() && waits.numbers().contains(&4));
-        assert!(waits.note_answer(4, Answer::Accepted).is_err() && !waits.numbers().contains(&4));
+        assert!(waits.note_answer(4, ChannelAnswer::Declined).is_err() && waits.numbers().contains(&4));
+        assert!(waits.note_answer(4, ChannelAnswer::Accepted).is_err() && !waits.numbers().contains(&4));
         let waker = Waker::noop();
         assert!(waits.poll(9, waker).is_pending());
-        assert!(waits.note_answer(9, Answer::Granted).is_ok_and(|waker| waker.is_some()));
-        assert!(matches!(waits.poll(9, waker), Poll::Ready(Answer::Granted)));
+        assert!(waits.note_answer(9, ChannelAnswer::Granted).is_ok_and(|waker| waker.is_some()));
+        assert!(matches!(waits.poll(9, waker), Poll::Ready(ChannelAnswer::Granted)));
         waits.begin(9, "a receiver of", here);
         assert_eq!(
             waits.wanted().iter().map(|(what, _)| *what).collect::<Vec<_>>(),
