@@ -42,13 +42,13 @@ impl From<Cycles> for Work {
 #[track_caller]
 pub fn work(cost: impl Into<Work>) {
     let (cost, line) = (cost.into(), Location::caller());
-    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.work(&cost, line)));
+    Local::try_with(|local| local.endpoint().work_model().map(|model| model.work(&cost, line)));
 }
 
 /// Says that the calling task has read or written a file, which on a modelled chip comes from a server that all places
 /// share. Outside of a place it does nothing.
 pub fn access_file(access: &FileAccess) {
-    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.access_file(access)));
+    Local::try_with(|local| local.endpoint().work_model().map(|model| model.access_file(access)));
 }
 
 /// The time since the start of the run at the calling place: the host's, or on a modelled chip the chip's.

@@ -11,8 +11,8 @@ use crate::world::messages::Delivery;
 use crate::world::state::WorldState;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending, Limits,
-    MappedMemory, Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId,
-    Unpark, Work,
+    MappedMemory, Message, Multicast, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId, SpanSink,
+    Unpark, Work, WorkModel,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -211,8 +211,15 @@ impl Endpoint for ChipEndpoint {
         self.state().leave(self.here);
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
         Some(self)
+    }
+
+    /// Only a trace draws spans, which is begun before a place asks.
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
+        let is_traced =
+            self.state().cores.recorder.as_ref().is_some_and(|recorder| recorder.trace_writer.is_some());
+        is_traced.then_some(self as &dyn SpanSink)
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
@@ -254,7 +261,7 @@ impl Multicast for ChipEndpoint {
     }
 }
 
-impl Observer for ChipEndpoint {
+impl WorkModel for ChipEndpoint {
     fn work(&self, work: &Work, line: &'static Location<'static>) {
         self.state().work(self.here, work, line);
     }
@@ -262,12 +269,9 @@ impl Observer for ChipEndpoint {
     fn access_file(&self, access: &FileAccess) {
         self.state().access_file(self.here, access);
     }
+}
 
-    /// Only a trace draws them, which is begun before a place asks.
-    fn draws_spans(&self) -> bool {
-        self.state().cores.recorder.as_ref().is_some_and(|recorder| recorder.trace_writer.is_some())
-    }
-
+impl SpanSink for ChipEndpoint {
     fn begin_span(&self, span: &Span) -> SpanId {
         let mut state = self.state();
         state.cores.recorder.as_mut().map_or(SpanId(0), |recorder| recorder.begin_span(self.here, span))

@@ -7,7 +7,8 @@
 
 use crate::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
-    MappedMemory, Message, Multicast, Next, Observer, OtherHosts, PlaceId, Region, SendError, Unpark,
+    MappedMemory, Message, Multicast, Next, OtherHosts, PlaceId, Region, SendError, SpanSink, Unpark,
+    WorkModel,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -322,8 +323,12 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         }
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
-        self.near.observer()
+    fn work_model(&self) -> Option<&dyn WorkModel> {
+        self.near.work_model()
+    }
+
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
+        self.near.span_sink()
     }
 
     /// None: its receivers may be reached in two ways, and then it would not be one message.

@@ -1,7 +1,8 @@
 //! The interface between one place and the means that carries its messages.
 //!
 //! [`Endpoint`] is small: send, receive, wait. What not every transport has is a trait of its own, [`Multicast`],
-//! [`Observer`] and [`MappedMemory`], for which each endpoint answers, so that one that wraps another cannot forget it.
+//! [`WorkModel`], [`SpanSink`] and [`MappedMemory`], for which each endpoint answers, so that one that wraps another
+//! cannot forget it.
 
 use crate::region::Region;
 use crate::span::{Span, SpanId};
@@ -298,8 +299,11 @@ pub trait Endpoint {
         Next::Left
     }
 
-    /// Who looks at what the place does; none where nobody does.
-    fn observer(&self) -> Option<&dyn Observer>;
+    /// The model that charges the place's work to its core; none on a real machine, where work takes its time.
+    fn work_model(&self) -> Option<&dyn WorkModel>;
+
+    /// The trace that the place's spans go to; none while nobody draws any.
+    fn span_sink(&self) -> Option<&dyn SpanSink>;
 
     /// The means to send one message to several places at once; none where it is not offered.
     fn multicast(&self) -> Option<&dyn Multicast>;
@@ -360,21 +364,25 @@ pub struct FileAccess {
     pub is_write: bool,
 }
 
-/// Looks at what a place does: counts its work where time is modelled, draws its spans where a run is traced.
-pub trait Observer {
-    /// The core of this place does `work`, as the program says at `line`.
+/// Charges what a place does to the clock of its modelled core.
+///
+/// It takes part in the run: what it is told changes when messages leave and arrive.
+pub trait WorkModel {
+    /// Moves the clock of the core by what `work` costs there, as the program says at `line`.
     fn work(&self, work: &Work, line: &'static Location<'static>);
 
-    /// The program has read or written a file, which is done when this returns.
+    /// Moves the clock of the core to the end of an access of a file.
     fn access_file(&self, access: &FileAccess);
+}
 
-    /// Whether spans are drawn; constant. Where they are not, nobody calls the two below.
-    fn draws_spans(&self) -> bool;
-
-    /// A span of this place begins now. Takes no time of the machine, and changes nothing of the run.
+/// Receives the spans of a place, for a trace.
+///
+/// It only looks: a run with it takes the same modelled time and has the same order of messages as one without.
+pub trait SpanSink {
+    /// Begins a span of this place now. The number is that of no other open span of the place.
     fn begin_span(&self, span: &Span) -> SpanId;
 
-    /// A span of this place ends now.
+    /// Ends a span of this place now; ignored if it began before the trace.
     fn end_span(&self, span: SpanId);
 }
 

@@ -103,6 +103,16 @@ macro_rules! forward_method {
             self.$field.other_hosts()
         }
     };
+    ($field:ident work_model) => {
+        fn work_model(&self) -> ::core::option::Option<&dyn $crate::WorkModel> {
+            self.$field.work_model()
+        }
+    };
+    ($field:ident span_sink) => {
+        fn span_sink(&self) -> ::core::option::Option<&dyn $crate::SpanSink> {
+            self.$field.span_sink()
+        }
+    };
     ($field:ident shared_memory) => {
         fn shared_memory(&self) -> ::core::option::Option<&dyn $crate::MappedMemory> {
             self.$field.shared_memory()

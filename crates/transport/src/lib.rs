@@ -23,8 +23,8 @@ mod work;
 pub use core_list::{CoreList, CoreListFault};
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending,
-    LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, Observer, OtherHosts, SendError,
-    Unpark,
+    LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, OtherHosts, SendError, SpanSink,
+    Unpark, WorkModel,
 };
 pub use isles_protocol::{PlaceId, ordered};
 pub use loopback::memory::AlignedBytes;

@@ -1,18 +1,16 @@
 //! An endpoint that records what its place does, around the endpoint that does it.
 //!
-//! It stands between the runtime and the transport, as an [`Observer`] that draws spans, so neither of them knows of
+//! It stands between the runtime and the transport, as the [`SpanSink`] of the runtime, so neither of them knows of
 //! traces, and a run without a trace has none of it. Invariant: every call goes to the endpoint within, unchanged and
 //! once.
 
 use super::collect::Collector;
 use super::record::{RECORDS_MAX, RecordKind, Recorder, now};
 use isles_transport::{
-    Arrival, Class, Endpoint, FileAccess, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError,
-    Span, SpanId, Work,
+    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Next, PlaceId, SendError, Span, SpanId, SpanSink,
 };
 use std::cell::RefCell;
 use std::ops::Range;
-use std::panic::Location;
 use std::time::Duration;
 
 /// A recorded endpoint.
@@ -49,7 +47,7 @@ impl<E: Endpoint> RecordedEndpoint<E> {
 impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     isles_transport::forward_to!(endpoint:
         here, places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
-        lending, other_hosts
+        lending, other_hosts, work_model
     );
 
     fn send(
@@ -126,7 +124,7 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         next
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
         Some(self)
     }
 
@@ -158,23 +156,7 @@ impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
     }
 }
 
-impl<E: Endpoint> Observer for RecordedEndpoint<E> {
-    fn work(&self, work: &Work, line: &'static Location<'static>) {
-        if let Some(observer) = self.endpoint.observer() {
-            observer.work(work, line);
-        }
-    }
-
-    fn access_file(&self, access: &FileAccess) {
-        if let Some(observer) = self.endpoint.observer() {
-            observer.access_file(access);
-        }
-    }
-
-    fn draws_spans(&self) -> bool {
-        true
-    }
-
+impl<E: Endpoint> SpanSink for RecordedEndpoint<E> {
     fn begin_span(&self, span: &Span) -> SpanId {
         // After the end nothing is recorded; no span of a run has this number.
         self.record(|recorder| recorder.begin_span(span)).unwrap_or(SpanId(u32::MAX - 1))

@@ -17,7 +17,8 @@ use isles_runtime::run::{self, MainTask};
 use isles_runtime::{Clock, Local, Step};
 use isles_transport::loopback::{LoopbackEndpoint, Plan, World};
 use isles_transport::{
-    Class, Endpoint, HandlerId, Inbound, Lending, MappedMemory, Multicast, Observer, PlaceId, SendError,
+    Class, Endpoint, HandlerId, Inbound, Lending, MappedMemory, Multicast, PlaceId, SendError, SpanSink,
+    WorkModel,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -287,7 +288,11 @@ impl Endpoint for Recorder {
         Ok(())
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
+        None
+    }
+
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
         None
     }
 

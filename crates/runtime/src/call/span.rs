@@ -62,10 +62,9 @@ impl Local {
         if !self.draws_spans {
             return OpenSpan::NONE;
         }
-        let observer = self.endpoint().observer();
-        observer.map_or(OpenSpan::NONE, |observer| {
-            OpenSpan(observer.begin_span(&Span { name, other, source: source() }))
-        })
+        self.endpoint()
+            .span_sink()
+            .map_or(OpenSpan::NONE, |sink| OpenSpan(sink.begin_span(&Span { name, other, source: source() })))
     }
 }
 
@@ -86,5 +85,5 @@ impl Drop for OpenSpan {
 #[cold]
 #[inline(never)]
 fn end(span: SpanId) {
-    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.end_span(span)));
+    Local::try_with(|local| local.endpoint().span_sink().map(|sink| sink.end_span(span)));
 }

@@ -38,7 +38,7 @@ use crate::task::{Injector, Pool, Priority, TaskMemory, TaskRef};
 use crate::time::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
-use isles_transport::{Class, Endpoint, Limits, Observer};
+use isles_transport::{Class, Endpoint, Limits};
 use outbox::Outbox;
 pub use probe::CoreReading;
 use probe::Probe;
@@ -190,7 +190,7 @@ impl Local {
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
             has_far: endpoint.other_hosts().is_some(),
-            draws_spans: endpoint.observer().is_some_and(Observer::draws_spans),
+            draws_spans: endpoint.span_sink().is_some(),
             offers_multicast: endpoint
                 .multicast()
                 .is_some_and(|offered| !offered.bytes(Class::Control).is_empty()),

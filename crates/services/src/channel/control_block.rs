@@ -575,8 +575,8 @@ impl ControlBlock {
 /// Lets the place pay for work on a modelled chip.
 #[cold]
 fn charge(local: &Local, access: &Work) {
-    if let Some(observer) = local.endpoint().observer() {
-        observer.work(access, Location::caller());
+    if let Some(model) = local.endpoint().work_model() {
+        model.work(access, Location::caller());
     }
 }
 

@@ -3,7 +3,7 @@
 
 use isles_chip::Chip;
 use isles_transport::{
-    Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, Observer, PlaceId, SendError, Work,
+    Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError, Work, WorkModel,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, TurnOutcome};
 use std::panic::Location;

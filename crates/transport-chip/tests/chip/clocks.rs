@@ -6,7 +6,7 @@ use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint};
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Microvolts, Picoseconds, Rate};
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Work};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work, WorkModel};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, ClockChange, ClockError, Costs, GearChanges, Report, TimeCategory, TurnOutcome,
 };

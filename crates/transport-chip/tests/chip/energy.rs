@@ -4,7 +4,7 @@ use isles_chip::Chip;
 use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds, scaled};
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Work};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work, WorkModel};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Energy, IdlePolicy, Report, TimeCategory, TurnOutcome,
 };

@@ -3,7 +3,7 @@
 use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Observer, PlaceId, SendError, Work,
+    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, PlaceId, SendError, Work, WorkModel,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, Report, TurnOutcome};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Picoseconds, scaled};
 use isles_chip::shared::CachePolicy;
 use isles_chip::topology::{Stop, TileId};
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Work};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work, WorkModel};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Placement, Protocol, Report, TimeCategory, TurnOutcome, export,
 };

@@ -2,7 +2,7 @@
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, SendError, Work};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work, WorkModel};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Protocol, Report, TimeCategory, TurnOutcome, WorldError,
 };

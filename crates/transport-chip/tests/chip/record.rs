@@ -5,7 +5,9 @@ use isles_chip::Chip;
 use isles_chip::quantity::scaled;
 use isles_transport::Span as Labelled;
 use isles_transport::random::Random;
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Source, Work};
+use isles_transport::{
+    Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, SpanSink, Work, WorkModel,
+};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{
     Bands, ChipEndpoint, ChipWorld, Costs, GearChanges, Placement, Protocol, Report, Stale, TimeCategory,
@@ -255,10 +257,10 @@ fn spans_of_a_place_are_on_tracks_of_its_own_and_end_with_the_trace() {
     let endpoint = world.endpoint(PlaceId(3));
     let call = Labelled { name: "call", other: Some(PlaceId(5)), source: Some(SOURCE) };
     let run = Labelled { name: "run", other: None, source: None };
-    assert!(!endpoint.draws_spans());
+    assert!(endpoint.span_sink().is_none());
     let stray = endpoint.begin_span(&run);
     world.trace("a run", Box::new(sink.clone())).unwrap();
-    assert!(endpoint.draws_spans());
+    assert!(endpoint.span_sink().is_some());
     endpoint.end_span(stray);
     let step = || endpoint.work(&Work::new().cycles(533), Location::caller());
     let all = endpoint.begin_span(&run);

@@ -4,7 +4,7 @@ use isles_chip::Chip;
 use isles_chip::cost::Mode;
 use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{Observer, PlaceId, Work};
+use isles_transport::{PlaceId, Work, WorkModel};
 use isles_transport_chip::{ChipWorld, Costs, Report, TimeCategory, TurnOutcome};
 use proptest::prelude::*;
 use std::panic::Location;

@@ -4,7 +4,7 @@ use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::random::Random;
 use isles_transport::{
-    Arrival, Body, Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, SendError, Work,
+    Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work, WorkModel,
 };
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Protocol, Report, TimeCategory, TurnOutcome, WorldError,

@@ -20,8 +20,8 @@ use crate::library::{Library, OpenRequest};
 use crate::token_bucket::TokenBucket;
 use isles_transport::composite::FarEndpoint;
 use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory, Multicast, Next, Observer,
-    OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    Arrival, Class, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory, Multicast, Next, OtherHosts,
+    PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
 };
 use receiving::Postponed;
 use std::cell::{Cell, RefCell, RefMut};
@@ -515,7 +515,11 @@ impl Endpoint for MpiEndpoint {
         self.flush(true);
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
+        None
+    }
+
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
         None
     }
 

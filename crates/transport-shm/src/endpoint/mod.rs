@@ -24,7 +24,8 @@ pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
-    MappedMemory, Multicast, Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError, Unpark,
+    MappedMemory, Multicast, Next, OtherHosts, PlaceId, ReentryGuard, Region, SendError, SpanSink, Unpark,
+    WorkModel,
 };
 use lending::Loans;
 pub(crate) use lending::let_children_read;
@@ -244,7 +245,11 @@ impl Endpoint for ShmEndpoint {
         self.segment.change_life(self.here, Lifecycle::Left, |life| !life.is_over());
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
+        None
+    }
+
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
         None
     }
 

@@ -8,8 +8,8 @@ use super::state::{Delivery, InFlightMessage, MessageContent, State};
 use super::world::WorldShared;
 use crate::{
     Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,
-    MappedMemory, Message, Multicast, Next, Observer, OtherHosts, PlaceId, ReentryGuard, Region, SendError,
-    Unpark,
+    MappedMemory, Message, Multicast, Next, OtherHosts, PlaceId, ReentryGuard, Region, SendError, SpanSink,
+    Unpark, WorkModel,
 };
 use std::any::Any;
 use std::cell::RefMut;
@@ -201,7 +201,11 @@ impl Endpoint for LoopbackEndpoint {
         self.state().leave(self.here);
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
+        None
+    }
+
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
         None
     }
 

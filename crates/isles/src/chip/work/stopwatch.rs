@@ -12,8 +12,8 @@
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
 use isles_transport::{
-    Arrival, Class, Endpoint, FileAccess, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError,
-    Span, SpanId, Work,
+    Arrival, Class, Endpoint, FileAccess, HandlerId, Inbound, Multicast, Next, PlaceId, SendError, Work,
+    WorkModel,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld};
 use rustix::time::{ClockId, clock_gettime};
@@ -341,7 +341,7 @@ impl TimedEndpoint {
 impl Endpoint for TimedEndpoint {
     isles_transport::forward_to!(endpoint:
         places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
-        lending, other_hosts, wait_with, leave
+        lending, other_hosts, wait_with, leave, span_sink
     );
 
     fn here(&self) -> PlaceId {
@@ -389,7 +389,7 @@ impl Endpoint for TimedEndpoint {
         })
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
         Some(self)
     }
 
@@ -417,7 +417,7 @@ impl Multicast for TimedEndpoint {
     }
 }
 
-impl Observer for TimedEndpoint {
+impl WorkModel for TimedEndpoint {
     /// What the program says is charged only where nothing is measured: else it would count twice.
     fn work(&self, work: &Work, line: &'static Location<'static>) {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
@@ -431,19 +431,6 @@ impl Observer for TimedEndpoint {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
             self.endpoint.access_file(access);
         }
-    }
-
-    fn draws_spans(&self) -> bool {
-        self.endpoint.draws_spans()
-    }
-
-    /// Nothing is charged before, where a run that is not traced would not charge anything.
-    fn begin_span(&self, span: &Span) -> SpanId {
-        self.endpoint.begin_span(span)
-    }
-
-    fn end_span(&self, span: SpanId) {
-        self.endpoint.end_span(span);
     }
 }
 

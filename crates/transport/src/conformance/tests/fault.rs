@@ -6,7 +6,7 @@ use crate::loopback::LoopbackEndpoint;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, Multicast,
-    Next, Observer, PlaceId, Region, SendError,
+    Next, PlaceId, Region, SendError,
 };
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -169,7 +169,7 @@ fn flipped(bytes: &[u8]) -> AlignedBytes {
 
 impl Endpoint for Broken {
     crate::forward_to!(inner: here, limits, shares_processors, wait_with, unparker, is_dead, condemn, other_hosts);
-    crate::forward_to!(inner: lending);
+    crate::forward_to!(inner: lending, work_model, span_sink);
 
     fn places(&self) -> u32 {
         self.inner.places() + u32::from(self.fault == Fault::Miscounts)
@@ -297,10 +297,6 @@ impl Endpoint for Broken {
         if self.fault != Fault::ForgetsLeave {
             self.inner.leave();
         }
-    }
-
-    fn observer(&self) -> Option<&dyn Observer> {
-        self.inner.observer()
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {

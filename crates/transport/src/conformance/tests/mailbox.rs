@@ -7,7 +7,7 @@ use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory,
-    Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
+    Message, Multicast, OtherHosts, PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -294,7 +294,11 @@ impl Endpoint for Mailbox {
         self.office.lock()[place.index()].dead
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn work_model(&self) -> Option<&dyn WorkModel> {
+        None
+    }
+
+    fn span_sink(&self) -> Option<&dyn SpanSink> {
         None
     }
 
