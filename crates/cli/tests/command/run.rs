@@ -221,7 +221,6 @@ fn a_run_of_which_nobody_knows_how_long_it_is_says_that_it_is_alive_and_foretell
         ("run uts --tree T1 --depth 30 --machine chip:scc", " nodes so far, "),
         ("run nqueens --n 18 --places 2 --machine threads", " queens at the first place so far, "),
         ("run nqueens --n 18 --places 2 --machine threads --record run", " queens so far, "),
-        ("run hf --molecule benzene --basis 6-31g* --places 2", " units so far, "),
     ];
     let runs = runs.map(|(line, unit)| {
         let scene = Scene::new("alive");
