@@ -22,6 +22,10 @@ use triples::LocalTriples;
 /// Departments between two turns of other tasks.
 const TURN_EVERY: usize = 4;
 
+/// What a core of a modelled chip does for a triple that it reads: three terms that are split, hashed and compared, and
+/// their places in two sorts. Assumed.
+const TRIPLE_CYCLES: u64 = 3_000;
+
 /// The triples of a place and its part of the terms.
 pub struct Loaded {
     /// The triples.
@@ -132,6 +136,7 @@ pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -
         }
     }
     drop(told);
+    work(Cycles(TRIPLE_CYCLES * own.triples.len() as u64));
     // Of several places the first that has found something, which in files by lines is the first mistake.
     let faults = team.all_gather(fault).await?;
     if let Some(fault) = faults.into_iter().flatten().next() {
