@@ -88,6 +88,22 @@ fn a_query_beyond_a_limit_ends_and_the_others_go_on() {
 }
 
 #[test]
+fn a_triple_of_several_files_counts_once_wherever_it_lies() {
+    let scene = Scene::new("rdf-twice");
+    let line = |number: u32| format!("<http://a.example/s> <http://a.example/p> {number} .\n");
+    for (file, numbers) in [("a.ttl", [1, 2]), ("b.ttl", [2, 3]), ("c.ttl", [3, 2])] {
+        scene.leave(file, &numbers.map(line).concat());
+    }
+    for partition in ["subject", "file"] {
+        let line = format!(
+            "--data a.ttl b.ttl c.ttl --places 3 --machine threads --partition {partition} --format csv"
+        );
+        let ended = scene.run(&[&words(&line)[..], &["-e", "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"]].concat());
+        assert_eq!(ended.stdout, "n\r\n3\r\n", "{partition}: {ended:?}");
+    }
+}
+
+#[test]
 fn bad_input_is_one_line_and_code_2() {
     let scene = Scene::new("rdf-refused");
     scene.leave("people.ttl", PEOPLE);
@@ -113,6 +129,7 @@ fn bad_input_is_one_line_and_code_2() {
         ("--query lubm:15", "--query is \"lubm:15\"; allowed: a file, lubm:1 to lubm:14"),
         ("--queries nosuch", "--queries: nosuch: No such file"),
         ("-e ASK{?s,a:b,?o}", "-e: line 1, column "),
+        ("--partition half", "--partition is \"half\"; allowed: subject, file"),
         ("--mode half", "--mode is \"half\"; allowed: data, task"),
         ("--format pdf", "--format is \"pdf\"; allowed: table, json, csv, tsv, xml"),
         ("--timeout 0", "--timeout is \"0\"; allowed: seconds from"),

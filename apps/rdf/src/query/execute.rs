@@ -214,7 +214,8 @@ impl<'a> PlaceEvaluator<'a> {
         let mut is_begun = false;
         while let Some(step) = plan.pop_front() {
             let (pattern, count) = (&patterns[step.pattern], counts[step.pattern]);
-            let star = star(&patterns, &plan, pattern, &table);
+            let mut star = star(&patterns, &plan, pattern, &table);
+            star.retain(|_| self.store.is_by_subject());
             table = if !is_begun {
                 let table = scan(self.store, pattern);
                 self.noted(self.described("scan", pattern, None), Some(step.estimate), table).await?
@@ -320,7 +321,7 @@ impl<'a> PlaceEvaluator<'a> {
             RowExchange::LeftToAll => {
                 let table = self.peers.replicate(table).await?;
                 let joined = self.bounded(&table, 0, |rows| join_pattern(self.store, rows, pattern));
-                Table { placed_by: pattern.subject(), ..joined }
+                Table { placed_by: pattern.subject().filter(|_| self.store.is_by_subject()), ..joined }
             }
             RowExchange::RightToAll => {
                 let matches = self.peers.replicate(scan(self.store, pattern)).await?;
@@ -362,7 +363,7 @@ impl<'a> PlaceEvaluator<'a> {
         };
         offer(matches + LOOK * rows / places, RowExchange::RightToAll);
         for variable in shared {
-            if pattern.subject() == Some(variable) {
+            if pattern.subject() == Some(variable) && self.store.is_by_subject() {
                 offer(handled(variable) / places, RowExchange::ToSubject(variable));
             } else {
                 offer((handled(variable) + matches) / places, RowExchange::Both(variable));
