@@ -173,14 +173,15 @@ impl Peers {
         Ok(joined(own, &self.trade(parts).await?))
     }
 
-    /// Sends each row to a place that the numbers of the whole row decide, so that equal rows meet.
-    pub async fn redistribute_rows(&self, table: Table) -> isles::Result<Table> {
+    /// Sends each row to a place that the numbers of some columns decide, so that rows which agree in them meet.
+    pub async fn redistribute_by(&self, table: Table, variables: &[VariableId]) -> isles::Result<Table> {
         if self.team.is_none() {
             return Ok(table);
         }
+        let columns: Vec<&[u32]> = variables.iter().filter_map(|variable| table.column(*variable)).collect();
         let owner = |row: usize| {
-            let mixed = table.row(row).fold(0_u64, |state, number| {
-                (state ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+            let mixed = columns.iter().fold(0_u64, |state, column| {
+                (state ^ u64::from(column[row])).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
             });
             term::owner(mixed ^ (mixed >> 32), self.size())
         };

@@ -4,6 +4,7 @@
 //! read it, and then nothing is answered. Invariant: answers do not depend on the number of places and the machine.
 
 use crate::answer::Answer;
+use crate::load::Partition;
 use crate::load::source::{self, OpenSource};
 use crate::queries::{self, NamedQuery};
 use crate::results::{self, ResultForm};
@@ -46,6 +47,10 @@ pub struct Rdf {
     #[arg(long, value_name = "HOW", default_value = "data")]
     mode: SharingMode,
 
+    /// In the mode data, whether a triple lies with the owner of its subject, or where its part of a file was read
+    #[arg(long, value_name = "HOW", default_value = "subject")]
+    partition: Partition,
+
     /// How often all queries are answered
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..=1_000_000))]
     repeat: u64,
@@ -82,6 +87,7 @@ fn seconds(text: &str) -> Result<f64, &'static str> {
 pub struct RdfInput {
     data: Vec<String>,
     mode: SharingMode,
+    partition: Partition,
     repeat: u64,
     #[serde(skip)]
     session: Session,
@@ -170,12 +176,20 @@ impl Application for Rdf {
             sources: contents.iter().map(|open| open.source.clone()).collect(),
             queries,
             mode: self.mode,
+            partition: self.partition,
             repeat: self.repeat,
             memory: self.memory.map(|mib| mib.saturating_mul(1 << 20)),
             timeout: self.timeout.map(Duration::from_secs_f64),
         };
         let data = session.sources.iter().map(source::DataSource::name).collect();
-        Ok(RdfInput { data, mode: self.mode, repeat: self.repeat, session, contents })
+        Ok(RdfInput {
+            data,
+            mode: self.mode,
+            partition: self.partition,
+            repeat: self.repeat,
+            session,
+            contents,
+        })
     }
 
     fn heading(&self, input: &RdfInput) -> String {

@@ -6,7 +6,7 @@
 
 use crate::answer::Answer;
 use crate::load::source::{DataSource, OpenSource};
-use crate::load::{self, LoadCounts, LoadFault, Loaded};
+use crate::load::{self, LoadCounts, LoadFault, Loaded, Partition};
 use crate::queries::NamedQuery;
 use crate::query::trace::{OperatorTrace, QueryFault, QueryLimits};
 use crate::query::{self, Queries};
@@ -36,6 +36,8 @@ pub struct Session {
     pub queries: Vec<NamedQuery>,
     /// How places share the work.
     pub mode: SharingMode,
+    /// At which place a triple lies, in the mode `data`.
+    pub partition: Partition,
     /// How often all queries are answered; the first answers count.
     pub repeat: u64,
     /// Bytes that a table of a query may have.
@@ -120,7 +122,7 @@ impl Session {
         let team = Team::world();
         let started = now();
         let loaded = match self.mode {
-            SharingMode::Data => load::load(team.clone(), &self.sources, contents).await,
+            SharingMode::Data => load::load(team.clone(), &self.sources, contents, self.partition).await,
             SharingMode::Task => self.load_all(&team, contents).await?,
         };
         let loaded = match loaded {

@@ -113,7 +113,7 @@ fn compare(scene: &Scene, line: &str, all: &[Expected]) {
 }
 
 /// Machines and numbers of places.
-const MACHINES: [&str; 8] = [
+const MACHINES: [&str; 10] = [
     "--machine threads --places 1",
     "--machine threads --places 2",
     "--machine threads --places 3",
@@ -122,6 +122,8 @@ const MACHINES: [&str; 8] = [
     "--machine loopback --places 5",
     "--machine chip:scc --places 4",
     "--machine threads --places 2 --mode task",
+    "--machine threads --places 3 --partition file",
+    "--machine processes --places 2 --partition file",
 ];
 
 #[test]

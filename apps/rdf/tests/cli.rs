@@ -78,9 +78,29 @@ fn a_query_beyond_a_limit_ends_and_the_others_go_on() {
     assert!(ended.stderr.contains(" MiB; --memory allows 1"), "{ended:?}");
     let document: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
     assert_eq!(document["queries"][1]["rows"], 1, "{document}");
+    // Far more rows than there is memory: the join ends when it has too many.
+    let product = "SELECT * { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f . ?g ?s ?h }";
+    let (_, ended) = run("rdf-memory", "--memory 30", &["-e", product]);
+    assert!(ended.stderr.contains("query query: a table of ") && ended.code == Some(1), "{ended:?}");
     let (_, ended) = run("rdf-timeout", "--timeout 0.000001", &["-e", small]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("query query: it takes longer than --timeout allows"), "{ended:?}");
+}
+
+#[test]
+fn a_triple_of_several_files_counts_once_wherever_it_lies() {
+    let scene = Scene::new("rdf-twice");
+    let line = |number: u32| format!("<http://a.example/s> <http://a.example/p> {number} .\n");
+    for (file, numbers) in [("a.ttl", [1, 2]), ("b.ttl", [2, 3]), ("c.ttl", [3, 2])] {
+        scene.leave(file, &numbers.map(line).concat());
+    }
+    for partition in ["subject", "file"] {
+        let line = format!(
+            "--data a.ttl b.ttl c.ttl --places 3 --machine threads --partition {partition} --format csv"
+        );
+        let ended = scene.run(&[&words(&line)[..], &["-e", "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"]].concat());
+        assert_eq!(ended.stdout, "n\r\n3\r\n", "{partition}: {ended:?}");
+    }
 }
 
 #[test]
@@ -109,6 +129,7 @@ fn bad_input_is_one_line_and_code_2() {
         ("--query lubm:15", "--query is \"lubm:15\"; allowed: a file, lubm:1 to lubm:14"),
         ("--queries nosuch", "--queries: nosuch: No such file"),
         ("-e ASK{?s,a:b,?o}", "-e: line 1, column "),
+        ("--partition half", "--partition is \"half\"; allowed: subject, file"),
         ("--mode half", "--mode is \"half\"; allowed: data, task"),
         ("--format pdf", "--format is \"pdf\"; allowed: table, json, csv, tsv, xml"),
         ("--timeout 0", "--timeout is \"0\"; allowed: seconds from"),

@@ -1,6 +1,6 @@
 //! Loading over places: each reads or makes a part, then terms and triples go to their owners.
 //!
-//! The owner of a term is decided by its hash, and a triple lies with the owner of its subject. Files are cut by lines
+//! The owner of a term is decided by its hash, and a triple lies with the owner of its subject, or where it was read. Files are cut by lines
 //! if their format allows that; else each is read at one place, files in turn. Invariant: nothing is kept of a source
 //! in which something is wrong.
 
@@ -13,14 +13,31 @@ pub mod triples;
 use crate::peers::{Peers, push_term};
 use crate::store::dictionary::Dictionary;
 use crate::store::{Store, Triple, term};
+use clap::ValueEnum;
 use isles::prelude::*;
 use isles_app::console::Progress;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use source::{DataSource, FilePart, OpenSource};
 use triples::LocalTriples;
 
 /// Departments between two turns of other tasks.
 const TURN_EVERY: usize = 4;
+
+/// What a core of a modelled chip does for a triple that it reads: three terms that are split, hashed and compared, and
+/// their places in two sorts. Assumed.
+const TRIPLE_CYCLES: u64 = 3_000;
+
+/// At which place a triple lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partition {
+    /// With the owner of its subject.
+    #[default]
+    Subject,
+    /// Where its part of a file was read: departments of LUBM and files in turn, lines of N-Triples in equal parts.
+    File,
+}
 
 /// The triples of a place and its part of the terms.
 pub struct Loaded {
@@ -99,7 +116,12 @@ fn file_part<'a>(source: &'a DataSource, file: usize, bytes: &'a [u8], lines_bef
 ///
 /// # Errors
 /// Something is wrong with a source, which is told at each place; or a place has died.
-pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -> Result<Loaded, LoadFault> {
+pub async fn load(
+    team: Team,
+    sources: &[DataSource],
+    contents: &[OpenSource],
+    partition: Partition,
+) -> Result<Loaded, LoadFault> {
     let (places, rank) = (team.size(), team.rank());
     let mut own = LocalTriples::default();
     let mut fault = None;
@@ -132,6 +154,7 @@ pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -
         }
     }
     drop(told);
+    work(Cycles(TRIPLE_CYCLES * own.triples.len() as u64));
     // Of several places the first that has found something, which in files by lines is the first mistake.
     let faults = team.all_gather(fault).await?;
     if let Some(fault) = faults.into_iter().flatten().next() {
@@ -140,7 +163,7 @@ pub async fn load(team: Team, sources: &[DataSource], contents: &[OpenSource]) -
     if places == 1 {
         return Ok(alone(own));
     }
-    Ok(exchanged(team, own).await?)
+    Ok(exchanged(team, own, partition).await?)
 }
 
 /// Tells people how many triples the first place has read, which is about its share of all.
@@ -192,8 +215,8 @@ async fn dealt(
     Ok((team.scatterv(0, rows).await?, lines_before[team.rank()]))
 }
 
-/// Gives terms and triples to their owners.
-async fn exchanged(team: Team, own: LocalTriples) -> isles::Result<Loaded> {
+/// Gives terms to their owners, and triples to the places where they belong.
+async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles::Result<Loaded> {
     let places = team.size();
     let peers = Peers::member(team, Dictionary::default());
     let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
@@ -208,15 +231,32 @@ async fn exchanged(team: Team, own: LocalTriples) -> isles::Result<Loaded> {
     let mut next: Vec<_> = numbers.iter().map(|row| row.iter()).collect();
     let number = |owner: &usize| next[*owner].next().copied().unwrap_or_default();
     let numbers: Vec<u32> = owners.iter().map(number).collect();
+    let numbered = own.triples.into_iter().map(|triple| triple.map(|position| numbers[position as usize]));
+    let mut triples: Vec<Triple> = numbered.collect();
+    triples.sort_unstable();
+    triples.dedup();
     let mut rows: Vec<Vec<u32>> = vec![Vec::new(); places];
-    for triple in own.triples {
-        let owner = owners[triple[0] as usize];
-        rows[owner].extend(triple.map(|position| numbers[position as usize]));
-    }
+    triples.iter().for_each(|triple| rows[peers.numbering().place(triple[0])].extend(triple));
     let received = peers.trade(rows).await?;
-    let triples: Vec<Triple> =
-        received.iter().flat_map(|row| row.chunks_exact(3)).map(|one| [one[0], one[1], one[2]]).collect();
-    Ok(Loaded { store: Store::of(&triples), peers })
+    let store = match partition {
+        Partition::Subject => Store::of(&received.iter().flat_map(|row| triples_of(row)).collect::<Vec<_>>()),
+        Partition::File => {
+            // The owner of the subject leaves a triple to the first of the places that have it.
+            let mut known = FxHashSet::default();
+            let is_first =
+                |row: &Vec<u32>| triples_of(row).map(|triple| u32::from(known.insert(triple))).collect();
+            let answers = peers.trade(received.iter().map(is_first).collect()).await?;
+            let mut answers: Vec<_> = answers.iter().map(|row| row.iter()).collect();
+            triples.retain(|triple| answers[peers.numbering().place(triple[0])].next() == Some(&1));
+            Store::of_any(&triples)
+        }
+    };
+    Ok(Loaded { store, peers })
+}
+
+/// The triples that a row of numbers has.
+fn triples_of(row: &[u32]) -> impl Iterator<Item = Triple> + '_ {
+    row.chunks_exact(3).map(|one| [one[0], one[1], one[2]])
 }
 
 impl Loaded {

@@ -1,14 +1,14 @@
 //! The algebra that places evaluate together, made of what `spargebra` has parsed.
 //!
-//! What it does not have (paths, `EXISTS`, groups, orders, functions whose value is not decided by their arguments) has
-//! no [`Node`]; the first place evaluates that. Invariant: a node has the solutions that SPARQL 1.1, section 18, gives
-//! the pattern it was made of, each as often.
+//! What it does not have (paths, `EXISTS`, aggregates other than counts, orders, functions whose value is not
+//! decided by their arguments) has no [`Node`]; the first place evaluates that. Invariant: a node has the solutions
+//! that SPARQL 1.1, section 18, gives the pattern it was made of, each as often.
 
 use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
 use crate::store::term::encoded;
 use oxrdf::{TermRef, Variable};
-use spargebra::algebra::{Expression, Function, GraphPattern};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use sparopt::algebra::{Expression as OptimizedExpression, GraphPattern as OptimizedPattern};
 
@@ -21,6 +21,17 @@ pub struct BoundExpression {
     pub variables: Vec<(Variable, VariableId)>,
     /// How it is written.
     pub text: String,
+}
+
+/// What a count counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Solutions.
+    Rows,
+    /// Solutions that bind this variable.
+    Bound(VariableId),
+    /// Different values of this variable.
+    Distinct(VariableId),
 }
 
 /// A part of a query that places evaluate together.
@@ -70,6 +81,15 @@ pub enum Node {
     Project(Box<Node>, Vec<VariableId>),
     /// Each solution once.
     Distinct(Box<Node>),
+    /// A solution for each group of solutions that agree in the keys, with counts of them; without keys one of all.
+    Count {
+        /// The solutions.
+        inner: Box<Node>,
+        /// What those of a group agree in.
+        keys: Vec<VariableId>,
+        /// The variable of each count, and what it counts.
+        counts: Vec<(VariableId, Counted)>,
+    },
     /// Some solutions, by a fixed order of all.
     Slice {
         /// All of them.
@@ -135,13 +155,37 @@ impl Translation {
             GraphPattern::Slice { inner, start, length } => {
                 Node::Slice { inner: self.boxed(inner)?, start: *start, length: *length }
             }
+            GraphPattern::Group { inner, variables, aggregates } => {
+                let inner = self.boxed(inner)?;
+                let keys = variables.iter().map(|one| self.variable(one.as_str())).collect();
+                let counts = aggregates.iter().map(|(variable, aggregate)| {
+                    let counted = self.counted(aggregate)?;
+                    Some((self.variable(variable.as_str()), counted))
+                });
+                Node::Count { inner, keys, counts: counts.collect::<Option<_>>()? }
+            }
             GraphPattern::Path { .. }
             | GraphPattern::Graph { .. }
             | GraphPattern::Lateral { .. }
             | GraphPattern::OrderBy { .. }
-            | GraphPattern::Group { .. }
             | GraphPattern::Service { .. } => return None,
         })
+    }
+
+    /// What an aggregate counts, if it is a count.
+    fn counted(&mut self, aggregate: &AggregateExpression) -> Option<Counted> {
+        match aggregate {
+            AggregateExpression::CountSolutions { distinct: false } => Some(Counted::Rows),
+            AggregateExpression::FunctionCall {
+                name: AggregateFunction::Count,
+                expr: Expression::Variable(variable),
+                distinct,
+            } => {
+                let variable = self.variable(variable.as_str());
+                Some(if *distinct { Counted::Distinct(variable) } else { Counted::Bound(variable) })
+            }
+            _ => None,
+        }
     }
 
     fn boxed(&mut self, pattern: &GraphPattern) -> Option<Box<Node>> {
@@ -338,7 +382,8 @@ mod tests {
             "?s :p* ?o",
             "?s :p ?o FILTER EXISTS { ?o :q ?r }",
             "?s :p ?o FILTER(RAND() < 2)",
-            "{ SELECT (COUNT(*) AS ?n) { ?s :p ?o } }",
+            "{ SELECT (SUM(?o) AS ?n) { ?s :p ?o } }",
+            "{ SELECT (COUNT(?o + 1) AS ?n) { ?s :p ?o } }",
             "GRAPH :g { ?s :p ?o }",
         ] {
             assert!(node(text).is_none(), "{text}");

@@ -15,6 +15,7 @@ use super::{canonical, evaluate};
 use crate::peers::Peers;
 use crate::store::Store;
 use crate::store::dictionary::UNBOUND;
+use isles::prelude::{Cycles, work};
 use std::collections::VecDeque;
 use std::pin::Pin;
 
@@ -40,6 +41,12 @@ pub struct PlaceEvaluator<'a> {
 /// 45 ns, about, on a host.
 const MOVE: f64 = 12.0;
 const LOOK: f64 = 45.0;
+
+/// Rows that are joined at least between two looks at the limits of a query.
+const ROWS_AT_A_TIME: usize = 8_192;
+
+/// What a core of a modelled chip does for a row of an operator: a search among sorted keys, and its numbers. Assumed.
+const ROW_CYCLES: u64 = 150;
 
 /// How the rows of two tables come to meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +136,10 @@ impl<'a> PlaceEvaluator<'a> {
                     let inner = self.evaluate(inner).await?;
                     self.distinct(inner).await?
                 }
+                Node::Count { inner, keys, counts } => {
+                    let inner = self.evaluate(inner).await?;
+                    self.count(inner, keys, counts).await?
+                }
                 Node::Slice { inner, start, length } => {
                     let inner = self.evaluate(inner).await?;
                     self.slice(inner, *start, *length).await?
@@ -140,18 +151,39 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// Notes what an operator has come to, over all places, and checks the limits.
-    async fn noted(
+    pub(super) async fn noted(
         &self,
         operator: impl Into<String>,
         estimate: Option<f64>,
         table: Table,
     ) -> Result<Table, QueryFault> {
         let own = (table.rows * table.columns.len() * 4) as u64;
+        work(Cycles(ROW_CYCLES * table.rows as u64));
         let mut sums = [table.rows as u64, own, u64::from(self.limits.is_over_time())];
         self.peers.sum(&mut sums).await?;
         self.trace.note(OperatorTrace::new(operator.into(), estimate, sums[0]), self.peers.sent());
         self.limits.check(sums[1], sums[2] > 0)?;
         Ok(table)
+    }
+
+    /// What `join` makes of the rows of a table and of `others` rows, which it goes through each time. If the query has
+    /// limits, it gets some rows at a time, and no more once what this place has exceeds a limit, which
+    /// [`PlaceEvaluator::noted`] then says.
+    fn bounded(&self, table: &Table, others: usize, join: impl Fn(&Table) -> Table) -> Table {
+        let at_a_time = ROWS_AT_A_TIME.max(others);
+        if self.limits.is_free() || table.rows <= at_a_time {
+            return join(table);
+        }
+        let rows: Vec<u32> = (0..table.rows as u32).collect();
+        let mut parts = rows.chunks(at_a_time).map(|part| join(&table.pick(part)));
+        let mut all = parts.next().unwrap_or_default();
+        for part in parts {
+            all.append(&part);
+            if self.limits.is_exceeded((all.rows * all.columns.len() * 4) as u64) {
+                break;
+            }
+        }
+        all
     }
 
     async fn rows(&self, table: &Table) -> Result<u64, QueryFault> {
@@ -182,7 +214,8 @@ impl<'a> PlaceEvaluator<'a> {
         let mut is_begun = false;
         while let Some(step) = plan.pop_front() {
             let (pattern, count) = (&patterns[step.pattern], counts[step.pattern]);
-            let star = star(&patterns, &plan, pattern, &table);
+            let mut star = star(&patterns, &plan, pattern, &table);
+            star.retain(|_| self.store.is_by_subject());
             table = if !is_begun {
                 let table = scan(self.store, pattern);
                 self.noted(self.described("scan", pattern, None), Some(step.estimate), table).await?
@@ -283,20 +316,21 @@ impl<'a> PlaceEvaluator<'a> {
         let joined = match exchange {
             RowExchange::ToSubject(subject) => {
                 let table = self.peers.redistribute(table, subject).await?;
-                join_pattern(self.store, &table, pattern)
+                self.bounded(&table, 0, |rows| join_pattern(self.store, rows, pattern))
             }
             RowExchange::LeftToAll => {
                 let table = self.peers.replicate(table).await?;
-                Table { placed_by: pattern.subject(), ..join_pattern(self.store, &table, pattern) }
+                let joined = self.bounded(&table, 0, |rows| join_pattern(self.store, rows, pattern));
+                Table { placed_by: pattern.subject().filter(|_| self.store.is_by_subject()), ..joined }
             }
             RowExchange::RightToAll => {
                 let matches = self.peers.replicate(scan(self.store, pattern)).await?;
-                join::join(&table, &matches)
+                self.bounded(&table, matches.rows, |rows| join::join(rows, &matches))
             }
             RowExchange::Both(variable) => {
                 let table = self.peers.redistribute(table, variable).await?;
                 let matches = self.peers.redistribute(scan(self.store, pattern), variable).await?;
-                join::join(&table, &matches)
+                self.bounded(&table, matches.rows, |rows| join::join(rows, &matches))
             }
         };
         self.noted(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
@@ -329,7 +363,7 @@ impl<'a> PlaceEvaluator<'a> {
         };
         offer(matches + LOOK * rows / places, RowExchange::RightToAll);
         for variable in shared {
-            if pattern.subject() == Some(variable) {
+            if pattern.subject() == Some(variable) && self.store.is_by_subject() {
                 offer(handled(variable) / places, RowExchange::ToSubject(variable));
             } else {
                 offer((handled(variable) + matches) / places, RowExchange::Both(variable));
@@ -382,7 +416,7 @@ impl<'a> PlaceEvaluator<'a> {
 
     async fn join(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
         let (left, right, exchange) = self.met((left, right), false).await?;
-        let mut joined = join::join(&left, &right);
+        let mut joined = self.bounded(&left, right.rows, |rows| join::join(rows, &right));
         if exchange == RowExchange::LeftToAll {
             joined.placed_by = right.placed_by;
         }
@@ -450,7 +484,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// The numbers of values that may be new terms.
-    async fn numbered(&self, values: Vec<Option<Vec<u8>>>) -> Result<Vec<u32>, QueryFault> {
+    pub(super) async fn numbered(&self, values: Vec<Option<Vec<u8>>>) -> Result<Vec<u32>, QueryFault> {
         let mut distinct: Vec<Vec<u8>> = values.iter().flatten().cloned().collect();
         distinct.sort_unstable();
         distinct.dedup();
@@ -477,7 +511,8 @@ impl<'a> PlaceEvaluator<'a> {
         let mut own = join::distinct(&table);
         let is_together = own.placed_by.is_some() || self.peers.size() == 1;
         if !is_together {
-            own = join::distinct(&self.peers.redistribute_rows(own).await?);
+            let all = own.variables.clone();
+            own = join::distinct(&self.peers.redistribute_by(own, &all).await?);
         }
         self.noted("distinct", None, own).await
     }

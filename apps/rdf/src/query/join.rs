@@ -167,6 +167,33 @@ pub fn difference(left: &Table, right: &Table) -> Table {
     left.filter(&keep)
 }
 
+/// Rows by the groups that agree in some variables.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    /// The first row of each group.
+    pub firsts: Vec<u32>,
+    /// The group of each row.
+    pub of_row: Vec<u32>,
+}
+
+/// The groups of rows that agree in `keys`; an unbound variable agrees with an unbound one only.
+pub fn groups(table: &Table, keys: &[VariableId]) -> Groups {
+    let columns = columns(table, keys);
+    let index = RowIndex::of(columns.clone(), table.rows);
+    let mut groups = Groups { firsts: Vec::new(), of_row: vec![0; table.rows] };
+    for row in 0..table.rows {
+        // Rows of a chain rise, so the first that agrees is the first of all.
+        let first = index.rows(&columns, row).next().unwrap_or(row);
+        groups.of_row[row] = if first == row {
+            groups.firsts.push(row as u32);
+            groups.firsts.len() as u32 - 1
+        } else {
+            groups.of_row[first]
+        };
+    }
+    groups
+}
+
 /// Each row once.
 pub fn distinct(table: &Table) -> Table {
     let columns: Vec<&[u32]> = table.columns.iter().map(Vec::as_slice).collect();

@@ -6,6 +6,7 @@
 
 pub mod algebra;
 mod canonical;
+mod count;
 mod evaluate;
 mod execute;
 mod join;

@@ -65,7 +65,8 @@ impl Pattern {
 /// The matches of `pattern` at this place.
 pub fn scan(store: &Store, pattern: &Pattern) -> Table {
     let variables = pattern.variables();
-    let mut table = Table { placed_by: pattern.subject(), ..Table::empty(variables) };
+    let placed_by = pattern.subject().filter(|_| store.is_by_subject());
+    let mut table = Table { placed_by, ..Table::empty(variables) };
     if let Pattern([subject, PatternPart::Term(number), object]) = *pattern {
         let Some(predicate) = store.predicate(number) else { return table };
         match (subject, object) {

@@ -61,6 +61,16 @@ pub struct QueryLimits {
 }
 
 impl QueryLimits {
+    /// Whether nothing is limited.
+    pub fn is_free(&self) -> bool {
+        self.memory.is_none() && self.time.is_none()
+    }
+
+    /// Whether so many bytes of this place alone are too many, or the time is over.
+    pub fn is_exceeded(&self, bytes: u64) -> bool {
+        self.memory.is_some_and(|allowed| bytes > allowed) || self.is_over_time()
+    }
+
     /// Whether the time is over, at this place.
     pub fn is_over_time(&self) -> bool {
         self.time.is_some_and(|(allowed, begin)| begin.elapsed() > allowed)

@@ -35,6 +35,8 @@ pub struct Store {
     /// Pairs of object and predicate.
     of_object: Pairs,
     len: usize,
+    /// Whether all triples of a subject are at the place that owns it.
+    is_by_subject: bool,
 }
 
 fn word(upper: u32, lower: u32) -> u64 {
@@ -42,7 +44,17 @@ fn word(upper: u32, lower: u32) -> u64 {
 }
 
 impl Store {
-    /// Sorts `triples`; one that is there several times counts once.
+    /// Sorts `triples`, of which some are elsewhere, whoever owns their subjects.
+    pub fn of_any(triples: &[Triple]) -> Store {
+        Store { is_by_subject: false, ..Store::of(triples) }
+    }
+
+    /// Whether all triples of a subject are at the place that owns it.
+    pub fn is_by_subject(&self) -> bool {
+        self.is_by_subject
+    }
+
+    /// Sorts `triples`, which are all of their subjects; one that is there several times counts once.
     pub fn of(triples: &[Triple]) -> Store {
         let mut positions: FxHashMap<u32, usize> = FxHashMap::default();
         let mut by_predicate: Vec<(u32, Vec<u64>)> = Vec::new();
@@ -70,6 +82,7 @@ impl Store {
             of_subject: Pairs::of(&mut of_subject),
             of_object: Pairs::of(&mut of_object),
             len,
+            is_by_subject: true,
         }
     }
 
