@@ -11,8 +11,8 @@ use crate::world::messages::Delivery;
 use crate::world::state::WorldState;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending, Limits,
-    MappedMemory, Message, Multicast, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId, SpanSink,
-    Unpark, Work, WorkModel,
+    MappedMemory, Message, Multicast, Next, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId,
+    SpanSink, Unpark, Work, WorkModel,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -180,6 +180,16 @@ impl Endpoint for ChipEndpoint {
         delivered
     }
 
+    /// Not offered: messages are taken by `progress` alone.
+    fn take_next(
+        &self,
+        _from: PlaceId,
+        _class: Class,
+        _wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        Next::Left
+    }
+
     fn is_ready(&self) -> bool {
         // Relaxed is enough: the driver observes the flag before the place acts on it.
         self.shared.unparked[self.here.index()].0.load(Ordering::Relaxed) || self.state().has_news(self.here)
@@ -200,6 +210,11 @@ impl Endpoint for ChipEndpoint {
 
     fn is_dead(&self, place: PlaceId) -> bool {
         self.state().is_dead(self.here, place)
+    }
+
+    /// No core says why it is dead.
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.is_dead(place).then_some(Death::Ended)
     }
 
     /// The watchdog of the chip tells it, as it tells any death.

@@ -1,8 +1,8 @@
 //! The interface between one place and the means that carries its messages.
 //!
 //! [`Endpoint`] is small: send, receive, wait. What not every transport has is a trait of its own, [`Multicast`],
-//! [`WorkModel`], [`SpanSink`] and [`MappedMemory`], for which each endpoint answers, so that one that wraps another
-//! cannot forget it.
+//! [`WorkModel`], [`SpanSink`] and [`MappedMemory`], for which each endpoint answers. Invariant: no method has a
+//! default that is wrong for an endpoint that wraps another, so the compiler finds what that one forgets to hand on.
 
 use crate::region::Region;
 use crate::span::{Span, SpanId};
@@ -251,7 +251,7 @@ pub trait Endpoint {
     /// the sleep by [`Endpoint::unparker`].
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool);
 
-    /// As [`Endpoint::wait_with`], for this endpoint alone.
+    /// As [`Endpoint::wait_with`], for this endpoint alone. The only provided method: no endpoint writes it itself.
     fn wait(&self, timeout: Option<Duration>) {
         self.wait_with(timeout, &|| false);
     }
@@ -269,35 +269,24 @@ pub trait Endpoint {
     fn condemn(&self, place: PlaceId);
 
     /// Why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
-    fn death(&self, place: PlaceId) -> Option<Death> {
-        self.is_dead(place).then_some(Death::Ended)
-    }
+    fn death(&self, place: PlaceId) -> Option<Death>;
 
     /// Whether some of what was sent can go on its way only with further calls of this endpoint.
-    fn is_sending(&self) -> bool {
-        false
-    }
+    fn is_sending(&self) -> bool;
 
     /// Says that this place sends nothing more and takes nothing more: its end is orderly from here on, not a death.
     /// Sends to it answer [`SendError::DeadPlace`].
-    fn leave(&self) {}
+    fn leave(&self);
 
-    /// Extended: shows the oldest message of `class` from `from`, if there is one and it lies where small ones lie, to
-    /// `wants`, and takes it if that says so.
+    /// Shows the oldest message of `class` from `from` to `wants`, if there is one and it lies where small ones lie.
+    /// Takes it if `wants` says so.
     ///
     /// For who waits for just this message: much shorter than a [`Endpoint::progress`], which it does not replace.
     /// Whatever else has arrived stays where it is, and so does a message that is not wanted. `wants` may
     /// send, as `deliver` may. Must not be called from within `deliver`. Where it is not offered, the answer is
     /// [`Next::Left`].
-    fn take_next(
-        &self,
-        from: PlaceId,
-        class: Class,
-        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
-    ) -> Next {
-        let _ = (from, class, wants);
-        Next::Left
-    }
+    fn take_next(&self, from: PlaceId, class: Class, wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool)
+    -> Next;
 
     /// The model that charges the place's work to its core; none on a real machine, where work takes its time.
     fn work_model(&self) -> Option<&dyn WorkModel>;

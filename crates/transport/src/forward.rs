@@ -6,7 +6,7 @@
 /// In an `impl Endpoint`: the methods that go to the endpoint in this field, unchanged.
 ///
 /// What an endpoint does itself it writes out. A method that it neither writes nor names here is one that the compiler
-/// misses, unless it has a default.
+/// misses.
 ///
 /// ```ignore
 /// impl Endpoint for Counted {
@@ -52,6 +52,16 @@ macro_rules! forward_method {
             deliver: &mut dyn ::core::ops::FnMut($crate::Arrival<'_>),
         ) -> usize {
             self.$field.progress(inbound, deliver)
+        }
+    };
+    ($field:ident take_next) => {
+        fn take_next(
+            &self,
+            from: $crate::PlaceId,
+            class: $crate::Class,
+            wants: &mut dyn ::core::ops::FnMut($crate::HandlerId, &[u8]) -> bool,
+        ) -> $crate::Next {
+            self.$field.take_next(from, class, wants)
         }
     };
     ($field:ident is_ready) => {

@@ -250,7 +250,8 @@ impl Recorder {
 
 impl Endpoint for Recorder {
     isles_transport::forward_to!(endpoint:
-        here, places, limits, shares_processors, progress, is_ready, wait_with, unparker, is_dead, condemn, other_hosts
+        here, places, limits, shares_processors, progress, take_next, is_ready, is_sending, wait_with, unparker,
+        is_dead, condemn, death, leave, other_hosts
     );
 
     fn send(

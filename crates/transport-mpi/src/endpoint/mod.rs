@@ -20,8 +20,8 @@ use crate::library::{Library, OpenRequest};
 use crate::token_bucket::TokenBucket;
 use isles_transport::composite::FarEndpoint;
 use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory, Multicast, Next, OtherHosts,
-    PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory, Multicast, Next,
+    OtherHosts, PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
 };
 use receiving::Postponed;
 use std::cell::{Cell, RefCell, RefMut};
@@ -474,6 +474,11 @@ impl Endpoint for MpiEndpoint {
             || self.has_frame()
     }
 
+    /// No: frames that are held back go with each `progress`, and before the place sleeps.
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     /// Looks, and gives the processor away between: for a rank that has no near endpoint to sleep in.
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
@@ -494,6 +499,11 @@ impl Endpoint for MpiEndpoint {
     /// None is: a rank that dies ends the run, because neither library goes on without it.
     fn is_dead(&self, _place: PlaceId) -> bool {
         false
+    }
+
+    /// None: see [`Endpoint::is_dead`].
+    fn death(&self, _place: PlaceId) -> Option<Death> {
+        None
     }
 
     /// Ends the run: a rank cannot be left out.

@@ -217,6 +217,11 @@ impl Endpoint for ShmEndpoint {
         self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready() || self.waiter.is_unparked()
     }
 
+    /// No: what a send has written, its receiver finds without this place.
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
         let ready = || self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready() || also();

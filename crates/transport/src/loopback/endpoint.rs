@@ -176,6 +176,11 @@ impl Endpoint for LoopbackEndpoint {
         self.shared.wakes(self.here)
     }
 
+    /// No: the world carries what was sent.
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.
     fn wait_with(&self, _timeout: Option<Duration>, _also: &dyn Fn() -> bool) {
         self.reentry.check_wait();

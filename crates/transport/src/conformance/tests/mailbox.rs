@@ -7,7 +7,7 @@ use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory,
-    Message, Multicast, OtherHosts, PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
+    Message, Multicast, Next, OtherHosts, PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -259,10 +259,25 @@ impl Endpoint for Mailbox {
         count
     }
 
+    /// Not offered: messages are taken by `progress` alone.
+    fn take_next(
+        &self,
+        _from: PlaceId,
+        _class: Class,
+        _wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        Next::Left
+    }
+
     fn is_ready(&self) -> bool {
         let slots = self.office.lock();
         let slot = &slots[self.here.index()];
         slot.rung || !slot.control.is_empty() || !slot.data.is_empty()
+    }
+
+    /// No: what is sent lies with its receiver.
+    fn is_sending(&self) -> bool {
+        false
     }
 
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
@@ -293,6 +308,14 @@ impl Endpoint for Mailbox {
     fn is_dead(&self, place: PlaceId) -> bool {
         self.office.lock()[place.index()].dead
     }
+
+    /// Nobody says why.
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.is_dead(place).then_some(Death::Ended)
+    }
+
+    /// Does nothing: who leaves is killed.
+    fn leave(&self) {}
 
     fn work_model(&self) -> Option<&dyn WorkModel> {
         None
