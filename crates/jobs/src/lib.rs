@@ -27,7 +27,9 @@ pub use admission::steers_text;
 pub use isles_protocol::job::Policy;
 pub use job::{Job, JobKind, JobOutput, JobProgress, from_bytes, offer, to_bytes};
 pub use kinds::KINDS;
-pub use request::{CoreView, JobOrder, JobReply, JobRequest, JobView, Refusal, RefusalClass, RefusalKind};
+pub use request::{
+    CoreView, JobOrder, JobReply, JobRequest, JobView, ORDERS, OrderInfo, Refusal, RefusalClass, RefusalKind,
+};
 pub use seat::{Caller, Environment, Runnable};
 pub use server::{JobServerOptions, serve};
 pub use socket::{ask, end, socket_path};

@@ -5,7 +5,7 @@
 //! is kept in the directory is what the table says once [`JobTable::keep`] has returned.
 
 use crate::command_queue::{CommandQueue, NumberedCommand};
-use crate::request::{Refusal, RefusalKind};
+use crate::request::{OrderInfo, Refusal, RefusalKind};
 use crate::seat::process::kill_marked;
 use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
@@ -143,7 +143,8 @@ impl JobTable {
     /// There is no such job, or it may not be told that now: a line.
     pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         self.job(id)?;
-        if self.is_command(id) && matches!(verb, JobVerb::Checkpoint | JobVerb::Move) {
+        let is_for_commands = OrderInfo::of_verb(verb).is_none_or(|order| order.is_for_commands);
+        if self.is_command(id) && !is_for_commands {
             let verb = verb.name();
             let text = format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill");
             return Err(Refusal::of(RefusalKind::NotForCommands, text));

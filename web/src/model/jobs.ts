@@ -6,25 +6,17 @@
 import {
     getJobs, tellJobs, RequestError, type Core, type Job, type JobKind, type JobsAnswer, type JobSpec,
 } from "./api";
+import { ACTIVE_STATES, ORDERS } from "./orders";
 import { store } from "./store";
 
 const ASK_MS = 1000;
 
-/** What a job can be told, and in which states; the job server has the last word. */
-export const ORDERS: Record<string, { name: string; states: string[]; asks?: boolean }> = {
-    start: { name: "Start", states: ["new", "checkpointed", "stopped"] },
-    pause: { name: "Pause", states: ["running"] },
-    resume: { name: "Resume", states: ["paused"] },
-    checkpoint: { name: "Checkpoint", states: ["running", "paused"] },
-    move: { name: "Move", states: ["running", "paused"] },
-    duplicate: { name: "Duplicate", states: [] },
-    kill: { name: "Kill", states: ["creating", "running", "paused", "checkpointing", "moving"], asks: true },
-    remove: { name: "Remove", states: ["new", "checkpointed", "stopped", "finished", "failed"], asks: true },
-};
-
 /** Whether a job is at a place, or on its way to one or from one. */
-export const isActive = (job: Job) =>
-    ["creating", "running", "paused", "checkpointing", "moving", "stopping"].includes(job.state);
+export const isActive = (job: Job) => ACTIVE_STATES.includes(job.state);
+
+/** Whether a job can be told something in its state, be it a command or not. */
+export const may = (job: Job | undefined, order: string) =>
+    job !== undefined && ORDERS[order]!.states.includes(job.state) && (ORDERS[order]!.forCommands || !isCommand(job));
 
 export const isCommand = (job: Job) => "Command" in job.what;
 

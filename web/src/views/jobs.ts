@@ -8,7 +8,8 @@ import { live } from "lit/directives/live.js";
 import { repeat } from "lit/directives/repeat.js";
 import { bytes, plain } from "../draw/text";
 import { getJobOutput, type Job, type JobOutput } from "../model/api";
-import { isActive, isCommand, jobs, ORDERS } from "../model/jobs";
+import { isActive, isCommand, jobs, may } from "../model/jobs";
+import { ORDERS } from "../model/orders";
 import { store } from "../model/store";
 import type { NewJob } from "../parts/new-job";
 import { View } from "../parts/view";
@@ -18,9 +19,9 @@ const LINES = 100;
 const DIVIDERS = Array.from({ length: 15 }, (_, index) => index + 2);
 
 const GROUPS: { name: string; has: (job: Job) => boolean }[] = [
-    { name: "Waiting", has: (job) => ["new", "checkpointed", "stopped"].includes(job.state) },
+    { name: "Waiting", has: (job) => may(job, "start") },
     { name: "At places", has: isActive },
-    { name: "Over", has: (job) => ["finished", "failed"].includes(job.state) },
+    { name: "Over", has: (job) => !isActive(job) && !may(job, "start") },
 ];
 
 /** Keeps the browser from taking a finger that drags for a fling of the page, after which it passes over a tap. */
@@ -108,7 +109,7 @@ export class JobsView extends View {
     private row(job: Job): TemplateResult {
         const active = isActive(job);
         return html`<li class="job" data-job=${job.id} data-state=${job.state}>
-            ${jobs.mayTell && job.state !== "finished" && job.state !== "failed"
+            ${jobs.mayTell && (active || may(job, "start"))
                 ? html`<span class="job-handle" aria-hidden="true"
                     title="Drag to a core, or to the list of those that wait"
                     @pointerdown=${(event: PointerEvent) => this.grab(event, job.id)} @touchstart=${TAKEN}
@@ -126,9 +127,8 @@ export class JobsView extends View {
     }
 
     private button(job: Job, order: string): TemplateResult | typeof nothing {
-        const { name, states, asks } = ORDERS[order]!;
-        if (states.length > 0 && !states.includes(job.state)) return nothing;
-        if (isCommand(job) && ["checkpoint", "move"].includes(order)) return nothing;
+        const { name, asks } = ORDERS[order]!;
+        if (!may(job, order)) return nothing;
         if (isCommand(job) && order === "duplicate" && !jobs.mayStartCommands) return nothing;
         const key = `${job.id} ${order}`;
         const isAsked = this.asked === key;
@@ -144,8 +144,8 @@ export class JobsView extends View {
     private confirmation(job: Job): TemplateResult | typeof nothing {
         const order = Object.keys(ORDERS).find((order) => this.asked === `${job.id} ${order}`);
         if (!order) return nothing;
-        const { name, states } = ORDERS[order]!;
-        if (!states.includes(job.state)) return nothing;
+        const { name } = ORDERS[order]!;
+        if (!may(job, order)) return nothing;
         return html`<button class="is-sure" aria-label=${`Really: ${name} job ${job.id}`} @click=${() => {
             this.asked = "";
             void jobs.tell(job.id, order);
@@ -177,9 +177,7 @@ export class JobsView extends View {
     /** Starts the job at a place, or moves it there, without dragging it. */
     private place(job: Job): TemplateResult | typeof nothing {
         const moves = isActive(job);
-        const may = moves ? ["running", "paused"].includes(job.state) && !isCommand(job)
-            : ORDERS.start!.states.includes(job.state);
-        if (!jobs.mayTell || !may) return nothing;
+        if (!jobs.mayTell || !may(job, moves ? "move" : "start")) return nothing;
         return html`<form class="tools" @submit=${(event: Event) => {
             event.preventDefault();
             const { value } = (event.target as HTMLFormElement).querySelector("input")!;
@@ -230,7 +228,7 @@ export class JobsView extends View {
         if (id === 0 || !target) return;
         const place = (target as HTMLElement).dataset.place;
         if (place !== undefined) void jobs.drop(id, Number(place));
-        else if (["running", "paused"].includes(jobs.job(id)?.state ?? "")) void jobs.tell(id, "checkpoint");
+        else if (ORDERS.checkpoint!.states.includes(jobs.job(id)?.state ?? "")) void jobs.tell(id, "checkpoint");
     };
 
     private release = (): void => {

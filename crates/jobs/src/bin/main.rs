@@ -9,8 +9,8 @@ use isles_app::ui::UiArguments;
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
-    Caller, CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, Refusal,
-    Runnable, Store, ask, end, offer, serve, steers_text,
+    Caller, CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, OrderInfo,
+    Refusal, Runnable, Store, ask, end, offer, serve, steers_text,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -103,6 +103,11 @@ struct NewJob {
     words: Vec<String>,
 }
 
+/// The help of an order, as the table of orders has it.
+fn about(order: &str) -> &'static str {
+    OrderInfo::of_name(order).map_or("", |order| order.about)
+}
+
 #[derive(Subcommand)]
 enum JobCommand {
     /// Lists all jobs
@@ -111,7 +116,7 @@ enum JobCommand {
     Cores,
     /// Makes a job that is not started
     Create(NewJob),
-    /// Starts a job, or makes one and starts it
+    #[command(about = about("start"))]
     Start {
         /// Its number; a new job without
         job: Option<u64>,
@@ -121,22 +126,22 @@ enum JobCommand {
         #[command(flatten)]
         new: NewJob,
     },
-    /// Lets a job do nothing; it keeps its memory
+    #[command(about = about("pause"))]
     Pause {
         /// Its number
         job: u64,
     },
-    /// Lets a job go on
+    #[command(about = about("resume"))]
     Resume {
         /// Its number
         job: u64,
     },
-    /// Writes a job, and frees its place
+    #[command(about = about("checkpoint"))]
     Checkpoint {
         /// Its number
         job: u64,
     },
-    /// Moves a job to another place
+    #[command(about = about("move"))]
     Move {
         /// Its number
         job: u64,
@@ -144,17 +149,17 @@ enum JobCommand {
         #[arg(long, value_name = "PLACE")]
         to: Option<usize>,
     },
-    /// Makes a job like another
+    #[command(about = about("duplicate"))]
     Duplicate {
         /// Its number
         job: u64,
     },
-    /// Ends a job
+    #[command(about = about("kill"))]
     Kill {
         /// Its number
         job: u64,
     },
-    /// Forgets a job and its output
+    #[command(about = about("remove"))]
     Remove {
         /// Its number
         job: u64,

@@ -1,7 +1,9 @@
 //! What people ask of a job server, and what it answers: one line of JSON each.
 
+mod order;
 mod refusal;
 
+pub use order::{JobOrder, ORDERS, OrderInfo};
 pub use refusal::{Refusal, RefusalClass, RefusalKind};
 
 use crate::seat::Runnable;
@@ -77,34 +79,6 @@ pub enum JobRequest {
         /// What is asked.
         request: Box<JobRequest>,
     },
-}
-
-/// What a job is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "kebab-case")]
-pub enum JobOrder {
-    /// Run, at a place or at the best one.
-    Start {
-        /// The place.
-        at: Option<usize>,
-    },
-    /// Do nothing.
-    Pause,
-    /// Go on.
-    Resume,
-    /// Be written, and free the place.
-    Checkpoint,
-    /// Go on at another place, or at the best one.
-    Move {
-        /// The place.
-        to: Option<usize>,
-    },
-    /// A job like it.
-    Duplicate,
-    /// End.
-    Kill,
-    /// Be forgotten.
-    Remove,
 }
 
 /// What is answered.

@@ -1,0 +1,231 @@
+//! What a job can be told: one table, of which the server, the command, the page and the documents are made.
+//!
+//! In which states it can be told something is not said here: that is the state machine of `isles_protocol::job`, which
+//! a row names by its verb. Invariant: each [`JobOrder`] has one row, and the name of the row is its name on the wire.
+
+use isles_protocol::job::{JobState, JobVerb};
+use serde::{Deserialize, Serialize};
+
+/// What a job is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum JobOrder {
+    /// Run, at a place or at the best one.
+    Start {
+        /// The place.
+        at: Option<usize>,
+    },
+    /// Do nothing.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Be written, and free the place.
+    Checkpoint,
+    /// Go on at another place, or at the best one.
+    Move {
+        /// The place.
+        to: Option<usize>,
+    },
+    /// A job like it.
+    Duplicate,
+    /// End.
+    Kill,
+    /// Be forgotten.
+    Remove,
+}
+
+/// A row of the table of orders.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderInfo {
+    /// Its name, on the wire and on the command line.
+    pub name: &'static str,
+    /// What it does, as help says it.
+    pub about: &'static str,
+    /// The step of the job's state; none if the job stays as it is.
+    pub verb: Option<JobVerb>,
+    /// Whether a job that is a command can be told it.
+    pub is_for_commands: bool,
+    /// Whether something is lost by it, so that a page asks before.
+    pub loses: bool,
+}
+
+impl OrderInfo {
+    const fn new(name: &'static str, about: &'static str, verb: Option<JobVerb>) -> OrderInfo {
+        OrderInfo { name, about, verb, is_for_commands: true, loses: false }
+    }
+
+    /// The row of that name.
+    pub fn of_name(name: &str) -> Option<&'static OrderInfo> {
+        ORDERS.iter().find(|order| order.name == name)
+    }
+
+    /// The row of the order that takes this step.
+    pub(crate) fn of_verb(verb: JobVerb) -> Option<&'static OrderInfo> {
+        ORDERS.iter().find(|order| order.verb == Some(verb))
+    }
+
+    /// The states in which a job can be told it.
+    pub fn states(&self) -> Vec<JobState> {
+        self.verb.map_or_else(|| JobState::ALL.to_vec(), |verb| verb.allowed().collect())
+    }
+}
+
+/// All that a job can be told, in the order in which the page has its buttons.
+pub const ORDERS: [OrderInfo; 8] = [
+    OrderInfo::new("start", "Starts a job, or makes one and starts it", Some(JobVerb::Start)),
+    OrderInfo::new("pause", "Pauses a job; its memory stays resident", Some(JobVerb::Pause)),
+    OrderInfo::new("resume", "Lets a job go on", Some(JobVerb::Resume)),
+    OrderInfo {
+        is_for_commands: false,
+        ..OrderInfo::new("checkpoint", "Writes a job, and frees its place", Some(JobVerb::Checkpoint))
+    },
+    OrderInfo {
+        is_for_commands: false,
+        ..OrderInfo::new("move", "Moves a job to another place", Some(JobVerb::Move))
+    },
+    OrderInfo::new("duplicate", "Makes a job like another", None),
+    OrderInfo { loses: true, ..OrderInfo::new("kill", "Ends a job", Some(JobVerb::Kill)) },
+    OrderInfo {
+        loses: true,
+        ..OrderInfo::new("remove", "Forgets a job and its output", Some(JobVerb::Remove))
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{JobOrder, ORDERS, OrderInfo};
+    use isles_protocol::job::{JobState, JobStep, JobVerb};
+    use std::fmt::Write;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    const HOW: &str = "ISLES_TEST_WRITE_ORDERS=1 cargo test -p isles-jobs --lib orders";
+
+    fn path(file: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file)
+    }
+
+    fn names(states: &[JobState]) -> Vec<&'static str> {
+        states.iter().map(|state| state.name()).collect()
+    }
+
+    /// The orders and states as the page knows them.
+    fn page_types() -> String {
+        let quoted = |states: &[JobState]| format!("[\"{}\"]", names(states).join("\", \""));
+        let mut text = format!(
+            "// What jobs can be told and in which states, made of the tables in crates/jobs/src/request/order.rs and\n\
+             // crates/protocol/src/job/mod.rs, which a test compares:\n// {HOW}\n\n\
+             /** What a job can be told. */\nexport interface Order {{\n    name: string;\n    \
+             /** The states in which it can be told; the job server has the last word. */\n    states: string[];\n    \
+             /** Whether something is lost, so that the page asks first. */\n    asks: boolean;\n    \
+             /** Whether commands of the system can be told it. */\n    forCommands: boolean;\n}}\n\n\
+             export const ORDERS: Record<string, Order> = {{\n"
+        );
+        for order in &ORDERS {
+            let label = order.name[..1].to_uppercase() + &order.name[1..];
+            let OrderInfo { name, is_for_commands, loses, .. } = order;
+            write!(
+                text,
+                "    {name}: {{\n        name: \"{label}\", asks: {loses}, forCommands: {is_for_commands},\n        \
+                 states: {},\n    }},\n",
+                // Eleven states are longer than a line.
+                quoted(&order.states()).replace("\"moving\", ", "\"moving\",\n            ")
+            )
+            .unwrap();
+        }
+        let active: Vec<JobState> = JobState::ALL.into_iter().filter(|state| state.is_active()).collect();
+        let active = quoted(&active);
+        text + &format!(
+            "}};\n\n/** The states of a job that is at a place, or on its way to one or from one. */\n\
+             export const ACTIVE_STATES = {active};\n"
+        )
+    }
+
+    /// The table of the user's page.
+    fn orders_table() -> String {
+        let mut text = "| Told | When the job is | What it does |\n|---|---|---|\n".to_owned();
+        for order in &ORDERS {
+            let states = match order.verb {
+                Some(_) => names(&order.states()).join(", "),
+                None => "in any state".to_owned(),
+            };
+            let commands = if order.is_for_commands { "" } else { "; no command of the system" };
+            writeln!(text, "| `{}` | {states}{commands} | {} |", order.name, order.about).unwrap();
+        }
+        text
+    }
+
+    /// The table of the design page: states that go the same ways share a line.
+    fn states_table() -> String {
+        let verbs = JobVerb::ALL.map(JobVerb::name);
+        let mut text = format!("| State | {} |\n|---|{}\n", verbs.join(" | "), "---|".repeat(verbs.len()));
+        let cells = |state: JobState| {
+            JobVerb::ALL.map(|verb| match state.after(JobStep::Told(verb)) {
+                Ok(_) if verb == JobVerb::Remove => "gone",
+                Ok(after) => after.name(),
+                Err(_) => "",
+            })
+        };
+        let mut lines: Vec<(Vec<JobState>, [&str; 7])> = Vec::new();
+        for state in JobState::ALL {
+            match lines.iter_mut().find(|(_, known)| *known == cells(state)) {
+                Some((states, _)) => states.push(state),
+                None => lines.push((vec![state], cells(state))),
+            }
+        }
+        for (states, cells) in lines {
+            let cells: String = cells
+                .iter()
+                .map(|cell| if cell.is_empty() { " |".to_owned() } else { format!(" {} |", cell) })
+                .collect();
+            writeln!(text, "| {} |{cells}", names(&states).join(", ")).unwrap();
+        }
+        text
+    }
+
+    /// Compares the table that begins with `head` in `file` with `table`, or writes it there.
+    fn compare_table(file: &str, table: &str) {
+        let head = table.lines().next().unwrap();
+        let page = fs::read_to_string(path(file)).unwrap();
+        let begin = page.find(head).unwrap_or_else(|| panic!("{file} has no table {head}; {HOW}"));
+        let end = page[begin..].find("\n\n").map_or(page.len(), |len| begin + len + 1);
+        if std::env::var_os("ISLES_TEST_WRITE_ORDERS").is_some() {
+            fs::write(path(file), format!("{}{table}{}", &page[..begin], &page[end..])).unwrap();
+            return;
+        }
+        assert_eq!(&page[begin..end], table, "{HOW}");
+    }
+
+    #[test]
+    fn the_page_and_the_documents_have_the_orders_and_states_of_the_tables() {
+        compare_table("docs/jobs.md", &orders_table());
+        compare_table("docs/design/jobs.md", &states_table());
+        let page = path("web/src/model/orders.ts");
+        if std::env::var_os("ISLES_TEST_WRITE_ORDERS").is_some() {
+            fs::write(page, page_types()).unwrap();
+            return;
+        }
+        assert_eq!(fs::read_to_string(page).unwrap(), page_types(), "{HOW}");
+    }
+
+    #[test]
+    fn each_of_the_orders_has_a_row_by_its_name_on_the_wire() {
+        let all = [
+            JobOrder::Start { at: None },
+            JobOrder::Pause,
+            JobOrder::Resume,
+            JobOrder::Checkpoint,
+            JobOrder::Move { to: None },
+            JobOrder::Duplicate,
+            JobOrder::Kill,
+            JobOrder::Remove,
+        ];
+        for (order, row) in all.iter().zip(&ORDERS) {
+            assert_eq!(serde_json::to_value(order).unwrap()["order"], row.name);
+            assert!(row.verb.is_none_or(|verb| verb.name() == row.name), "{}", row.name);
+        }
+        for verb in JobVerb::ALL {
+            assert_eq!(OrderInfo::of_verb(verb).map(|order| order.name), Some(verb.name()));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// What jobs can be told and in which states, made of the tables in crates/jobs/src/request/order.rs and
+// crates/protocol/src/job/mod.rs, which a test compares:
+// ISLES_TEST_WRITE_ORDERS=1 cargo test -p isles-jobs --lib orders
+
+/** What a job can be told. */
+export interface Order {
+    name: string;
+    /** The states in which it can be told; the job server has the last word. */
+    states: string[];
+    /** Whether something is lost, so that the page asks first. */
+    asks: boolean;
+    /** Whether commands of the system can be told it. */
+    forCommands: boolean;
+}
+
+export const ORDERS: Record<string, Order> = {
+    start: {
+        name: "Start", asks: false, forCommands: true,
+        states: ["new", "checkpointed", "stopped"],
+    },
+    pause: {
+        name: "Pause", asks: false, forCommands: true,
+        states: ["running"],
+    },
+    resume: {
+        name: "Resume", asks: false, forCommands: true,
+        states: ["paused"],
+    },
+    checkpoint: {
+        name: "Checkpoint", asks: false, forCommands: false,
+        states: ["running", "paused"],
+    },
+    move: {
+        name: "Move", asks: false, forCommands: false,
+        states: ["running", "paused"],
+    },
+    duplicate: {
+        name: "Duplicate", asks: false, forCommands: true,
+        states: ["new", "creating", "running", "paused", "checkpointing", "checkpointed", "moving",
+            "stopping", "stopped", "finished", "failed"],
+    },
+    kill: {
+        name: "Kill", asks: true, forCommands: true,
+        states: ["creating", "running", "paused", "checkpointing", "moving"],
+    },
+    remove: {
+        name: "Remove", asks: true, forCommands: true,
+        states: ["new", "checkpointed", "stopped", "finished", "failed"],
+    },
+};
+
+/** The states of a job that is at a place, or on its way to one or from one. */
+export const ACTIVE_STATES = ["creating", "running", "paused", "checkpointing", "moving", "stopping"];
