@@ -1,8 +1,8 @@
 //! Loading over places: each reads or makes a part, then terms and triples go to their owners.
 //!
-//! The owner of a term is decided by its hash, and a triple lies with the owner of its subject, or where it was read. Files are cut by lines
-//! if their format allows that; else each is read at one place, files in turn. Invariant: nothing is kept of a source
-//! in which something is wrong.
+//! The owner of a term is decided by its hash, and a triple lies with the owner of its subject, or where it was read.
+//! Files are cut by lines if their format allows that; else each is read at one place, files in turn. Invariant:
+//! nothing is kept of a source in which something is wrong.
 
 mod debian;
 mod lines;
