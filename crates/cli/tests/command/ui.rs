@@ -169,8 +169,8 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
         let mut child = scratch.isles(&arguments).spawn().unwrap();
         let known = address(&mut child);
         let done = snapshots(&known).find_map(|snapshot| {
-            let (_, progress) = snapshot.split_once("\"progress\":{\"label\":\"sources\",")?;
-            let (_, told) = progress.split_once("\"done\":")?;
+            let (_, progress) = snapshot.split_once("\"progress\":{")?;
+            let (_, told) = progress.split_once("\"label\":\"sources\",\"done\":")?;
             let (done, rest) = told.split_once(',')?;
             assert!(rest.starts_with("\"total\":"), "{rest}");
             let total: u64 = rest["\"total\":".len()..].split([',', '}']).next()?.parse().ok()?;
@@ -193,8 +193,8 @@ fn the_terminal_tells_the_count_of_the_page() {
     let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
     let shown = || {
         snapshots(&known).filter_map(|snapshot| {
-            let (_, progress) = snapshot.split_once("\"progress\":{\"label\":\"sources\",")?;
-            let (_, told) = progress.split_once("\"done\":")?;
+            let (_, progress) = snapshot.split_once("\"progress\":{")?;
+            let (_, told) = progress.split_once("\"label\":\"sources\",\"done\":")?;
             told.split(',').next()?.parse::<u64>().ok()
         })
     };
