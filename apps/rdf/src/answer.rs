@@ -1,4 +1,4 @@
-//! What a query is answered with, with its terms, so that it can leave its places.
+//! The answer to a query together with its terms, so that it can leave its places.
 //!
 //! It formats nothing. Invariant: [`Solutions::sort`] and the triples of a graph are in an order that depends on the
 //! terms alone.
@@ -42,7 +42,7 @@ impl TermList {
         (&self.bytes, self.ends.iter().zip(starts).map(|(end, start)| (end - start) as u32).collect())
     }
 
-    /// Makes room for so many further terms, and their bytes.
+    /// Reserves room for `terms` further terms and their bytes.
     pub fn reserve(&mut self, terms: usize, bytes: usize) {
         self.ends.reserve(terms);
         self.bytes.reserve(bytes);
@@ -61,7 +61,7 @@ impl TermList {
 pub struct Solutions {
     /// The variables, in the order of the query.
     pub variables: Vec<String>,
-    /// How many solutions there are.
+    /// The number of solutions.
     pub rows: usize,
     /// For each variable a number for each row: one more than the position of a term, or 0 where it is unbound.
     pub columns: Vec<Vec<u32>>,
@@ -72,7 +72,7 @@ pub struct Solutions {
 }
 
 impl Solutions {
-    /// The bytes of a term, of which there are none where a variable is unbound.
+    /// Returns the bytes of a term; empty if the variable is unbound.
     pub fn bytes(&self, row: usize, column: usize) -> Option<&[u8]> {
         match self.columns[column][row] {
             0 => None,
@@ -101,7 +101,7 @@ impl Solutions {
     }
 }
 
-/// What a query is answered with.
+/// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// Of `SELECT`.
@@ -113,7 +113,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// How many solutions or triples it has; of a truth value one.
+    /// The number of solutions or triples; 1 for a truth value.
     pub fn rows(&self) -> u64 {
         match self {
             Answer::Solutions(solutions) => solutions.rows as u64,

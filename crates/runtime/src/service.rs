@@ -72,7 +72,7 @@ pub struct Inquiry<'a> {
 pub struct RefusedBody<'a> {
     /// The place that it goes to.
     pub to: PlaceId,
-    /// Its entry and its finish, encoded.
+    /// Its entry and its finish.
     pub head: Head,
     /// Writes its captures.
     pub encode: &'a Encode<'a>,

@@ -8,7 +8,7 @@ use isles_app::Failure;
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 
-/// What is before the names of packages and properties.
+/// The prefix of the IRIs of packages and properties.
 const PACKAGE: &str = "urn:debian:package:";
 const PROPERTY: &str = "urn:debian:";
 

@@ -109,7 +109,7 @@ mod tests {
         out.triples.iter().map(|triple| triple.map(term)).collect()
     }
 
-    /// What the parser of all formats says of a line, which the blank before it keeps from being plain.
+    /// Parses a line with the parser of all formats; the blank before it keeps the fast path from taking it.
     fn parsed(line: &str) -> Result<BTreeSet<[Vec<u8>; 3]>, String> {
         let text = format!(" {line}\n");
         let bytes = text.as_bytes();

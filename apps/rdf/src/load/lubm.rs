@@ -100,7 +100,7 @@ impl Random {
     }
 }
 
-/// How many departments a university has.
+/// The number of departments of a university.
 fn departments(university: u64) -> u64 {
     Random(university.wrapping_mul(0x2545_f491_4f6c_dd1d)).within((15, 25))
 }
@@ -125,13 +125,13 @@ pub fn add_department(out: &mut LocalTriples, (university, department): (u64, u6
     writer.students(&faculty);
 }
 
-/// Who teaches in a department, and what.
+/// The teachers of a department and their courses.
 struct Teachers {
     /// Positions of all of them.
     all: Vec<u32>,
     /// Of the professors among them.
     professors: Vec<u32>,
-    /// How many courses there are.
+    /// The number of courses.
     courses: Vec<u32>,
     graduate_courses: Vec<u32>,
     /// Positions of all papers.

@@ -24,8 +24,8 @@ use triples::LocalTriples;
 /// Departments between two turns of other tasks.
 const TURN_EVERY: usize = 4;
 
-/// What a core of a modelled chip does for a triple that it reads: three terms that are split, hashed and compared, and
-/// their places in two sorts. Assumed.
+/// Cycles of a modelled core for each triple that it reads: three terms are split, hashed and compared, and the triple
+/// is sorted twice. Assumed.
 const TRIPLE_CYCLES: u64 = 3_000;
 
 /// At which place a triple lies.

@@ -45,7 +45,7 @@ const LOOK: f64 = 45.0;
 /// Rows that are joined at least between two looks at the limits of a query.
 const ROWS_AT_A_TIME: usize = 8_192;
 
-/// What a core of a modelled chip does for a row of an operator: a search among sorted keys, and its numbers. Assumed.
+/// Cycles of a modelled core for each row of an operator: a search among sorted keys, and its numbers. Assumed.
 const ROW_CYCLES: u64 = 150;
 
 /// How the rows of two tables come to meet.

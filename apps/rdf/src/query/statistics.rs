@@ -1,4 +1,4 @@
-//! How many solutions a pattern has, and the order in which patterns are joined.
+//! Estimates of the number of solutions of a pattern, and the order in which patterns are joined.
 //!
 //! The counts of a pattern by itself are exact, over all places; what a join comes to is estimated from the distinct
 //! subjects and objects of its predicate. It joins nothing. Invariant: all places have the same counts, and so the same
@@ -101,7 +101,7 @@ impl Foretold {
 pub struct PlannedPattern {
     /// Its position among the patterns.
     pub pattern: usize,
-    /// How many solutions there are after it, by estimate.
+    /// The estimated number of solutions after it.
     pub estimate: f64,
 }
 

@@ -15,7 +15,7 @@ pub struct Table {
     pub variables: Vec<VariableId>,
     /// The numbers of each column.
     pub columns: Vec<Vec<u32>>,
-    /// How many solutions there are.
+    /// The number of solutions.
     pub rows: usize,
     /// Variables that a solution of any place may leave unbound.
     pub optional: Vec<VariableId>,
