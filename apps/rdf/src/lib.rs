@@ -1,8 +1,9 @@
 //! SPARQL over RDF triples that lie on all places, with complete answers.
 //!
 //! `store` has the triples and terms of one place, `load` brings them there, `peers` is what places exchange, `query`
-//! evaluates, `answer` and `results` are what comes out, `run` is the application. Invariant: an answer has each
-//! solution as often as SPARQL 1.1 says, on any number of places and any machine.
+//! evaluates, `answer` and `results` are what comes out, `requests` and `serve` are queries that come while it runs,
+//! `run` is the application. Invariant: an answer has each solution as often as SPARQL 1.1 says, on any number of
+//! places and any machine.
 
 #![forbid(unsafe_code)]
 
@@ -11,8 +12,10 @@ pub mod load;
 mod peers;
 mod queries;
 pub mod query;
+mod requests;
 mod results;
 mod run;
+mod serve;
 mod session;
 pub mod store;
 mod verify;

@@ -15,6 +15,8 @@ use std::cell::{Cell, RefCell};
 /// What a place has of the terms of all, and its way to the others.
 pub struct Peers {
     team: Option<Team>,
+    /// Whether the hash of each term decides the place that owns it.
+    is_by_hash: bool,
     numbering: Numbering,
     dictionary: RefCell<Dictionary>,
     /// Bytes that this place has sent to others.
@@ -34,15 +36,28 @@ impl Peers {
         Peers::with(None, dictionary)
     }
 
-    /// A member of `team`, whose terms are those that it owns.
-    pub fn member(team: Team, dictionary: Dictionary) -> Peers {
-        Peers::with(Some(team), dictionary)
+    /// A member of `team` that owns no terms yet. `is_by_hash` says whether the hash of each term decides the place
+    /// that owns it.
+    pub fn member(team: Team, is_by_hash: bool) -> Peers {
+        Peers { is_by_hash, ..Peers::with(Some(team), Dictionary::default()) }
     }
 
     fn with(team: Option<Team>, dictionary: Dictionary) -> Peers {
         let team = team.filter(|team| team.size() > 1);
         let numbering = Numbering::new(team.as_ref().map_or(1, Team::size));
-        Peers { team, numbering, dictionary: RefCell::new(dictionary), sent: Cell::new(0) }
+        let dictionary = RefCell::new(dictionary);
+        Peers { team, is_by_hash: true, numbering, dictionary, sent: Cell::new(0) }
+    }
+
+    /// Makes these the terms that this place owns.
+    pub fn own(&self, dictionary: Dictionary) {
+        *self.dictionary.borrow_mut() = dictionary;
+    }
+
+    /// What says whether this place owns the term with a number, which is not [`UNBOUND`].
+    pub fn owns(&self) -> impl Fn(u32) -> bool + Copy + use<> {
+        let (numbering, here) = (self.numbering, self.rank());
+        move |number| numbering.place(number) == here
     }
 
     /// How many places there are.
@@ -97,15 +112,45 @@ impl Peers {
     /// The numbers of `terms`, which get one if they have none; each place calls it with its own.
     pub async fn intern(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
         let places = self.size();
+        let mut numbers =
+            if self.is_by_hash { vec![UNBOUND; terms.len()] } else { self.find_any(terms).await? };
+        // What has no number yet is owned by the place that its hash decides.
         let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
-        let owners: Vec<usize> = terms.iter().map(|term| term::owner(term::hash(term), places)).collect();
-        for (term, owner) in terms.iter().zip(&owners) {
-            push_term(&mut rows[*owner], term);
+        let mut owners = Vec::new();
+        for (term, _) in terms.iter().zip(&numbers).filter(|(_, number)| **number == UNBOUND) {
+            let owner = term::owner(term::hash(term), places);
+            push_term(&mut rows[owner], term);
+            owners.push(owner);
         }
-        let numbers = self.intern_rows(rows).await?;
-        let mut next: Vec<_> = numbers.iter().map(|row| row.iter()).collect();
-        let number = |owner: &usize| next[*owner].next().copied().unwrap_or(UNBOUND);
-        Ok(owners.iter().map(number).collect())
+        let new = self.intern_rows(rows).await?;
+        let mut new: Vec<_> = new.iter().map(|row| row.iter()).collect();
+        let missing = numbers.iter_mut().filter(|number| **number == UNBOUND);
+        for (number, owner) in missing.zip(owners) {
+            *number = new[owner].next().copied().unwrap_or(UNBOUND);
+        }
+        Ok(numbers)
+    }
+
+    /// The numbers of `terms`, which any place may own; [`UNBOUND`] for one that none has. Each place calls it with its
+    /// own.
+    async fn find_any(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
+        let mut own = Vec::new();
+        terms.iter().for_each(|term| push_term(&mut own, term));
+        let asked = match &self.team {
+            Some(team) => {
+                self.note_sent(own.len() * (team.size() - 1));
+                team.all_gatherv(&own).await?
+            }
+            None => vec![own],
+        };
+        let answer = |row: &Vec<u8>| {
+            let dictionary = self.dictionary.borrow();
+            let number = |term| self.numbering.number(dictionary.find(term)? as usize, self.rank());
+            terms_of(row).map(|term| number(term).unwrap_or(UNBOUND)).collect()
+        };
+        let answers = self.trade(asked.iter().map(answer).collect()).await?;
+        // One of them has it, or none.
+        Ok((0..terms.len()).map(|at| answers.iter().map(|row| row[at]).max().unwrap_or(UNBOUND)).collect())
     }
 
     /// The numbers of the terms in `rows`, each in the row of its owner, in the same order. Terms that have none get
@@ -167,10 +212,23 @@ impl Peers {
             return Ok(table);
         }
         let Some(position) = table.position(variable) else { return Ok(table) };
-        let owner = |row: usize| self.numbering.place(table.columns[position][row]);
-        let parts = self.deal(&table, owner);
-        let own = Table { placed_by: Some(variable), ..emptied(&table) };
-        Ok(joined(own, &self.trade(parts).await?))
+        let owners =
+            table.columns[position].iter().map(|number| self.numbering.place(*number) as u32).collect();
+        Ok(Table { placed_by: Some(variable), ..self.moved(table, owners).await? })
+    }
+
+    /// As [`Peers::redistribute`], for a table of which so many rows leave this place.
+    pub async fn redistribute_some(
+        &self,
+        table: Table,
+        variable: VariableId,
+        leaving: u64,
+    ) -> isles::Result<Table> {
+        if self.team.is_some() && leaving == 0 && table.placed_by != Some(variable) {
+            let arrived = self.trade(vec![Vec::new(); self.size()]).await?;
+            return Ok(Table { placed_by: Some(variable), ..joined(table, &arrived) });
+        }
+        self.redistribute(table, variable).await
     }
 
     /// Sends each row to a place that the numbers of some columns decide, so that rows which agree in them meet.
@@ -183,11 +241,36 @@ impl Peers {
             let mixed = columns.iter().fold(0_u64, |state, column| {
                 (state ^ u64::from(column[row])).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
             });
-            term::owner(mixed ^ (mixed >> 32), self.size())
+            term::owner(mixed ^ (mixed >> 32), self.size()) as u32
         };
-        let parts = self.deal(&table, owner);
-        let own = Table { placed_by: None, ..emptied(&table) };
-        Ok(joined(own, &self.trade(parts).await?))
+        let owners = (0..table.rows).map(owner).collect();
+        Ok(Table { placed_by: None, ..self.moved(table, owners).await? })
+    }
+
+    /// Sends each row to the place that `owners` says. Those that stay keep their order.
+    async fn moved(&self, table: Table, owners: Vec<u32>) -> isles::Result<Table> {
+        let here = self.rank() as u32;
+        let mut counts = vec![0_u32; self.size()];
+        owners.iter().for_each(|owner| counts[*owner as usize] += 1);
+        let stay = std::mem::take(&mut counts[here as usize]) as usize;
+        if stay == table.rows {
+            return Ok(joined(table, &self.trade(vec![Vec::new(); self.size()]).await?));
+        }
+        // A part for each place: the number of rows, then column after column.
+        let part = |count: &u32| {
+            let mut part = Vec::with_capacity(1 + *count as usize * table.columns.len());
+            part.push(*count);
+            part
+        };
+        let mut parts: Vec<Vec<u32>> = counts.iter().map(part).collect();
+        let leaving: Vec<(u32, u32)> =
+            (0..).zip(owners.iter().copied()).filter(|row| row.1 != here).collect();
+        for column in &table.columns {
+            leaving.iter().for_each(|(row, owner)| parts[*owner as usize].push(column[*row as usize]));
+        }
+        let mut kept = Vec::with_capacity(stay);
+        kept.extend((0..table.rows as u32).filter(|row| owners[*row as usize] == here));
+        Ok(joined(table.pick(&kept), &self.trade(parts).await?))
     }
 
     /// All rows of all places, at each of them.
@@ -240,23 +323,6 @@ impl Peers {
         Ok(Some(all))
     }
 
-    /// The parts of a table for each place: the number of rows, then column after column.
-    fn deal(&self, table: &Table, owner: impl Fn(usize) -> usize) -> Vec<Vec<u32>> {
-        let owners: Vec<usize> = (0..table.rows).map(owner).collect();
-        let mut counts = vec![0_u32; self.size()];
-        owners.iter().for_each(|owner| counts[*owner] += 1);
-        let part = |count: &u32| {
-            let mut part = Vec::with_capacity(1 + *count as usize * table.columns.len());
-            part.push(*count);
-            part
-        };
-        let mut parts: Vec<Vec<u32>> = counts.iter().map(part).collect();
-        for column in &table.columns {
-            column.iter().zip(&owners).for_each(|(number, owner)| parts[*owner].push(*number));
-        }
-        parts
-    }
-
     /// Gives each place its row of numbers, and gets one from each.
     pub async fn trade(&self, mut rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
         let Some(team) = &self.team else { return Ok(rows) };
@@ -268,7 +334,7 @@ impl Peers {
     }
 
     /// Gives each place its row of bytes, and gets one from each.
-    async fn trade_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
+    pub async fn trade_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
         let Some(team) = &self.team else { return Ok(rows) };
         self.note_rows(&rows);
         let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
@@ -324,13 +390,13 @@ fn emptied(table: &Table) -> Table {
     }
 }
 
-/// A table as one part in the form of [`Peers::deal`].
+/// A table as one part in the form of [`Peers::moved`].
 fn whole(table: &Table) -> Vec<u32> {
     let rows = [table.rows as u32];
     std::iter::once(&rows[..]).chain(table.columns.iter().map(Vec::as_slice)).flatten().copied().collect()
 }
 
-/// Appends the rows of parts in the form of [`Peers::deal`].
+/// Appends the rows of parts in the form of [`Peers::moved`].
 fn joined(mut table: Table, parts: &[Vec<u32>]) -> Table {
     for part in parts {
         let Some((count, cells)) = part.split_first() else { continue };

@@ -43,13 +43,17 @@ pub struct Rdf {
     #[arg(long, value_name = "DIR|NAME")]
     queries: Option<String>,
 
-    /// Whether each place has a part of the triples, and all answer each query; or all, and answers some of them
+    /// How places share the work
     #[arg(long, value_name = "HOW", default_value = "data")]
     mode: SharingMode,
 
-    /// In the mode data, whether a triple lies with the owner of its subject, or where its part of a file was read
-    #[arg(long, value_name = "HOW", default_value = "subject")]
+    /// How the mode data partitions the triples over places
+    #[arg(long, value_name = "HOW", default_value = "auto")]
     partition: Partition,
+
+    /// Answers requests from standard input, a socket, until it ends: how isles serve-sparql asks
+    #[arg(long, conflicts_with_all = ["query", "text", "queries", "mode"])]
+    serve: bool,
 
     /// How often all queries are answered
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..=1_000_000))]
@@ -102,6 +106,8 @@ pub struct RdfFound {
     terms: u64,
     /// Bytes of triples and terms, over all places.
     store_bytes: u64,
+    /// How the triples were partitioned.
+    partition: Partition,
     load_seconds: f64,
     /// Millions of triples loaded a second.
     load_rate: f64,
@@ -133,7 +139,7 @@ impl Rdf {
         }
         if let Some(folder) = &self.queries {
             all.extend(queries::of_folder(folder)?);
-        } else if all.is_empty() {
+        } else if all.is_empty() && !self.serve {
             all = queries::lubm()?;
         }
         Ok(all)
@@ -177,6 +183,7 @@ impl Application for Rdf {
             queries,
             mode: self.mode,
             partition: self.partition,
+            is_server: self.serve,
             repeat: self.repeat,
             memory: self.memory.map(|mib| mib.saturating_mul(1 << 20)),
             timeout: self.timeout.map(Duration::from_secs_f64),
@@ -193,14 +200,18 @@ impl Application for Rdf {
     }
 
     fn heading(&self, input: &RdfInput) -> String {
-        let queries = count(input.session.queries.len() as u64, "query", "queries");
+        let queries = match input.session.is_server {
+            true => "requests".to_owned(),
+            false => count(input.session.queries.len() as u64, "query", "queries"),
+        };
         let mode = if input.mode == SharingMode::Data { "data" } else { "task" };
         format!("{}, {queries}, mode {mode}", input.data.join(", "))
     }
 
     async fn compute(input: RdfInput, dealer: Dealer) -> isles::Result<(RdfFound, WorkDone)> {
         let RdfInput { session, contents, .. } = input;
-        let meter = dealer.meter(Some(session.queries.len() as u64 * session.repeat)).await?;
+        let known = session.queries.len() as u64 * session.repeat;
+        let meter = dealer.meter((!session.is_server).then_some(known)).await?;
         let started = isles::now();
         let found = session.run(&contents, &meter).await?;
         let mut done = meter.done(started).await?;
@@ -216,6 +227,7 @@ impl Application for Rdf {
             triples: loaded.triples,
             terms: loaded.terms,
             store_bytes: loaded.memory,
+            partition: loaded.partition,
             load_seconds,
             query_seconds,
             queries,

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingMode {
-    /// Each place has a part of the triples, and all answer each query together.
+    /// Each place has a part of the triples; all answer each query together
     #[default]
     Data,
-    /// Each place has all triples, and answers some of the queries.
+    /// Each place has all triples, and answers some of the queries
     Task,
 }
 
@@ -38,6 +38,8 @@ pub struct Session {
     pub mode: SharingMode,
     /// At which place a triple lies, in the mode `data`.
     pub partition: Partition,
+    /// Whether requests from standard input are answered, in place of the queries.
+    pub is_server: bool,
     /// How often all queries are answered; the first answers count.
     pub repeat: u64,
     /// Bytes that a table of a query may have.
@@ -138,6 +140,10 @@ impl Session {
         let load_seconds = (now() - started).as_secs_f64();
         let started = now();
         let (queries, answers) = match self.mode {
+            _ if self.is_server => {
+                self.serve(&team, &loaded, meter).await?;
+                Default::default()
+            }
             SharingMode::Data => self.answer_together(&loaded, meter).await?,
             SharingMode::Task => self.answer_some(&team, &loaded, next, meter).await?,
         };
@@ -228,7 +234,7 @@ impl Session {
     }
 
     /// Answers one query, and says what became of it.
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         query: &NamedQuery,
         loaded: &Loaded,

@@ -94,7 +94,7 @@ fn a_triple_of_several_files_counts_once_wherever_it_lies() {
     for (file, numbers) in [("a.ttl", [1, 2]), ("b.ttl", [2, 3]), ("c.ttl", [3, 2])] {
         scene.leave(file, &numbers.map(line).concat());
     }
-    for partition in ["subject", "file"] {
+    for partition in ["locality", "subject", "file"] {
         let line = format!(
             "--data a.ttl b.ttl c.ttl --places 3 --machine threads --partition {partition} --format csv"
         );
@@ -129,7 +129,7 @@ fn bad_input_is_one_line_and_code_2() {
         ("--query lubm:15", "--query is \"lubm:15\"; allowed: a file, lubm:1 to lubm:14"),
         ("--queries nosuch", "--queries: nosuch: No such file"),
         ("-e ASK{?s,a:b,?o}", "-e: line 1, column "),
-        ("--partition half", "--partition is \"half\"; allowed: subject, file"),
+        ("--partition half", "--partition is \"half\"; allowed: auto, locality, subject, file"),
         ("--mode half", "--mode is \"half\"; allowed: data, task"),
         ("--format pdf", "--format is \"pdf\"; allowed: table, json, csv, tsv, xml"),
         ("--timeout 0", "--timeout is \"0\"; allowed: seconds from"),

@@ -1,9 +1,10 @@
-//! `isles top`, `isles replay`, `isles report`: programs that show a run that somebody recorded.
+//! `isles top`, `isles replay`, `isles report`: programs that show a run that somebody recorded; and
+//! `isles serve-sparql`, which answers queries.
 
 use clap::Args;
 use isles::{Claim, Destination};
 use isles_app::Failure;
-use isles_app::companion::{DASHBOARD, TOP, unstartable};
+use isles_app::companion::{Companion, DASHBOARD, TOP, unstartable};
 use isles_app::ui::free_port;
 use isles_telemetry::RunDirectory;
 use std::ffi::OsString;
@@ -48,6 +49,26 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
     let words = ["replay".into(), arguments.directory.clone().into_os_string(), "--port".into(), port.into()];
     DASHBOARD.become_it::<OsString>(words)
+}
+
+/// The arguments of `isles serve-sparql`.
+#[derive(Args)]
+pub struct SparqlArguments {
+    /// The port [default: any that is free]
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
+    port: Option<String>,
+
+    /// What isles run rdf can be told: --data, --places, --machine, --partition, --memory, --timeout
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    words: Vec<OsString>,
+}
+
+/// Becomes the server of SPARQL, which starts the application that answers.
+pub fn serve_sparql(arguments: &SparqlArguments) -> Result<(), Failure> {
+    let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
+    let program = Companion::application("rdf").command()?.get_program().to_owned();
+    let own = ["sparql".into(), program, "--port".into(), port.into(), "--".into()];
+    DASHBOARD.become_it::<OsString>(own.into_iter().chain(arguments.words.iter().cloned()))
 }
 
 /// The arguments of `isles report`.

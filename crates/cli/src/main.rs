@@ -78,6 +78,8 @@ enum Verb {
     /// Manages jobs over places until it is ended: started, paused, moved, written by hand
     #[command(disable_help_flag = true)]
     Serve(PassedOn),
+    /// Answers SPARQL queries over HTTP, from RDF data that lie on all places
+    ServeSparql(live::SparqlArguments),
     /// Starts, pauses, moves, writes and ends the jobs of isles serve
     #[command(disable_help_flag = true)]
     Job(PassedOn),
@@ -155,6 +157,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Top(arguments) => live::top(&arguments),
         Verb::Replay(arguments) => live::replay(&arguments),
         Verb::Report(arguments) => live::report(&arguments),
+        Verb::ServeSparql(arguments) => live::serve_sparql(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),
         Verb::Power(arguments) => arguments.become_it(&LAB, "power"),

@@ -17,9 +17,6 @@ const SECRET_BYTES: usize = 32;
 /// Longest path and query.
 const ADDRESS_BYTES_MAX: usize = 4096;
 
-/// Longest body of a request; none of ours needs one.
-const BODY_BYTES_MAX: u64 = 16 << 10;
-
 /// What a route asks of who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -78,15 +75,18 @@ pub(crate) struct Guard {
     /// A name of this server that no other has: `isles-RANDOM.localhost`.
     name: String,
     port: u16,
+    /// Longest body of a request.
+    body_bytes_max: u64,
 }
 
 impl Guard {
-    /// For a server at this port, which some may ask to change something if `is_controlled`.
-    pub(crate) fn new(port: u16, is_controlled: bool) -> Result<Guard, String> {
+    /// For a server at this port, which some may ask to change something if `is_controlled`, and which takes bodies of
+    /// at most `body_bytes_max`.
+    pub(crate) fn new(port: u16, is_controlled: bool, body_bytes_max: u64) -> Result<Guard, String> {
         let name = format!("isles-{}.localhost", &secret()?[..12]);
         let roles = [Role::View, Role::Control].into_iter().take(1 + usize::from(is_controlled));
         let secrets = roles.map(|role| Ok(Secrets { role, token: secret()?, session: secret()? }));
-        Ok(Guard { secrets: secrets.collect::<Result<_, String>>()?, name, port })
+        Ok(Guard { secrets: secrets.collect::<Result<_, String>>()?, name, port, body_bytes_max })
     }
 
     /// The addresses to open, for who may do most: by the name that is ours alone, and by number.
@@ -97,6 +97,12 @@ impl Guard {
     /// The addresses for those who may only look, where others may do more.
     pub(crate) fn view_addresses(&self) -> Option<[String; 2]> {
         (self.secrets.len() > 1).then(|| self.addresses_for(self.secrets.first()))
+    }
+
+    /// The address by number, and the token of those who may look.
+    pub(crate) fn endpoint(&self) -> (String, &str) {
+        let token = self.secrets.first().map_or("", |secrets| secrets.token.as_str());
+        (format!("http://127.0.0.1:{}", self.port), token)
     }
 
     fn addresses_for(&self, secrets: Option<&Secrets>) -> [String; 2] {
@@ -141,9 +147,9 @@ impl Guard {
         }
         let length =
             only(headers, &header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if length.unwrap_or(0) > BODY_BYTES_MAX {
-            let detail = "at most 16 KiB are allowed";
-            return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long", detail);
+        if length.unwrap_or(0) > self.body_bytes_max {
+            let detail = format!("at most {} KiB are allowed", self.body_bytes_max >> 10);
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long", &detail);
         }
         let other_site = "requests of other sites and other ports are refused";
         if headers.contains_key(header::ORIGIN) {

@@ -1,11 +1,11 @@
-//! The program `isles-dashboard`, which `isles` starts for `--ui`, `replay` and `report`.
+//! The program `isles-dashboard`, which `isles` starts for `--ui`, `replay`, `report` and `serve-sparql`.
 //!
 //! It reads arguments and prints; the rest is the library's. Errors are one line; exit code 2 for what cannot be done.
 
 #![forbid(unsafe_code)]
 
 use clap::{Parser, Subcommand};
-use isles_dashboard::{LAST_WORDS, RunSource, ServeOptions, report, serve};
+use isles_dashboard::{LAST_WORDS, RunSource, ServeOptions, SparqlOptions, report, serve, serve_sparql};
 use isles_telemetry::shown;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -62,6 +62,17 @@ enum Verb {
         /// The run directory
         directory: PathBuf,
     },
+    /// Answers SPARQL queries over HTTP
+    Sparql {
+        /// The program that answers: isles-rdf
+        program: PathBuf,
+        /// The port on the loopback address [default: any that is free]
+        #[arg(long, default_value_t = 0, hide_default_value = true)]
+        port: u16,
+        /// What it is told
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -79,6 +90,9 @@ fn main() -> ExitCode {
             (RunSource::Replay(directory), ServeOptions { port, is_kept: true, jobs: None })
         }
         Verb::Report { directory } => return print_report(&directory),
+        Verb::Sparql { program, port, arguments } => {
+            return answer_queries(&SparqlOptions { program, arguments, port });
+        }
     };
     let tell = |[name, number]: &[String; 2], view: Option<&[String; 2]>, cut: Option<&str>| {
         cut.into_iter().for_each(warn);
@@ -94,6 +108,22 @@ fn main() -> ExitCode {
             // The run is over, and who has started both may be gone.
             remove(folder);
             ExitCode::SUCCESS
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+fn answer_queries(options: &SparqlOptions) -> ExitCode {
+    let tell = |address: &str, token: &str| {
+        notice(&format!(
+            "answering SPARQL queries at {address}\ncurl -H 'Authorization: Bearer {token}' {address} \\\n     \
+             --data-urlencode 'query=SELECT * {{ ?s ?p ?o }} LIMIT 5'"
+        ));
+    };
+    match serve_sparql(options, tell) {
+        // It has said why.
+        Ok(status) => {
+            status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
         }
         Err(error) => fail(&error),
     }

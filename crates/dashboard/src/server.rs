@@ -4,9 +4,14 @@
 //! only; what it prints has the token, what it answers has not; it ends by itself when the run has ended, unless it is
 //! to be kept.
 
-use crate::accept::accept;
+use crate::accept::{Answering, accept};
+use crate::answer::Answer;
 use crate::guard::Guard;
+use crate::jobs;
+use crate::routes::{self, Found};
 use crate::stream::{Published, Readers};
+use hyper::Request;
+use hyper::body::Incoming;
 use isles_telemetry::{DirectoryError, HostMeter, HostReading, LogError, shown};
 use isles_view::{LiveRun, ReplayedRun, RunView, WatchError};
 use std::fs::File;
@@ -28,6 +33,9 @@ const BEGIN_EVERY: Duration = Duration::from_millis(20);
 
 /// How long a server that is not kept shows the end of its run, or of who has started it.
 pub const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Longest body of a request; none of the page needs more.
+const BODY_BYTES_MAX: u64 = 16 << 10;
 
 /// What is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +162,19 @@ impl Shared {
     }
 }
 
+impl Answering for Shared {
+    fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        match routes::answer(&self, &request) {
+            Found::Answer(answer) => answer,
+            Found::Jobs => jobs::answer(&self, request).await,
+        }
+    }
+}
+
 /// Serves the run until it has ended, or for ever. Once it listens, `told` gets the addresses to open; those for who
 /// may only look, if others may do more; and of a log that is cut off, where it ends.
 ///
@@ -174,7 +195,7 @@ pub fn serve(
         let listening = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await;
         let listener = listening.map_err(|cause| ServeError::Port(options.port, cause))?;
         let port = listener.local_addr().map_err(system("the server has no address"))?.port();
-        let guard = Guard::new(port, options.jobs.is_some()).map_err(ServeError::System)?;
+        let guard = Guard::new(port, options.jobs.is_some(), BODY_BYTES_MAX).map_err(ServeError::System)?;
         let mut view = View::open(source)?;
         let first = Arc::new(Published::new(view.as_run().latest()));
         let (sender, snapshots) = watch::channel(first);

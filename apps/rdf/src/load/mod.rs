@@ -1,10 +1,11 @@
 //! Loading over places: each reads or makes a part, then terms and triples go to their owners.
 //!
-//! The owner of a term is decided by its hash, and a triple lies with the owner of its subject, or where it was read.
-//! Files are cut by lines if their format allows that; else each is read at one place, files in turn. Invariant:
-//! nothing is kept of a source in which something is wrong.
+//! A term is owned by a place that has read it, or by the one that its hash decides; a triple lies with the owner of
+//! its subject, or where it was read. Files are cut by lines if their format allows that; else each is read at one
+//! place, files in turn. Invariant: nothing is kept of a source in which something is wrong.
 
 mod debian;
+mod homes;
 mod lines;
 pub mod lubm;
 pub mod source;
@@ -32,8 +33,12 @@ const TRIPLE_CYCLES: u64 = 3_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partition {
-    /// With the owner of its subject.
+    /// As `locality` if no place has read more than 1.25 times the mean, else as `subject`.
     #[default]
+    Auto,
+    /// With all triples of its subject, at a place that has read some of them.
+    Locality,
+    /// With all triples of its subject, at the place that the hash of the subject decides.
     Subject,
     /// Where its part of a file was read: departments of LUBM and files in turn, lines of N-Triples in equal parts.
     File,
@@ -45,6 +50,8 @@ pub struct Loaded {
     pub store: Store,
     /// The terms, and the way to the other places.
     pub peers: Peers,
+    /// Where triples lie, which is not [`Partition::Auto`].
+    pub partition: Partition,
 }
 
 /// What loading came to, over all places.
@@ -56,6 +63,8 @@ pub struct LoadCounts {
     pub terms: u64,
     /// Bytes of memory.
     pub memory: u64,
+    /// Where triples lie.
+    pub partition: Partition,
 }
 
 /// Why nothing is loaded, in one line.
@@ -99,7 +108,7 @@ pub fn load_alone(sources: &[DataSource], contents: &[Vec<u8>]) -> Result<Loaded
 /// The triples of a place that has all of them.
 fn alone(LocalTriples { dictionary, mut triples, .. }: LocalTriples) -> Loaded {
     triples.iter_mut().flatten().for_each(|number| *number += 1);
-    Loaded { store: Store::of(&triples), peers: Peers::alone(dictionary) }
+    Loaded { store: Store::of(&triples), peers: Peers::alone(dictionary), partition: Partition::Subject }
 }
 
 fn file_part<'a>(source: &'a DataSource, file: usize, bytes: &'a [u8], lines_before: u64) -> FilePart<'a> {
@@ -156,14 +165,28 @@ pub async fn load(
     drop(told);
     work(Cycles(TRIPLE_CYCLES * own.triples.len() as u64));
     // Of several places the first that has found something, which in files by lines is the first mistake.
-    let faults = team.all_gather(fault).await?;
+    let (faults, read): (Vec<_>, Vec<_>) =
+        team.all_gather((fault, own.triples.len())).await?.into_iter().unzip();
     if let Some(fault) = faults.into_iter().flatten().next() {
         return Err(LoadFault::Source(fault));
     }
     if places == 1 {
         return Ok(alone(own));
     }
-    Ok(exchanged(team, own, partition).await?)
+    Ok(exchanged(team, own, partition.resolved(&read)).await?)
+}
+
+impl Partition {
+    /// What `Auto` comes to if the places have read so many triples.
+    fn resolved(self, read: &[usize]) -> Partition {
+        let mean = read.iter().sum::<usize>() as f64 / read.len().max(1) as f64;
+        let most = read.iter().copied().max().unwrap_or(0) as f64;
+        match self {
+            Partition::Auto if most <= mean * homes::READ_MOST => Partition::Locality,
+            Partition::Auto => Partition::Subject,
+            other => other,
+        }
+    }
 }
 
 /// Tells people how many triples the first place has read, which is about its share of all.
@@ -218,19 +241,11 @@ async fn dealt(
 /// Gives terms to their owners, and triples to the places where they belong.
 async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles::Result<Loaded> {
     let places = team.size();
-    let peers = Peers::member(team, Dictionary::default());
-    let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
-    let mut owners = Vec::with_capacity(own.dictionary.len());
-    for index in 0..own.dictionary.len() {
-        let bytes = own.dictionary.bytes(index);
-        let owner = term::owner(term::hash(bytes), places);
-        push_term(&mut rows[owner], bytes);
-        owners.push(owner);
-    }
-    let numbers = peers.intern_rows(rows).await?;
-    let mut next: Vec<_> = numbers.iter().map(|row| row.iter()).collect();
-    let number = |owner: &usize| next[*owner].next().copied().unwrap_or_default();
-    let numbers: Vec<u32> = owners.iter().map(number).collect();
+    let peers = Peers::member(team.clone(), partition != Partition::Locality);
+    let numbers = match partition {
+        Partition::Locality => homes::numbered((&team, &peers), &own.dictionary, &own.triples).await?,
+        _ => numbered_by_hash(&peers, &own.dictionary).await?,
+    };
     let numbered = own.triples.into_iter().map(|triple| triple.map(|position| numbers[position as usize]));
     let mut triples: Vec<Triple> = numbered.collect();
     triples.sort_unstable();
@@ -238,8 +253,7 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     let mut rows: Vec<Vec<u32>> = vec![Vec::new(); places];
     triples.iter().for_each(|triple| rows[peers.numbering().place(triple[0])].extend(triple));
     let received = peers.trade(rows).await?;
-    let store = match partition {
-        Partition::Subject => Store::of(&received.iter().flat_map(|row| triples_of(row)).collect::<Vec<_>>()),
+    let mut store = match partition {
         Partition::File => {
             // The owner of the subject leaves a triple to the first of the places that have it.
             let mut known = FxHashSet::default();
@@ -250,8 +264,27 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
             triples.retain(|triple| answers[peers.numbering().place(triple[0])].next() == Some(&1));
             Store::of_any(&triples)
         }
+        _ => Store::of(&received.iter().flat_map(|row| triples_of(row)).collect::<Vec<_>>()),
     };
-    Ok(Loaded { store, peers })
+    store.count_foreign_objects(peers.owns());
+    Ok(Loaded { store, peers, partition })
+}
+
+/// The number of each term of `dictionary`, which the place that its hash decides gives.
+async fn numbered_by_hash(peers: &Peers, dictionary: &Dictionary) -> isles::Result<Vec<u32>> {
+    let places = peers.size();
+    let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
+    let mut owners = Vec::with_capacity(dictionary.len());
+    for index in 0..dictionary.len() {
+        let bytes = dictionary.bytes(index);
+        let owner = term::owner(term::hash(bytes), places);
+        push_term(&mut rows[owner], bytes);
+        owners.push(owner);
+    }
+    let numbers = peers.intern_rows(rows).await?;
+    let mut next: Vec<_> = numbers.iter().map(|row| row.iter()).collect();
+    let number = |owner: &usize| next[*owner].next().copied().unwrap_or_default();
+    Ok(owners.iter().map(number).collect())
 }
 
 /// The triples that a row of numbers has.
@@ -268,7 +301,7 @@ impl Loaded {
         let terms = self.peers.dictionary().len() as u64;
         let mut all = [self.store.len() as u64, terms, self.memory()];
         self.peers.sum(&mut all).await?;
-        Ok(LoadCounts { triples: all[0], terms: all[1], memory: all[2] })
+        Ok(LoadCounts { triples: all[0], terms: all[1], memory: all[2], partition: self.partition })
     }
 
     /// Bytes of memory that this place holds.

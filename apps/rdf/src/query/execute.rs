@@ -7,7 +7,7 @@
 
 use super::algebra::{BoundExpression, Node};
 use super::join::{self, RowPairs};
-use super::scan::{Pattern, PatternPart, join_pattern, scan};
+use super::scan::{Pattern, PatternPart, join_pattern, scan, scan_leaving};
 use super::statistics::{COUNTS, PatternCounts, PlannedPattern, order};
 use super::table::{Table, VariableId};
 use super::trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
@@ -186,12 +186,6 @@ impl<'a> PlaceEvaluator<'a> {
         all
     }
 
-    async fn rows(&self, table: &Table) -> Result<u64, QueryFault> {
-        let mut rows = [table.rows as u64];
-        self.peers.sum(&mut rows).await?;
-        Ok(rows[0])
-    }
-
     /// A basic graph pattern, with filters as soon as their variables are bound. If only some variables are `wanted`,
     /// columns that nothing needs any more are dropped, because they would move with their rows.
     async fn triples(
@@ -312,10 +306,10 @@ impl<'a> PlaceEvaluator<'a> {
         pattern: &Pattern,
         (counts, estimate): (PatternCounts, f64),
     ) -> Result<Table, QueryFault> {
-        let exchange = self.exchange_for(&table, pattern, counts).await?;
+        let (exchange, leaving) = self.exchange_for(&table, pattern, counts).await?;
         let joined = match exchange {
             RowExchange::ToSubject(subject) => {
-                let table = self.peers.redistribute(table, subject).await?;
+                let table = self.peers.redistribute_some(table, subject, leaving).await?;
                 self.bounded(&table, 0, |rows| join_pattern(self.store, rows, pattern))
             }
             RowExchange::LeftToAll => {
@@ -328,48 +322,77 @@ impl<'a> PlaceEvaluator<'a> {
                 self.bounded(&table, matches.rows, |rows| join::join(rows, &matches))
             }
             RowExchange::Both(variable) => {
-                let table = self.peers.redistribute(table, variable).await?;
-                let matches = self.peers.redistribute(scan(self.store, pattern), variable).await?;
-                self.bounded(&table, matches.rows, |rows| join::join(rows, &matches))
+                let table = self.peers.redistribute_some(table, variable, leaving).await?;
+                // Matches that stay are looked up where they are; the others form a table at the place that they go to.
+                let leaving = scan_leaving(self.store, pattern, variable, self.peers.owns());
+                let arrived = self.peers.redistribute(leaving, variable).await?;
+                self.bounded(&table, arrived.rows, |rows| {
+                    let mut joined = join_pattern(self.store, rows, pattern);
+                    if arrived.rows > 0 {
+                        joined.append(&join::join(rows, &arrived));
+                    }
+                    joined
+                })
             }
         };
         self.noted(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
     }
 
-    /// What costs a place the fewest rows: those that it handles, and those that it sends or receives.
+    /// What costs a place the fewest rows, those that it handles and those that it sends or receives; and how many rows
+    /// leave this place then, if they go to an owner.
     async fn exchange_for(
         &self,
         table: &Table,
         pattern: &Pattern,
         counts: PatternCounts,
-    ) -> Result<RowExchange, QueryFault> {
+    ) -> Result<(RowExchange, u64), QueryFault> {
         let places = self.peers.size() as f64;
         let shared: Vec<VariableId> =
             pattern.variables().into_iter().filter(|variable| table.variables.contains(variable)).collect();
         if places == 1.0 {
-            return Ok(shared
-                .first()
-                .map_or(RowExchange::LeftToAll, |variable| RowExchange::ToSubject(*variable)));
+            let any = shared.first();
+            return Ok((any.map_or(RowExchange::LeftToAll, |any| RowExchange::ToSubject(*any)), 0));
         }
-        let (rows, matches) = (self.rows(table).await? as f64, counts.triples as f64);
+        let own = self.leaving(&[table], &shared);
+        let mut counted = own.clone();
+        self.peers.sum(&mut counted).await?;
+        let (rows, leaving) = (counted[0] as f64, &counted[1..]);
         let moved = MOVE * table.columns.len() as f64;
-        let matches = matches * (MOVE * pattern.variables().len() as f64 + LOOK);
-        let handled = |variable| rows * if table.placed_by == Some(variable) { LOOK } else { moved + LOOK };
-        let mut best = ((moved + LOOK) * rows, RowExchange::LeftToAll);
-        let mut offer = |cost: f64, exchange| {
+        let of_match = MOVE * pattern.variables().len() as f64 + LOOK;
+        let mut best = ((moved + LOOK) * rows, RowExchange::LeftToAll, 0);
+        let mut offer = |cost: f64, exchange, leaving| {
             if cost < best.0 {
-                best = (cost, exchange);
+                best = (cost, exchange, leaving);
             }
         };
-        offer(matches + LOOK * rows / places, RowExchange::RightToAll);
-        for variable in shared {
+        offer(of_match * counts.triples as f64 + LOOK * rows / places, RowExchange::RightToAll, 0);
+        for ((variable, leaving), own) in shared.into_iter().zip(leaving).zip(&own[1..]) {
+            let handled = LOOK * rows + moved * *leaving as f64;
             if pattern.subject() == Some(variable) && self.store.is_by_subject() {
-                offer(handled(variable) / places, RowExchange::ToSubject(variable));
+                offer(handled / places, RowExchange::ToSubject(variable), *own);
             } else {
-                offer((handled(variable) + matches) / places, RowExchange::Both(variable));
+                let is_object = pattern.0[2].variable() == Some(variable);
+                let others = counts.triples as f64 * (places - 1.0) / places;
+                let matches = if is_object { counts.foreign_objects as f64 } else { others };
+                offer((handled + of_match * matches) / places, RowExchange::Both(variable), *own);
             }
         }
-        Ok(best.1)
+        Ok((best.1, best.2))
+    }
+
+    /// The rows of each table at this place, and how many of them would leave it if they went to the owner of each
+    /// variable.
+    fn leaving(&self, tables: &[&Table], variables: &[VariableId]) -> Vec<u64> {
+        let mut numbers = Vec::with_capacity(tables.len() * (1 + variables.len()));
+        for table in tables {
+            numbers.push(table.rows as u64);
+            numbers.extend(variables.iter().map(|variable| {
+                let column = table.column(*variable).filter(|_| table.placed_by != Some(*variable));
+                // Joined variables are bound in each row.
+                column.map_or(0, |column| self.peers.numbering().count_elsewhere(column, self.peers.rank()))
+            }));
+        }
+        numbers
     }
 
     /// Brings rows of two tables together; with `keeps_left` each row of the left stays in one place.
@@ -379,10 +402,15 @@ impl<'a> PlaceEvaluator<'a> {
         keeps_left: bool,
     ) -> Result<(Table, Table, RowExchange), QueryFault> {
         let places = self.peers.size() as f64;
-        let mut rows = [left.rows as u64, right.rows as u64];
-        self.peers.sum(&mut rows).await?;
-        let [left_rows, right_rows] = rows.map(|rows| rows as f64);
+        if places == 1.0 {
+            return Ok((left, right, RowExchange::RightToAll));
+        }
         let (strict, _) = join::shared(&left, &right);
+        let own = self.leaving(&[&left, &right], &strict);
+        let mut counted = own.clone();
+        self.peers.sum(&mut counted).await?;
+        let (of_left, of_right) = counted.split_at(1 + strict.len());
+        let [left_rows, right_rows] = [of_left[0], of_right[0]].map(|rows| rows as f64);
         let moved = |table: &Table| MOVE * table.columns.len() as f64 + LOOK;
         let to_all = |table: &Table, rows: f64, others: f64| moved(table) * rows + LOOK * others / places;
         let mut best = (to_all(&right, right_rows, left_rows), RowExchange::RightToAll);
@@ -390,11 +418,11 @@ impl<'a> PlaceEvaluator<'a> {
         if !keeps_left && left_to_all < best.0 {
             best = (left_to_all, RowExchange::LeftToAll);
         }
-        for variable in strict {
-            let handled = |table: &Table, rows: f64| {
-                rows * if table.placed_by == Some(variable) { LOOK } else { moved(table) }
+        for (at, variable) in strict.iter().copied().enumerate() {
+            let handled = |table: &Table, counted: &[u64]| {
+                LOOK * counted[0] as f64 + MOVE * (table.columns.len() as u64 * counted[1 + at]) as f64
             };
-            let cost = (handled(&left, left_rows) + handled(&right, right_rows)) / places;
+            let cost = (handled(&left, of_left) + handled(&right, of_right)) / places;
             if cost < best.0 {
                 best = (cost, RowExchange::Both(variable));
             }
@@ -402,8 +430,10 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(match best.1 {
             RowExchange::LeftToAll => (self.peers.replicate(left).await?, right, best.1),
             RowExchange::Both(variable) => {
-                let left = self.peers.redistribute(left, variable).await?;
-                (left, self.peers.redistribute(right, variable).await?, best.1)
+                let at = 1 + strict.iter().position(|own| *own == variable).unwrap_or_default();
+                let left = self.peers.redistribute_some(left, variable, own[at]).await?;
+                let of_right = own[1 + strict.len() + at];
+                (left, self.peers.redistribute_some(right, variable, of_right).await?, best.1)
             }
             how => (left, self.peers.replicate(right).await?, how),
         })

@@ -90,6 +90,35 @@ pub fn scan(store: &Store, pattern: &Pattern) -> Table {
     scan_any(store, pattern, table)
 }
 
+/// The matches of `pattern` at this place whose value of `variable` does not fit `stays`.
+pub fn scan_leaving(
+    store: &Store,
+    pattern: &Pattern,
+    variable: VariableId,
+    stays: impl Fn(u32) -> bool,
+) -> Table {
+    if let Pattern([PatternPart::Variable(subject), PatternPart::Term(number), PatternPart::Variable(object)]) =
+        *pattern
+        && subject != object
+    {
+        let mut table = Table::empty(pattern.variables());
+        let Some(predicate) = store.predicate(number) else { return table };
+        let by_subject = variable == subject;
+        let pairs = if by_subject { &predicate.by_subject } else { &predicate.by_object };
+        let (mut keys, mut others) = (Vec::new(), Vec::new());
+        for (key, values) in pairs.iter().filter(|(key, _)| !stays(*key)) {
+            keys.extend(values.iter().map(|_| key));
+            others.extend_from_slice(values);
+        }
+        table.rows = keys.len();
+        table.columns = if by_subject { vec![keys, others] } else { vec![others, keys] };
+        return table;
+    }
+    let table = scan(store, pattern);
+    let leaves = table.column(variable).map(|column| column.iter().map(|number| !stays(*number)).collect());
+    Table { placed_by: None, ..table.filter(&leaves.unwrap_or_else(|| vec![true; table.rows])) }
+}
+
 fn scan_any(store: &Store, pattern: &Pattern, mut table: Table) -> Table {
     let positions = pattern.0.map(|slot| slot.variable().and_then(|variable| table.position(variable)));
     store.visit(pattern.terms(), |triple| {
@@ -206,8 +235,8 @@ fn expand(pairs: &Pairs, column: &[u32], found: &mut Matches) {
     let mut cursor = pairs.cursor();
     for (row, key) in column.iter().enumerate() {
         let own = cursor.get(*key);
-        rows.extend(own.iter().map(|_| row as u32));
-        values.extend_from_slice(own);
+        rows.extend(std::iter::repeat_n(row as u32, own.len()));
+        values.extend(own.iter()); // a loop: most keys have few values, and copying memory costs a call
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
-use crate::store::Store;
+use crate::store::{Predicate, Store};
 
 /// Exact counts of one pattern, of one place or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,32 +17,38 @@ pub struct PatternCounts {
     pub subjects: u64,
     /// Distinct objects of its predicate, or of all, at each place.
     pub objects: u64,
+    /// Triples of them, about, whose object another place owns.
+    pub foreign_objects: u64,
 }
 
 /// How many numbers a [`PatternCounts`] is.
-pub const COUNTS: usize = 3;
+pub const COUNTS: usize = 4;
 
 impl PatternCounts {
     /// Those of this place.
     pub fn of(store: &Store, pattern: &Pattern) -> PatternCounts {
         let triples = store.count(pattern.terms()) as u64;
-        let (subjects, objects) = match pattern.0[1] {
-            PatternPart::Term(number) => store.predicate(number).map_or((0, 0), |predicate| {
-                (predicate.by_subject.keys().len(), predicate.by_object.keys().len())
-            }),
-            PatternPart::Variable(_) => store.distinct(),
+        let of_predicate = |predicate: &Predicate| {
+            let Predicate { by_subject, by_object, foreign_objects, .. } = predicate;
+            ((by_subject.keys().len(), by_object.keys().len()), *foreign_objects, by_subject.len())
         };
-        PatternCounts { triples, subjects: subjects as u64, objects: objects as u64 }
+        let ((subjects, objects), foreign, all) = match pattern.0[1] {
+            PatternPart::Term(number) => store.predicate(number).map_or(((0, 0), 0, 0), of_predicate),
+            PatternPart::Variable(_) => (store.distinct(), store.foreign_objects(), store.len()),
+        };
+        let foreign_objects = triples * foreign as u64 / all.max(1) as u64;
+        PatternCounts { triples, subjects: subjects as u64, objects: objects as u64, foreign_objects }
     }
 
     /// As numbers to be added up over places.
     pub fn numbers(self) -> [u64; COUNTS] {
-        [self.triples, self.subjects, self.objects]
+        [self.triples, self.subjects, self.objects, self.foreign_objects]
     }
 
     /// Of the sums over all places.
     pub fn of_numbers(numbers: &[u64]) -> PatternCounts {
-        PatternCounts { triples: numbers[0], subjects: numbers[1], objects: numbers[2] }
+        let [triples, subjects, objects, foreign_objects] = [0, 1, 2, 3].map(|at| numbers[at]);
+        PatternCounts { triples, subjects, objects, foreign_objects }
     }
 
     /// How many different values a variable of `pattern` has in its triples.
@@ -159,8 +165,9 @@ mod tests {
             Pattern([B, PatternPart::Term(3), PatternPart::Term(9)]),
             Pattern([B, PatternPart::Term(4), C]),
         ];
-        let counts = [(9000, 3000, 100), (50, 500, 5), (2, 100, 50), (400, 100, 400)]
-            .map(|(triples, subjects, objects)| PatternCounts { triples, subjects, objects });
+        let counts = [(9000, 3000, 100), (50, 500, 5), (2, 100, 50), (400, 100, 400)].map(
+            |(triples, subjects, objects)| PatternCounts { foreign_objects: 0, triples, subjects, objects },
+        );
         let plan = order(&patterns, &counts);
         let patterns_in_order: Vec<usize> = plan.iter().map(|step| step.pattern).collect();
         // 50 of C; 50 × 400 / 400 with B; 50 × 2 / 50 of these; 2 × 9000 / 100 with A. From 2 on it would be 720.
@@ -173,8 +180,9 @@ mod tests {
     fn a_class_does_not_thin_out_subjects_that_may_all_be_in_it() {
         let patterns =
             [Pattern([A, PatternPart::Term(1), B]), Pattern([A, PatternPart::Term(2), PatternPart::Term(9)])];
-        let counts = [(21_000, 7_000, 21_000), (7_000, 240_000, 20)]
-            .map(|(triples, subjects, objects)| PatternCounts { triples, subjects, objects });
+        let counts = [(21_000, 7_000, 21_000), (7_000, 240_000, 20)].map(|(triples, subjects, objects)| {
+            PatternCounts { foreign_objects: 0, triples, subjects, objects }
+        });
         let plan = order(&patterns, &counts);
         assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [7_000.0, 21_000.0]);
     }

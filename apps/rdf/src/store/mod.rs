@@ -23,6 +23,8 @@ pub struct Predicate {
     pub by_subject: Pairs,
     /// Pairs of object and subject.
     pub by_object: Pairs,
+    /// How many of them have an object that another place owns.
+    pub foreign_objects: usize,
 }
 
 /// The triples of a place, which do not change.
@@ -74,7 +76,7 @@ impl Store {
             let by_object = Pairs::of(&mut words);
             of_subject.extend(by_subject.keys().iter().map(|subject| word(*subject, number)));
             of_object.extend(by_object.keys().iter().map(|object| word(*object, number)));
-            predicates.push(Predicate { number, by_subject, by_object });
+            predicates.push(Predicate { number, by_subject, by_object, foreign_objects: 0 });
         }
         let len = predicates.iter().map(|predicate| predicate.by_subject.len()).sum();
         Store {
@@ -83,6 +85,14 @@ impl Store {
             of_object: Pairs::of(&mut of_object),
             len,
             is_by_subject: true,
+        }
+    }
+
+    /// Counts the objects that other places own; `is_own` says whether this place owns the term with a number.
+    pub fn count_foreign_objects(&mut self, is_own: impl Fn(u32) -> bool) {
+        for predicate in &mut self.predicates {
+            let foreign = predicate.by_object.iter().filter(|(object, _)| !is_own(*object));
+            predicate.foreign_objects = foreign.map(|(_, subjects)| subjects.len()).sum();
         }
     }
 
@@ -112,6 +122,11 @@ impl Store {
     /// All predicates, by number.
     pub fn predicates(&self) -> &[Predicate] {
         &self.predicates
+    }
+
+    /// How many triples have an object that another place owns.
+    pub fn foreign_objects(&self) -> usize {
+        self.predicates.iter().map(|predicate| predicate.foreign_objects).sum()
     }
 
     /// How many distinct subjects and objects there are.

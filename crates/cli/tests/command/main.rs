@@ -26,6 +26,7 @@ mod results;
 mod run;
 mod scene;
 mod seeds;
+mod sparql;
 mod sweep;
 mod tape;
 mod trace;

@@ -7,10 +7,7 @@
 mod slots;
 
 use crate::answer::{Answer, problem};
-use crate::guard::Role;
-use crate::jobs;
-use crate::routes::{self, Found};
-use crate::server::Shared;
+use crate::guard::{Guard, Role};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::server::conn::http1;
@@ -21,6 +18,7 @@ use rustix::net::sockopt::{set_socket_send_buffer_size, set_tcp_nodelay, set_tcp
 use slots::{Admission, Slots};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -41,6 +39,15 @@ const STALL_MS: u32 = 5_000;
 
 /// How long to wait when the system gives no more descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+/// What answers the requests of connections.
+pub(crate) trait Answering: Send + Sync + 'static {
+    /// Who may ask.
+    fn guard(&self) -> &Guard;
+
+    /// Answers a request, whoever has sent it.
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
 
 /// The connections that are open, and what ends each that has shown no token.
 #[derive(Default)]
@@ -90,14 +97,14 @@ impl Drop for OpenConnection {
 }
 
 /// Answers on `listener`, for ever.
-pub(crate) async fn accept(listener: TcpListener, shared: Arc<Shared>) -> Infallible {
+pub(crate) async fn accept(listener: TcpListener, server: Arc<impl Answering>) -> Infallible {
     let connections = SharedConnections::default();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let connection = OpenConnection::enter(&connections);
                 let number = connection.number;
-                let task = tokio::spawn(answer(stream, Arc::clone(&shared), connection));
+                let task = tokio::spawn(answer(stream, Arc::clone(&server), connection));
                 // There is one thread, and the task has not run yet; it reads before the next one is accepted.
                 lock(&connections).newcomers.insert(number, task.abort_handle());
                 tokio::task::yield_now().await;
@@ -117,22 +124,19 @@ fn too_many() -> Answer {
 }
 
 /// Answers the requests of one connection.
-async fn answer(stream: TcpStream, shared: Arc<Shared>, connection: OpenConnection) {
+async fn answer(stream: TcpStream, server: Arc<impl Answering>, connection: OpenConnection) {
     // Where the system does not take an option, the connection works as well, with other bounds.
     let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
     let _ = set_tcp_user_timeout(&stream, STALL_MS);
     let _ = set_tcp_nodelay(&stream, true);
     let service = service_fn(move |request: Request<Incoming>| {
-        let role = shared.guard.role(request.headers());
-        let found = match role.is_none_or(|role| connection.show(role)) {
-            true => routes::answer(&shared, &request),
-            false => Found::Answer(too_many()),
-        };
-        let shared = Arc::clone(&shared);
+        let role = server.guard().role(request.headers());
+        let is_let_in = role.is_none_or(|role| connection.show(role));
+        let server = Arc::clone(&server);
         async move {
-            Ok::<_, Infallible>(match found {
-                Found::Answer(answer) => answer,
-                Found::Jobs => jobs::answer(&shared, request).await,
+            Ok::<_, Infallible>(match is_let_in {
+                true => server.answer(request).await,
+                false => too_many(),
             })
         }
     });

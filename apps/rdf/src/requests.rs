@@ -1,0 +1,205 @@
+//! Queries that a program sends while places run: over the socket that is standard input, one after the other.
+//!
+//! A request is a line of JSON; a reply a line of JSON and the bytes that it announces. A thread of its own reads and
+//! writes; a place only takes the next request and gives its reply away. It evaluates nothing. Invariants: a reply
+//! follows each request before the next is read; when the socket ends, so do the requests.
+
+use serde::{Deserialize, Serialize};
+use std::future::poll_fn;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread;
+
+/// Most bytes of a request.
+const REQUEST_BYTES_MAX: u64 = 4 << 20;
+
+/// A query, and the media types in which its answer may be written, the best first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryRequest {
+    /// The text of the query.
+    pub query: String,
+    /// Media types, which may end in `/*`.
+    #[serde(default)]
+    pub accept: Vec<String>,
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// The request is no line of JSON that can be read.
+    Request,
+    /// The query is none, or asks for what there is not.
+    Query,
+    /// It takes more than is allowed.
+    Limit,
+    /// No form of its answer is accepted.
+    Form,
+}
+
+/// What a client gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// An answer: its media type, and its bytes.
+    Answer(&'static str, Vec<u8>),
+    /// None; the text says what is wrong.
+    Fault(FaultKind, String),
+}
+
+/// The first line of an answer.
+#[derive(Serialize)]
+struct ReplyHead<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<FaultKind>,
+    /// Bytes that follow: the answer, or what is wrong.
+    bytes: usize,
+}
+
+impl Reply {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let (media, fault, bytes) = match self {
+            Reply::Answer(media, bytes) => (Some(*media), None, bytes.as_slice()),
+            Reply::Fault(kind, text) => (None, Some(*kind), text.as_bytes()),
+        };
+        let head = serde_json::to_string(&ReplyHead { media, fault, bytes: bytes.len() })?;
+        out.write_all(format!("{head}\n").as_bytes())?;
+        out.write_all(bytes)
+    }
+}
+
+#[derive(Debug, Default)]
+struct RequestInboxState {
+    /// The request that waits, and who gets its reply.
+    waiting: Option<(QueryRequest, Sender<Reply>)>,
+    waker: Option<Waker>,
+    is_closed: bool,
+}
+
+/// Where the thread that reads leaves requests.
+#[derive(Debug, Default)]
+struct RequestInbox(Mutex<RequestInboxState>);
+
+impl RequestInbox {
+    fn lock(&self) -> MutexGuard<'_, RequestInboxState> {
+        // Each change is whole before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut RequestInboxState)) {
+        let waker = {
+            let mut state = self.lock();
+            change(&mut state);
+            state.waker.take()
+        };
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// The requests that come on standard input.
+#[derive(Debug)]
+pub struct Requests(Arc<RequestInbox>);
+
+impl Requests {
+    /// Reads requests from standard input, which is a socket, and writes replies to it.
+    ///
+    /// # Errors
+    /// It is no socket.
+    pub fn of_standard_input() -> io::Result<Requests> {
+        let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        stream.local_addr()?; // refused by all that is no socket
+        let inbox = Arc::<RequestInbox>::default();
+        let theirs = Arc::clone(&inbox);
+        thread::Builder::new().name("isles requests".to_owned()).spawn(move || {
+            let _ = converse(&stream, &theirs); // one that cannot be read or written has ended
+            theirs.change(|state| state.is_closed = true);
+        })?;
+        Ok(Requests(inbox))
+    }
+
+    /// The next request, and who gets the reply; none if no more come.
+    pub async fn next(&self) -> Option<(QueryRequest, Sender<Reply>)> {
+        poll_fn(|context| {
+            let mut state = self.0.lock();
+            match state.waiting.take() {
+                Some(next) => Poll::Ready(Some(next)),
+                None if state.is_closed => Poll::Ready(None),
+                None => {
+                    state.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Reads requests until there are none, and sends the reply to each.
+fn converse(stream: &UnixStream, inbox: &RequestInbox) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut writer = stream;
+    while let Some(read) = read(&mut reader)? {
+        let reply = match read {
+            Ok(request) => {
+                let (sender, reply) = channel();
+                inbox.change(|state| state.waiting = Some((request, sender)));
+                let Ok(reply) = reply.recv() else { return Ok(()) }; // the run has ended
+                reply
+            }
+            Err(fault) => fault,
+        };
+        reply.write(&mut writer)?;
+    }
+    Ok(())
+}
+
+/// The next request, or what is wrong with it; none at the end.
+fn read(reader: &mut impl BufRead) -> io::Result<Option<Result<QueryRequest, Reply>>> {
+    let mut line = Vec::new();
+    reader.take(REQUEST_BYTES_MAX + 1).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let fault = |text| Err(Reply::Fault(FaultKind::Request, text));
+    if line.len() as u64 > REQUEST_BYTES_MAX {
+        let text = format!("a request is longer than {REQUEST_BYTES_MAX} bytes");
+        return Err(io::Error::other(text)); // where the next one begins is not known
+    }
+    Ok(Some(serde_json::from_slice(&line).or_else(|error| fault(format!("the request: {error}")))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_line_of_json_with_a_query() {
+        let query = |text: &str| read(&mut text.as_bytes()).unwrap();
+        let request = QueryRequest { query: "ASK {}".to_owned(), accept: vec!["text/csv".to_owned()] };
+        assert_eq!(query("{\"query\":\"ASK {}\",\"accept\":[\"text/csv\"]}\nmore"), Some(Ok(request)));
+        assert_eq!(query("{\"query\":\"\"}\n"), Some(Ok(QueryRequest::default())));
+        assert_eq!(query(""), None);
+        for wrong in ["\n", "{}", "{\"query\":1}", "ASK {}\n"] {
+            assert!(matches!(query(wrong), Some(Err(Reply::Fault(FaultKind::Request, _)))), "{wrong}");
+        }
+        assert!(read(&mut vec![b' '; REQUEST_BYTES_MAX as usize + 2].as_slice()).is_err());
+    }
+
+    #[test]
+    fn a_reply_says_its_kind_and_how_many_bytes_follow() {
+        let written = |reply: Reply| {
+            let mut out = Vec::new();
+            reply.write(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let answer = written(Reply::Answer("text/csv", b"n\r\n1\r\n".to_vec()));
+        assert_eq!(answer, "{\"media\":\"text/csv\",\"bytes\":6}\nn\r\n1\r\n");
+        let fault = written(Reply::Fault(FaultKind::Limit, "too long".to_owned()));
+        assert_eq!(fault, "{\"fault\":\"limit\",\"bytes\":8}\ntoo long");
+    }
+}

@@ -1,0 +1,99 @@
+//! The program that answers queries: started here, asked over a socket that is its standard input.
+//!
+//! A request is a line of JSON; the reply a line of JSON and the bytes that it announces (`apps/rdf/src/requests.rs`).
+//! One request is under way at a time: all places answer each together. Invariant: who gives up a request does not
+//! leave half of its reply to the next.
+
+use super::request::SparqlRequest;
+use serde::Deserialize;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as SystemStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::Mutex;
+
+/// Most bytes of an answer.
+const ANSWER_BYTES_MAX: u64 = 4 << 30;
+
+/// The first line of a reply.
+#[derive(Debug, Deserialize)]
+struct ReplyHead {
+    media: Option<String>,
+    fault: Option<ReplyFault>,
+    bytes: u64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReplyFault {
+    Request,
+    Query,
+    Limit,
+    Form,
+}
+
+/// An answer with its media type, or what is wrong.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Answer(String, Vec<u8>),
+    Fault(ReplyFault, String),
+}
+
+/// The way to the program that answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Answerer(Arc<Mutex<BufReader<UnixStream>>>);
+
+impl Answerer {
+    /// Starts the program with these arguments; it ends when this process does.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<(Answerer, Child)> {
+        let (ours, theirs) = SystemStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let stream = UnixStream::from_std(ours)?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--serve").args(["--json", "/dev/null", "--csv", "/dev/null"]);
+        let child = command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).spawn()?;
+        Ok((Answerer(Arc::new(Mutex::new(BufReader::new(stream)))), child))
+    }
+
+    /// Asks, once what was asked before is answered.
+    ///
+    /// # Errors
+    /// The program has gone.
+    pub(crate) async fn ask(&self, request: &SparqlRequest) -> io::Result<Reply> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        let stream = Arc::clone(&self.0);
+        // A task of its own goes on when the client has gone.
+        let exchange = tokio::spawn(async move {
+            let mut stream = stream.lock().await;
+            stream.get_mut().write_all(&line).await?;
+            read(&mut stream).await
+        });
+        exchange.await.map_err(io::Error::other)?
+    }
+}
+
+async fn read(stream: &mut BufReader<UnixStream>) -> io::Result<Reply> {
+    let mut line = Vec::new();
+    stream.read_until(b'\n', &mut line).await?;
+    let head: ReplyHead = serde_json::from_slice(&line)?;
+    if head.bytes > ANSWER_BYTES_MAX {
+        return Err(io::Error::other("an answer of more than 4 GiB"));
+    }
+    let mut bytes = vec![0; head.bytes as usize];
+    stream.read_exact(&mut bytes).await?;
+    Ok(match (head.media, head.fault) {
+        (Some(media), _) => Reply::Answer(media, bytes),
+        (None, fault) => {
+            Reply::Fault(fault.unwrap_or(ReplyFault::Request), String::from_utf8_lossy(&bytes).into_owned())
+        }
+    })
+}
