@@ -212,9 +212,10 @@ impl Peers {
             return Ok(table);
         }
         let Some(position) = table.position(variable) else { return Ok(table) };
-        let owners =
-            table.columns[position].iter().map(|number| self.numbering.place(*number) as u32).collect();
-        Ok(Table { placed_by: Some(variable), ..self.moved(table, owners).await? })
+        let (here, column) = (self.rank() as u32, &table.columns[position]);
+        let owners = column.iter().map(|number| self.numbering.place(*number) as u32);
+        let leaving = (0..).zip(owners).filter(|row| row.1 != here).collect();
+        Ok(Table { placed_by: Some(variable), ..self.moved(table, leaving).await? })
     }
 
     /// As [`Peers::redistribute`], for a table of which so many rows leave this place.
@@ -243,34 +244,27 @@ impl Peers {
             });
             term::owner(mixed ^ (mixed >> 32), self.size()) as u32
         };
-        let owners = (0..table.rows).map(owner).collect();
-        Ok(Table { placed_by: None, ..self.moved(table, owners).await? })
+        let here = self.rank() as u32;
+        let leaving = (0..table.rows as u32).map(|row| (row, owner(row as usize)));
+        let leaving = leaving.filter(|row| row.1 != here).collect();
+        Ok(Table { placed_by: None, ..self.moved(table, leaving).await? })
     }
 
-    /// Sends each row to the place that `owners` says. Those that stay keep their order.
-    async fn moved(&self, table: Table, owners: Vec<u32>) -> isles::Result<Table> {
-        let here = self.rank() as u32;
+    /// Sends the rows that leave this place, rising, each to its place.
+    async fn moved(&self, mut table: Table, leaving: Vec<(u32, u32)>) -> isles::Result<Table> {
         let mut counts = vec![0_u32; self.size()];
-        owners.iter().for_each(|owner| counts[*owner as usize] += 1);
-        let stay = std::mem::take(&mut counts[here as usize]) as usize;
-        if stay == table.rows {
-            return Ok(joined(table, &self.trade(vec![Vec::new(); self.size()]).await?));
+        leaving.iter().for_each(|(_, owner)| counts[*owner as usize] += 1);
+        // A part for each place that gets rows: their number, then column after column.
+        let mut parts: Vec<Vec<u32>> = vec![Vec::new(); self.size()];
+        for (part, count) in parts.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
+            part.reserve_exact(1 + count as usize * table.columns.len());
+            part.push(count);
         }
-        // A part for each place: the number of rows, then column after column.
-        let part = |count: &u32| {
-            let mut part = Vec::with_capacity(1 + *count as usize * table.columns.len());
-            part.push(*count);
-            part
-        };
-        let mut parts: Vec<Vec<u32>> = counts.iter().map(part).collect();
-        let leaving: Vec<(u32, u32)> =
-            (0..).zip(owners.iter().copied()).filter(|row| row.1 != here).collect();
         for column in &table.columns {
             leaving.iter().for_each(|(row, owner)| parts[*owner as usize].push(column[*row as usize]));
         }
-        let mut kept = Vec::with_capacity(stay);
-        kept.extend((0..table.rows as u32).filter(|row| owners[*row as usize] == here));
-        Ok(joined(table.pick(&kept), &self.trade(parts).await?))
+        table.remove(leaving.iter().map(|(row, _)| *row));
+        Ok(joined(table, &self.trade(parts).await?))
     }
 
     /// All rows of all places, at each of them.

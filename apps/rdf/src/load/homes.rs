@@ -1,12 +1,13 @@
 //! Which place owns each term if the triples of a subject stay where they were read, and the number of each term.
 //!
 //! The hash of a term decides its *registrar*, a place that hears from all places which have read the term, and chooses
-//! its home among them: one at which it is a subject, if there is one. The rest of the program knows only the numbers,
-//! which say the home. Invariant: a home has read the terms that it owns, so their bytes are there; its indices are
-//! dense.
+//! its home among them: one at which it is a subject, if there is one. The home numbers its terms in the order in which
+//! it has read them, so that what is read together has numbers close together, and the registrar tells the numbers to
+//! the others. The rest of the program knows only the numbers, which say the home. Invariant: a home has read the terms
+//! that it owns, so their bytes are there; its indices are dense.
 
 use crate::peers::{Peers, push_term, terms_of};
-use crate::store::dictionary::{Dictionary, Numbering};
+use crate::store::dictionary::{Dictionary, UNBOUND};
 use crate::store::{Triple, term};
 use isles::prelude::*;
 
@@ -55,23 +56,63 @@ impl Registry {
         registry
     }
 
-    /// How many terms each place becomes the home of.
-    fn counts(&self, places: usize) -> Vec<u32> {
-        let mut counts = vec![0; places];
-        self.homes.iter().for_each(|home| counts[*home as usize] += 1);
-        counts
+    /// What to tell each place of its terms, in their order: the home of each.
+    fn told_homes(&self) -> Vec<Vec<u32>> {
+        let homes = |told: &Vec<u32>| told.iter().map(|position| self.homes[*position as usize]).collect();
+        self.told.iter().map(homes).collect()
     }
 
-    /// The numbers of the terms that each place has told; `next` is the next free index at each home.
-    fn numbers(&self, mut next: Vec<u32>, numbering: Numbering) -> Option<Vec<Vec<u32>>> {
-        let number = |home: &u32| {
-            let index = &mut next[*home as usize];
-            *index += 1;
-            numbering.number(*index as usize - 1, *home as usize)
+    /// What to tell each place of its terms that have another home, in their order: the number of each. `given` is what
+    /// each home has told of those that it owns, in their order.
+    fn told_numbers(&self, given: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        let mut numbers = vec![UNBOUND; self.homes.len()];
+        for (place, (told, given)) in self.told.iter().zip(given).enumerate() {
+            let own = told.iter().filter(|position| self.homes[**position as usize] as usize == place);
+            own.zip(given).for_each(|(position, number)| numbers[*position as usize] = *number);
+        }
+        let others = |(place, told): (usize, &Vec<u32>)| {
+            let others = told.iter().filter(|position| self.homes[**position as usize] as usize != place);
+            others.map(|position| numbers[*position as usize]).collect()
         };
-        let numbers: Vec<u32> = self.homes.iter().map(number).collect::<Option<_>>()?;
-        let row = |told: &Vec<u32>| told.iter().map(|position| numbers[*position as usize]).collect();
-        Some(self.told.iter().map(row).collect())
+        self.told.iter().enumerate().map(others).collect()
+    }
+}
+
+/// The terms that this place has read, by registrar.
+struct Registered {
+    /// The bytes of the terms for each registrar, the subjects first.
+    rows: Vec<Vec<u8>>,
+    /// The same by their positions in the dictionary.
+    locals: Vec<Vec<u32>>,
+    /// How many of them are subjects.
+    subjects: Vec<u64>,
+}
+
+impl Registered {
+    fn of(dictionary: &Dictionary, triples: &[Triple], places: usize) -> Registered {
+        let mut is_subject = vec![false; dictionary.len()];
+        triples.iter().for_each(|triple| is_subject[triple[0] as usize] = true);
+        let registrar = |local| term::owner(term::hash(dictionary.bytes(local)), places);
+        let registrars: Vec<usize> = (0..dictionary.len()).map(registrar).collect();
+        let (rows, locals) = (vec![Vec::new(); places], vec![Vec::new(); places]);
+        let mut all = Registered { rows, locals, subjects: vec![0; places] };
+        for wanted in [true, false] {
+            let some = registrars.iter().enumerate().filter(|(local, _)| is_subject[*local] == wanted);
+            for (local, registrar) in some {
+                push_term(&mut all.rows[*registrar], dictionary.bytes(local));
+                all.locals[*registrar].push(local as u32);
+                all.subjects[*registrar] += u64::from(wanted);
+            }
+        }
+        all
+    }
+
+    /// The positions of the terms of each registrar whose home is this place, or is not.
+    fn split(&self, is_own: &[bool], wanted: bool) -> Vec<Vec<u32>> {
+        let some = |locals: &Vec<u32>| {
+            locals.iter().copied().filter(|local| is_own[*local as usize] == wanted).collect()
+        };
+        self.locals.iter().map(some).collect()
     }
 }
 
@@ -85,60 +126,42 @@ pub async fn numbered(
     dictionary: &Dictionary,
     triples: &[Triple],
 ) -> isles::Result<Vec<u32>> {
-    let places = team.size();
-    let mut is_subject = vec![false; dictionary.len()];
-    triples.iter().for_each(|triple| is_subject[triple[0] as usize] = true);
-    let owners: Vec<u32> = (0..dictionary.len())
-        .map(|local| term::owner(term::hash(dictionary.bytes(local)), places) as u32)
-        .collect();
-    let (mut rows, mut locals) = (vec![Vec::new(); places], vec![Vec::new(); places]);
-    let mut subjects: Vec<u64> = vec![0; places];
-    for wanted in [true, false] {
-        for (local, owner) in owners.iter().enumerate().filter(|(local, _)| is_subject[*local] == wanted) {
-            let owner = *owner as usize;
-            push_term(&mut rows[owner], dictionary.bytes(local));
-            locals[owner].push(local as u32);
-            subjects[owner] += u64::from(wanted);
-        }
-    }
-    let subjects = team.all_to_all(subjects).await?;
+    let (places, here) = (team.size(), team.rank());
+    let mut registered = Registered::of(dictionary, triples, places);
+    let rows = std::mem::take(&mut registered.rows);
+    let subjects = team.all_to_all(registered.subjects.clone()).await?;
     let registry = Registry::of(&peers.trade_bytes(rows).await?, &subjects);
-    // All places see all counts, so all agree whether there are numbers enough.
-    let counts = team.all_gatherv(&registry.counts(places)).await?;
-    let owned = |home: usize| counts.iter().map(|row| u64::from(row[home])).sum::<u64>();
-    let most = (0..places).map(owned).max().unwrap_or(0);
-    let before = |home: usize| counts[..team.rank()].iter().map(|row| row[home]).sum();
-    let next = (most <= u64::from(u32::MAX)).then(|| (0..places).map(before).collect());
-    let is_enough = peers.numbering().number(most as usize, places - 1).is_some();
-    let numbers = next.filter(|_| is_enough).and_then(|next| registry.numbers(next, peers.numbering()));
-    let numbers = numbers.ok_or_else(|| isles::Error::message("more than 2^32 terms"))?;
-    let mut all = vec![0; dictionary.len()];
-    for (row, locals) in peers.trade(numbers).await?.iter().zip(&locals) {
-        row.iter().zip(locals).for_each(|(number, local)| all[*local as usize] = *number);
+    let mut is_own = vec![false; dictionary.len()];
+    for (homes, locals) in peers.trade(registry.told_homes()).await?.iter().zip(&registered.locals) {
+        homes.iter().zip(locals).for_each(|(home, local)| is_own[*local as usize] = *home as usize == here);
     }
-    peers.own(owned_terms(peers, dictionary, &all));
-    Ok(all)
-}
-
-/// The terms of `dictionary` whose numbers say that this place owns them, by index.
-fn owned_terms(peers: &Peers, dictionary: &Dictionary, numbers: &[u32]) -> Dictionary {
-    let owns = peers.owns();
-    let own = (0..numbers.len() as u32).filter(|local| owns(numbers[*local as usize]));
-    let mut locals: Vec<(usize, u32)> =
-        own.map(|local| (peers.numbering().index(numbers[local as usize]), local)).collect();
-    locals.sort_unstable();
     let mut owned = Dictionary::default();
-    for (index, local) in locals {
-        let given = owned.intern(dictionary.bytes(local as usize)) as usize;
-        debug_assert_eq!(given, index, "indices of a home are dense");
+    (0..dictionary.len())
+        .filter(|local| is_own[*local])
+        .for_each(|local| _ = owned.intern(dictionary.bytes(local)));
+    // All places hear of all, so all agree whether there are numbers enough.
+    let most = team.all_gather(owned.len() as u64).await?.into_iter().max().unwrap_or(0);
+    if peers.numbering().number(most as usize, places - 1).is_none() {
+        return Err(isles::Error::message("more than 2^32 terms"));
     }
-    owned
+    let mut numbers = vec![UNBOUND; dictionary.len()];
+    for (index, local) in (0..dictionary.len()).filter(|local| is_own[*local]).enumerate() {
+        numbers[local] = peers.numbering().number(index, here).unwrap_or(UNBOUND);
+    }
+    peers.own(owned);
+    let of = |locals: Vec<u32>| locals.into_iter().map(|local| numbers[local as usize]).collect();
+    let given = registered.split(&is_own, true).into_iter().map(of).collect();
+    let given = peers.trade(given).await?;
+    let others = peers.trade(registry.told_numbers(&given)).await?;
+    for (told, locals) in others.iter().zip(registered.split(&is_own, false)) {
+        told.iter().zip(locals).for_each(|(number, local)| numbers[local as usize] = *number);
+    }
+    Ok(numbers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn row(terms: &[&str]) -> Vec<u8> {
         let mut row = Vec::new();
@@ -147,34 +170,35 @@ mod tests {
     }
 
     #[test]
-    fn a_home_has_the_term_as_a_subject_if_any_place_does_and_its_indices_are_dense() {
+    fn a_home_has_the_term_as_a_subject_if_any_place_does_and_all_hear_its_number() {
         let told = [&["a", "b", "x"][..], &["c", "a", "x", "b"], &["d", "x", "c"]];
         let subjects = [2, 1, 1]; // a and b; c; d
         let registry = Registry::of(&told.map(row), &subjects);
-        let numbering = Numbering::new(3);
-        let numbers = registry.numbers(vec![10, 20, 30], numbering).unwrap();
-        let mut homes: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for (terms, numbers) in told.iter().zip(&numbers) {
-            for (term, number) in terms.iter().zip(numbers) {
-                let home = (numbering.place(*number), numbering.index(*number));
-                assert_eq!(*homes.entry(term).or_insert(home), home, "one number each");
-            }
-        }
-        assert_eq!([homes["a"].0, homes["b"].0, homes["c"].0, homes["d"].0], [0, 0, 1, 2]);
-        let mut indices = vec![Vec::new(); 3];
-        homes.values().for_each(|(place, index)| indices[*place].push(*index));
-        for (place, (mut indices, count)) in indices.into_iter().zip(registry.counts(3)).enumerate() {
-            indices.sort_unstable();
-            let first = 10 * (place + 1);
-            assert_eq!(indices, (first..first + count as usize).collect::<Vec<_>>());
-        }
+        let homes = registry.told_homes();
+        let home = |term: &str| {
+            let found = told.iter().zip(&homes).flat_map(|(terms, homes)| terms.iter().zip(homes));
+            let mut all: Vec<u32> = found.filter(|(own, _)| **own == term).map(|(_, home)| *home).collect();
+            all.dedup();
+            assert_eq!(all.len(), 1, "{term} has one home");
+            all[0]
+        };
+        assert_eq!([home("a"), home("b"), home("c"), home("d")], [0, 0, 1, 2]);
+        let number = |term: &str| 1 + u32::from(term.as_bytes()[0]);
+        let of = |place: usize, is_own: bool| -> Vec<u32> {
+            let terms = told[place].iter().filter(|term| (home(term) as usize == place) == is_own);
+            terms.map(|term| number(term)).collect()
+        };
+        let given: Vec<Vec<u32>> = (0..3).map(|place| of(place, true)).collect();
+        let expected: Vec<Vec<u32>> = (0..3).map(|place| of(place, false)).collect();
+        assert_eq!(registry.told_numbers(&given), expected);
     }
 
     #[test]
     fn what_all_places_have_is_shared_out() {
         let names: Vec<String> = (0..3_000).map(|number| format!("t{number}")).collect();
         let told = vec![row(&names.iter().map(String::as_str).collect::<Vec<_>>()); 4];
-        let counts = Registry::of(&told, &[0; 4]).counts(4);
+        let mut counts = [0; 4];
+        Registry::of(&told, &[0; 4]).homes.iter().for_each(|home| counts[*home as usize] += 1);
         assert_eq!(counts.iter().sum::<u32>(), 3_000);
         assert!(counts.iter().all(|count| (600..900).contains(count)), "{counts:?}");
     }

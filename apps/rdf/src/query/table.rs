@@ -62,6 +62,24 @@ impl Table {
         self.pick(&rows)
     }
 
+    /// Removes the rows at these positions, which rise. Few leave gaps that the last rows fill; otherwise the rest keep
+    /// their order.
+    pub fn remove(&mut self, rows: impl DoubleEndedIterator<Item = u32> + ExactSizeIterator) {
+        let left = self.rows - rows.len();
+        if rows.len() * 8 < self.rows {
+            for row in rows.rev() {
+                for column in &mut self.columns {
+                    column.swap_remove(row as usize); // what comes behind it stays
+                }
+            }
+        } else if rows.len() > 0 {
+            let mut keep = vec![true; self.rows];
+            rows.for_each(|row| keep[row as usize] = false);
+            *self = self.filter(&keep);
+        }
+        self.rows = left;
+    }
+
     /// The columns of `variables` only, in that order; those that are not there are unbound in each row.
     pub fn project(mut self, variables: &[VariableId]) -> Table {
         let rows = self.rows;
@@ -143,6 +161,26 @@ mod tests {
         let rows: Vec<Vec<u32>> = (0..both.rows).map(|row| both.row(row).collect()).collect();
         assert_eq!(rows, [vec![5, 6, 0], vec![0, 7, 8], vec![0, 7, 9]]);
         assert_eq!((both.always_binds(0), both.always_binds(1), both.always_binds(2)), (false, true, false));
+    }
+
+    #[test]
+    fn rows_are_removed_whether_few_or_many() {
+        let numbers: Vec<[u32; 2]> = (0..100).map(|row| [row, 1_000 + row]).collect();
+        let rows: Vec<&[u32]> = numbers.iter().map(<[u32; 2]>::as_slice).collect();
+        for removed in
+            [vec![], vec![0], vec![99], vec![3, 97, 98, 99], (0..100).collect(), (20..90).collect()]
+        {
+            let mut all = table(&[7, 8], &rows);
+            all.remove(removed.iter().copied());
+            let mut left: Vec<u32> = all.columns[0].clone();
+            assert!(all.columns[1].iter().zip(&left).all(|(other, number)| *other == 1_000 + number));
+            left.sort_unstable();
+            let expected: Vec<u32> = (0..100).filter(|row| !removed.contains(row)).collect();
+            assert_eq!((left.len(), &left), (all.rows, &expected), "{removed:?}");
+        }
+        let mut unit = Table::unit();
+        unit.remove(std::iter::once(0));
+        assert_eq!(unit.rows, 0);
     }
 
     #[test]
