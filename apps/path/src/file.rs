@@ -124,30 +124,33 @@ fn dimensions(file: &FileReader) -> Result<[String; 4], CurrentsFault> {
     Ok(east)
 }
 
-/// All numbers of a variable.
+/// All numbers of a variable, not a number where it has none.
 fn variable(file: &mut FileReader, name: &str) -> Result<Vec<f64>, CurrentsFault> {
     if !file.data_set().has_var(name) {
         let known = file.data_set().get_var_names();
         return Err(CurrentsFault::NoVariable { name: name.to_owned(), known });
     }
-    Ok(match file.read_var(name).map_err(|fault| format_fault(&fault))? {
+    let fill = file.data_set().get_var(name).and_then(|variable| {
+        let double = variable.get_attr_f64("_FillValue").map(|values| values[0]);
+        double.or(variable.get_attr_f32("_FillValue").map(|values| f64::from(values[0])))
+    });
+    let mut values: Vec<f64> = match file.read_var(name).map_err(|fault| format_fault(&fault))? {
         DataVector::F64(values) => values,
         DataVector::F32(values) => values.into_iter().map(f64::from).collect(),
         DataVector::I32(values) => values.into_iter().map(f64::from).collect(),
         DataVector::I16(values) => values.into_iter().map(f64::from).collect(),
         DataVector::I8(values) => values.into_iter().map(f64::from).collect(),
         DataVector::U8(_) => return Err(CurrentsFault::Format { what: format!("{name:?} has letters") }),
-    })
+    };
+    for value in values.iter_mut().filter(|value| Some(**value) == fill) {
+        *value = f64::NAN;
+    }
+    Ok(values)
 }
 
 /// The numbers of `u` or `v`, not a number over land.
 fn velocities(file: &mut FileReader, name: &str) -> Result<Vec<f32>, CurrentsFault> {
-    let fill = file.data_set().get_var(name).and_then(|variable| {
-        let double = variable.get_attr_f64("_FillValue").map(|values| values[0]);
-        double.or(variable.get_attr_f32("_FillValue").map(|values| f64::from(values[0])))
-    });
-    let values = variable(file, name)?;
-    Ok(values.into_iter().map(|value| if Some(value) == fill { f32::NAN } else { value as f32 }).collect())
+    Ok(variable(file, name)?.into_iter().map(|value| value as f32).collect())
 }
 
 fn format_fault(fault: &netcdf3::ReadError) -> CurrentsFault {

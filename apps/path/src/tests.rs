@@ -245,3 +245,51 @@ fn land_and_obstacles_are_gone_around() {
     let enclosed = plan(&format!("--case uniform --columns 13 --rows 9{wall}"));
     assert_eq!(arrival(&enclosed), None);
 }
+
+/// A file with a current to the east, slower below, and land in the north-east.
+fn file_of_currents(path: &std::path::Path, names: [&str; 2]) {
+    let mut set = netcdf3::DataSet::new();
+    let axes =
+        [("time", vec![0.0, 86_400.0]), ("depth", vec![0.0, 100.0]), ("y", vec![500.0, 1_500.0, 2_500.0])];
+    let axes = [&axes[..], &[("x", vec![500.0, 1_500.0, 2_500.0, 3_500.0])]].concat();
+    for (name, values) in &axes {
+        set.add_fixed_dim(*name, values.len()).unwrap();
+        set.add_var_f64(*name, &[*name]).unwrap();
+    }
+    for name in names {
+        set.add_var_f32(name, &["time", "depth", "y", "x"]).unwrap();
+        set.add_var_attr_f32(name, "_FillValue", vec![netcdf3::NC_FILL_F32]).unwrap();
+    }
+    let mut file = netcdf3::FileWriter::open(path).unwrap();
+    file.set_def(&set, netcdf3::Version::Classic, 0).unwrap();
+    axes.iter().for_each(|(name, values)| file.write_var_f64(name, values).unwrap());
+    for name in names {
+        let value = |number: usize| match (number % 12, number / 12 % 2) {
+            (11, _) => netcdf3::NC_FILL_F32,
+            (_, 0) if name == "u" => 0.2,
+            (_, 1) if name == "u" => 0.1,
+            _ => 0.0,
+        };
+        file.write_var_f32(name, &(0..48).map(value).collect::<Vec<f32>>()).unwrap();
+    }
+    file.close().unwrap();
+}
+
+#[test]
+fn currents_come_from_a_netcdf_file_and_a_file_without_them_says_what_it_has() {
+    let path = std::env::temp_dir().join(format!("isles-path-{}.nc", std::process::id()));
+    file_of_currents(&path, ["u", "v"]);
+    let plan = plan(&format!("--currents {} --spacing 1", path.display()));
+    assert_eq!((plan.sea.columns, plan.sea.rows), (4, 3));
+    let at = |depth| plan.sea.current(Moment { east: 500.0, north: 500.0, depth, time: 3_600.0 });
+    for (depth, expected) in [(0.0, 0.2), (50.0, 0.15), (300.0, 0.1)] {
+        let Velocity { east, north } = at(depth);
+        assert!((east - expected).abs() < 1e-6 && north == 0.0, "{depth} m: {east}");
+    }
+    assert!(plan.sea.is_closed(Position { east: 3_000.0, north: 2_000.0 }));
+    assert!(!plan.sea.is_closed(Position { east: 2_000.0, north: 2_000.0 }));
+    file_of_currents(&path, ["speed", "course"]);
+    let error = crate::file::read_currents(path.to_str().unwrap()).err().unwrap().to_string();
+    assert_eq!(error, "no variable \"u\"; it has time, depth, y, x, speed, course");
+    std::fs::remove_file(path).unwrap();
+}

@@ -98,7 +98,7 @@ fn what_cannot_be_planned_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--obstacle 1,2", "--obstacle is 1,2; allowed: X,Y,R in kilometres, with R above 0"),
         ("--obstacle 1,2,-3", "--obstacle is 1,2,-3; allowed: X,Y,R in kilometres, with R above 0"),
         ("--piece 0", "--piece is 0; allowed: 1 to 10000"),
-        ("--case storm", "invalid value 'storm'"),
+        ("--case storm", "--case is \"storm\"; allowed: uniform, zermelo, jet"),
         ("--currents nowhere.nc", "nowhere.nc"),
         (not_netcdf.as_str(), "not a netCDF file of the classic format"),
     ] {
