@@ -11,8 +11,8 @@ pub struct Comparison {
     pub allowed: f64,
 }
 
-/// Height of the surface of a Kelvin wave in a channel around the world at a position and a time: one wave long, highest
-/// at the southern coast. Gill, Atmosphere-Ocean Dynamics (1982), section 10.4.
+/// Height of the surface of a Kelvin wave in a channel around the world at a position and a time: one wave long,
+/// highest at the southern coast. Gill, Atmosphere-Ocean Dynamics (1982), section 10.4.
 pub fn kelvin(setup: &Setup, east: f64, north: f64, time: f64) -> f64 {
     let speed = (setup.physics.gravity * 100.0).sqrt();
     let from_coast = north + setup.grid.rows as f64 * setup.grid.dy / 2.0;

@@ -20,20 +20,20 @@ const ROTATION: f64 = 7.292_1e-5;
 
 /// A part of the earth, degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Region {
+pub struct GeoRegion {
     pub west: f64,
     pub east: f64,
     pub south: f64,
     pub north: f64,
 }
 
-impl Region {
+impl GeoRegion {
     /// Reads `W,E,S,N`.
-    pub fn read(text: &str) -> Option<Region> {
+    pub fn read(text: &str) -> Option<GeoRegion> {
         let numbers: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
         let [west, east, south, north] = numbers?.try_into().ok()?;
         let is_good = west < east && east - west <= 360.0 && south < north && south >= -89.0 && north <= 89.0;
-        is_good.then_some(Region { west, east, south, north })
+        is_good.then_some(GeoRegion { west, east, south, north })
     }
 }
 
@@ -41,7 +41,12 @@ impl Region {
 ///
 /// # Errors
 /// [`Failure::Usage`]: the file cannot be read, has no such variable, or has no water there.
-pub fn place(setup: &mut Setup, path: &str, variable: Option<&str>, region: Region) -> Result<(), Failure> {
+pub fn place(
+    setup: &mut Setup,
+    path: &str,
+    variable: Option<&str>,
+    region: GeoRegion,
+) -> Result<(), Failure> {
     let refused = |what: String| Failure::Usage(format!("{path}: {what}"));
     let bytes = input::bytes(path, FILE_BYTES_MAX).map_err(|fault| refused(fault.to_string()))?;
     let not_netcdf = |_| refused("not a netCDF file of the classic format".to_owned());

@@ -1,9 +1,10 @@
 //! The external mode: free surface and mean velocity of the water column, in short steps.
 //!
-//! Forward-backward: the surface first, then the velocities from the new surface, one of them with the new other one and
-//! in alternating order. A step computes a ring around the tile as well, so that it needs one exchange. The transports
-//! of all short steps are summed: the internal mode advects with their mean, so that its thickness of layers changes as
-//! the surface does, to rounding. Invariant: the transport through a face is one number, used on both of its sides.
+//! Forward-backward: the surface first, then the velocities from the new surface, one of them with the new other one
+//! and in alternating order. A step computes a ring around the tile as well, so that it needs one exchange. The
+//! transports of all short steps are summed: the internal mode advects with their mean, so that its thickness of layers
+//! changes as the surface does, to rounding. Invariant: the transport through a face is one number, used on both of its
+//! sides.
 
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;

@@ -100,7 +100,7 @@ impl Fields {
 }
 
 /// The part of the model at one place.
-struct Part<'a> {
+struct TileState<'a> {
     fields: &'a Fields,
     setup: &'a Setup,
     tile: Tile,
@@ -118,9 +118,9 @@ struct Part<'a> {
     scratch: TracerScratch,
 }
 
-impl<'a> Part<'a> {
+impl<'a> TileState<'a> {
     /// The part at the start.
-    fn new(fields: &'a Fields, setup: &'a Setup) -> Part<'a> {
+    fn new(fields: &'a Fields, setup: &'a Setup) -> TileState<'a> {
         let tile = fields.tile(setup);
         let depth = |row, column| setup.depth(row, column);
         let is_open = |row: usize, column: usize, back: [usize; 2]| {
@@ -141,7 +141,7 @@ impl<'a> Part<'a> {
         };
         let (plane, volume) = (tile.plane(), tile.plane() * tile.levels);
         let zeros = |number: usize| vec![0.0; number];
-        let part = Part {
+        let part = TileState {
             fields,
             setup,
             tile,
@@ -191,7 +191,8 @@ impl<'a> Part<'a> {
     }
 
     fn tend(&mut self, is_first: bool) {
-        let Part { fields, setup, tile, statics, tendencies, ahead, ahead_first, rise, before, .. } = self;
+        let TileState { fields, setup, tile, statics, tendencies, ahead, ahead_first, rise, before, .. } =
+            self;
         let plane = tile.plane();
         let fast = fields.fast.read();
         let (surface, means) = fast.values().split_at(plane);
@@ -256,7 +257,7 @@ impl<'a> Part<'a> {
 
     /// The tracer after step `number`.
     fn carry(&mut self, number: u64) {
-        let Part { fields, setup, tile, statics, transports, rise, before, scratch, .. } = self;
+        let TileState { fields, setup, tile, statics, transports, rise, before, scratch, .. } = self;
         let plane = tile.plane();
         let fast = fields.fast.read();
         let (surface, means) = fast.values().split_at(plane);
@@ -279,8 +280,8 @@ impl<'a> Part<'a> {
         work(self.work_of_levels(106, 136));
     }
 
-    /// What `floats` operations and `bytes` of memory for each cell of each level cost, with one operation on integers for
-    /// each; the memory is a part of that of all arrays, which a step walks through.
+    /// What `floats` operations and `bytes` of memory for each cell of each level cost, with one operation on integers
+    /// for each; the memory is a part of that of all arrays, which a step walks through.
     fn work_of_levels(&self, floats: u64, bytes: u64) -> Work {
         let cells = (self.tile.rows * self.tile.columns * self.tile.levels) as u64;
         Work::new()
@@ -372,7 +373,7 @@ pub async fn run_part(
     recording: Recording,
     meter: &RunMeter,
 ) -> isles::Result<Vec<Snapshot>> {
-    let mut part = Part::new(fields, setup);
+    let mut part = TileState::new(fields, setup);
     let mut records: Vec<Snapshot> = part.record(0, recording).await?.into_iter().collect();
     for step in 0..setup.stepping.steps {
         let started = Instant::now();

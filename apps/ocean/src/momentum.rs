@@ -1,9 +1,9 @@
 //! The internal mode: velocities of the levels, in long steps.
 //!
 //! What moves the water of a level slowly: advection, in centred differences, horizontal and vertical viscosity, wind,
-//! drag at the bottom, and the Coriolis force on what differs from the mean of the column. Tendencies are carried forward
-//! by the Adams-Bashforth rule of second order with [`AHEAD`], which damps. The mean of the column is then replaced by
-//! that of the external mode. Invariant: without wind and with water at rest all tendencies are zero.
+//! drag at the bottom, and the Coriolis force on what differs from the mean of the column. Tendencies are carried
+//! forward by the Adams-Bashforth rule of second order with [`AHEAD`], which damps. The mean of the column is then
+//! replaced by that of the external mode. Invariant: without wind and with water at rest all tendencies are zero.
 
 use crate::external::Statics;
 use crate::setup::{Grid, Physics};
@@ -86,7 +86,7 @@ impl<'a> Component<'a> {
                 let start = level * plane + line.start;
                 let below = if level > 0 { start - plane } else { start };
                 let above = if level + 1 < levels { start + plane } else { start };
-                let row = Row { own, other, rise, other_mean, inverse: &inverse };
+                let row = LevelRow { own, other, rise, other_mean, inverse: &inverse };
                 let now = &mut ahead[start..start + n];
                 self.tend_row(&row, [start, below, above, line.start], now);
                 if level + 1 == levels
@@ -132,7 +132,7 @@ impl<'a> Component<'a> {
 
     /// The tendency of a row of a level: its faces begin at `start`, those below and above in the column at `below` and
     /// `above`, and the columns at `flat`.
-    fn tend_row(&self, row: &Row<'_>, [start, below, above, flat]: [usize; 4], now: &mut [f64]) {
+    fn tend_row(&self, row: &LevelRow<'_>, [start, below, above, flat]: [usize; 4], now: &mut [f64]) {
         let (n, along, across) = (now.len(), self.along, self.across);
         let [by_along, by_across] = self.spacing.map(|spacing| 0.5 / spacing);
         let [spread_along, spread_across] =
@@ -202,7 +202,7 @@ impl<'a> Component<'a> {
 }
 
 /// What a row of tendencies is computed of.
-struct Row<'a> {
+struct LevelRow<'a> {
     own: &'a [f64],
     other: &'a [f64],
     /// Vertical velocities at the bottoms of levels; one level more than there are.

@@ -14,11 +14,11 @@ use std::rc::Rc;
 /// Depths of the velocities, metres below the surface, as far as there is water.
 const DEPTHS: [f64; 12] = [0.0, 10.0, 25.0, 50.0, 75.0, 100.0, 125.0, 150.0, 200.0, 500.0, 1_000.0, 2_000.0];
 
-/// Bytes that are written one after the other, and kept when their writer has gone.
+/// Bytes that are written one after the other, and bytes when their writer has gone.
 #[derive(Clone, Default)]
-struct Kept(Rc<RefCell<Cursor<Vec<u8>>>>);
+struct SharedBytes(Rc<RefCell<Cursor<Vec<u8>>>>);
 
-impl Write for Kept {
+impl Write for SharedBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().write(bytes)
     }
@@ -28,7 +28,7 @@ impl Write for Kept {
     }
 }
 
-impl Seek for Kept {
+impl Seek for SharedBytes {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.0.borrow_mut().seek(to)
     }
@@ -51,9 +51,10 @@ fn encoded(setup: &Setup, records: &[Snapshot]) -> io::Result<Vec<u8>> {
     let deepest = setup.deepest();
     let depths: Vec<f64> = DEPTHS.into_iter().filter(|depth| *depth <= deepest).collect();
     let set = definition(setup, records.len(), depths.len()).map_err(other)?;
-    let kept = Kept::default();
+    let bytes = SharedBytes::default();
     {
-        let mut writer = FileWriter::open_seek_write("the records", Box::new(kept.clone())).map_err(other)?;
+        let mut writer =
+            FileWriter::open_seek_write("the records", Box::new(bytes.clone())).map_err(other)?;
         writer.set_def(&set, Version::Offset64Bit, 0).map_err(other)?;
         let times: Vec<f64> = records.iter().map(|record| record.step as f64 * setup.stepping.step).collect();
         let axis = |number: usize, spacing: f64| {
@@ -90,7 +91,7 @@ fn encoded(setup: &Setup, records: &[Snapshot]) -> io::Result<Vec<u8>> {
         writer.write_var_f32("v", &v).map_err(other)?;
         writer.close().map_err(other)?;
     }
-    Ok(kept.0.take().into_inner())
+    Ok(bytes.0.take().into_inner())
 }
 
 /// Dimensions, variables and their units.
@@ -125,8 +126,8 @@ fn cells(setup: &Setup) -> impl Iterator<Item = (usize, usize)> + Clone + use<> 
     (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }
 
-/// The velocity in the middle of a cell at a depth: of the level there, the mean of both faces; the fill value where there
-/// is no water.
+/// The velocity in the middle of a cell at a depth: of the level there, the mean of both faces; the fill value where
+/// there is no water.
 fn velocity(setup: &Setup, record: &Snapshot, (row, column): (usize, usize), depth: f64) -> [f32; 2] {
     let (rows, columns, levels) = (setup.grid.rows, setup.grid.columns, setup.grid.levels);
     let water = setup.depth(row, column);

@@ -3,7 +3,7 @@
 //! Invariant: what is found depends on the setup only; sums over the grid are taken at the first place, in one order.
 
 use crate::analytic::Surfaces;
-use crate::bathymetry::{self, Region};
+use crate::bathymetry::{self, GeoRegion};
 use crate::model::{Fields, Recording, Snapshot, Tiling, run_part};
 use crate::setup::{Case, Grid, Physics, Setup, Stepping};
 use crate::{netcdf, picture};
@@ -225,7 +225,7 @@ impl Ocean {
         stepping.substeps = self.substeps.unwrap_or(stepping.substeps);
         stepping.step = self.step.unwrap_or(stepping.step);
         if let (Some(path), Some(said)) = (&self.bathymetry, &self.region) {
-            let region = Region::read(said);
+            let region = GeoRegion::read(said);
             let region = region
                 .ok_or_else(|| refused("--region", said, "W,E,S,N in degrees, S and N from -89 to 89"))?;
             bathymetry::place(&mut setup, path, self.variable.as_deref(), region)?;

@@ -296,11 +296,11 @@ impl Setup {
 
     /// The longest stable step of the internal mode, seconds, and what bounds it.
     ///
-    /// Surface waves: forward-backward steps are stable while a wave passes less than a cell, over the root of the sum of
-    /// squares of both directions, in a short step; a tenth is left for the Coriolis force. The internal mode: currents
-    /// that are faster than those at the start by [`SPEED_MAX`] of the waves pass less than half a cell; mixing by the
-    /// limit of tendencies that are carried ahead, 0.227 of the square of a cell; the Coriolis force turns less than a
-    /// quarter radian.
+    /// Surface waves: forward-backward steps are stable while a wave passes less than a cell, over the root of the sum
+    /// of squares of both directions, in a short step; a tenth is left for the Coriolis force. The internal mode:
+    /// currents that are faster than those at the start by [`SPEED_MAX`] of the waves pass less than half a cell;
+    /// mixing by the limit of tendencies that are carried ahead, 0.227 of the square of a cell; the Coriolis force
+    /// turns less than a quarter radian.
     pub fn longest_step(&self) -> (f64, &'static str) {
         let Physics { gravity, viscosity, diffusivity, vertical_viscosity, vertical_diffusivity, .. } =
             self.physics;

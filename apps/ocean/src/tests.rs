@@ -1,6 +1,6 @@
 //! Tests of the scheme: the same bits at every tiling, stable steps, no new extremes, and netCDF that is read back.
 
-use crate::bathymetry::Region;
+use crate::bathymetry::GeoRegion;
 use crate::model::{Fields, Recording, Snapshot, Tiling, run_part};
 use crate::netcdf::write_netcdf;
 use crate::run::Ocean;
@@ -111,10 +111,10 @@ fn records_are_read_back_from_netcdf_with_the_fill_value_over_land() {
 
 #[test]
 fn a_part_of_the_earth_has_four_edges_in_order() {
-    let region = Region::read("-75, -70,38,42").unwrap();
+    let region = GeoRegion::read("-75, -70,38,42").unwrap();
     assert_eq!((region.west, region.east, region.south, region.north), (-75.0, -70.0, 38.0, 42.0));
     for wrong in ["", "1,2,3", "2,1,0,1", "0,1,1,0", "0,1,-90,0", "0,400,0,1", "a,b,c,d"] {
-        assert_eq!(Region::read(wrong), None, "{wrong}");
+        assert_eq!(GeoRegion::read(wrong), None, "{wrong}");
     }
 }
 

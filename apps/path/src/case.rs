@@ -63,7 +63,8 @@ pub struct PlanArguments {
     #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(1..=8))]
     pub reach: u32,
 
-    /// Where the glider starts, in kilometres east and north of the first waypoint [default: the west, of the jet the east]
+    /// Where the glider starts, in kilometres east and north of the first waypoint [default: the west, of the jet the
+    /// east]
     #[arg(long, value_name = "X,Y", allow_hyphen_values = true)]
     pub from: Option<String>,
 
@@ -94,7 +95,7 @@ pub struct PlanArguments {
 
 /// A mission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Mission {
     pub sea: Sea,
     pub resolution: Resolution,
     pub start: Waypoint,
@@ -106,7 +107,7 @@ impl PlanArguments {
     ///
     /// # Errors
     /// [`Failure::Usage`]: it cannot be planned.
-    pub fn plan(&self) -> Result<Plan, Failure> {
+    pub fn plan(&self) -> Result<Mission, Failure> {
         for (flag, value, [least, most]) in [
             ("--spacing", self.spacing, [0.05, 500.0]),
             ("--piece", self.piece, [1.0, 10_000.0]),
@@ -140,7 +141,7 @@ impl PlanArguments {
             quantum: self.quantum,
             horizon: HORIZON,
         };
-        Ok(Plan { sea, resolution, start, goal })
+        Ok(Mission { sea, resolution, start, goal })
     }
 
     /// What is planned, by a word.

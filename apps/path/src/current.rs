@@ -47,8 +47,8 @@ pub enum Current {
     Sampled(Box<SampledCurrent>),
 }
 
-/// The meandering jet of Cencini et al., Mixing in a meandering jet: a Markovian approximation (1999), with which TVE was
-/// tested, scaled to metres and seconds.
+/// The meandering jet of Cencini et al., Mixing in a meandering jet: a Markovian approximation (1999), with which TVE
+/// was tested, scaled to metres and seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Jet {
     /// The middle of the meanders, metres north.

@@ -2,8 +2,8 @@
 //!
 //! A glider of [`SPEED`] through the water holds the course of its edge against the current across it. A dive profile
 //! says how deep the saw tooth goes. The edge is cut into pieces, time into slots; in a piece and a slot the current is
-//! that of their middles, so the way is integrated exactly. Where the glider makes no way, or an obstacle is over it, it
-//! lies on the sea floor until that has changed. Invariant: speeds along an edge are a function of position and time
+//! that of their middles, so the way is integrated exactly. Where the glider makes no way, or an obstacle is over it,
+//! it lies on the sea floor until that has changed. Invariant: speeds along an edge are a function of position and time
 //! that is never negative, so who departs later does not arrive earlier (first in, first out), which Dijkstra needs.
 
 use crate::current::Moment;

@@ -1,13 +1,14 @@
 //! The search over all places: the first one is the master, the others dive.
 //!
-//! For each edge the master sends one dive profile to each worker, round by round, and receives an arrival of each. With
-//! one place it dives itself. A worker that waits blocks; or, until its first dive, it sleeps: an asynchronous receive is
-//! looked at between sleeps. So the first dive finds it late, and so does the end if it never got one, but a core that
-//! sleeps draws little. Invariant: the search asks for the same edges in the same order with any number of workers.
+//! For each edge the master sends one dive profile to each worker, round by round, and receives an arrival of each.
+//! With one place it dives itself. A worker that waits blocks; or, until its first dive, it sleeps: an asynchronous
+//! receive is looked at between sleeps. So the first dive finds it late, and so does the end if it never got one, but a
+//! core that sleeps draws little. Invariant: the search asks for the same edges in the same order with any number of
+//! workers.
 
-use crate::case::Plan;
+use crate::case::Mission;
 use crate::glide::{Dive, Glided, glide, work_of};
-use crate::search::{Edge, Search, best};
+use crate::search::{Edge, RouteSearch, best};
 use clap::ValueEnum;
 use isles::prelude::*;
 use isles::{Work, clocks};
@@ -29,7 +30,7 @@ pub enum Idle {
 
 /// How idle workers wait.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct IdleWait {
     pub idle: Idle,
     /// The length of a sleep.
     pub nap: Duration,
@@ -37,14 +38,14 @@ pub struct Waiting {
 
 /// What a worker is told.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum Order {
+enum WorkerOrder {
     Dive(Dive),
     End,
 }
 
 /// What a search over all places comes to.
 pub struct Searched<'p> {
-    pub search: Search<'p>,
+    pub search: RouteSearch<'p>,
     /// Dives, and how often they evaluated the current.
     pub dives: u64,
     pub evaluations: u64,
@@ -54,7 +55,7 @@ pub struct Searched<'p> {
 const SEARCH_OF_EDGE: Work = Work::new().integers(400).floats(60).branches(60);
 
 /// Plans on one processor, without places; what it costs goes to `charge`.
-pub fn sequential(plan: &Plan, mut charge: impl FnMut(Work)) -> Searched<'_> {
+pub fn sequential(plan: &Mission, mut charge: impl FnMut(Work)) -> Searched<'_> {
     let mut found = Searched::begin(plan);
     while let Some(edge) = found.search.next_edge() {
         let glided = (0..plan.resolution.profiles).map(|profile| {
@@ -73,9 +74,9 @@ pub fn sequential(plan: &Plan, mut charge: impl FnMut(Work)) -> Searched<'_> {
 /// # Errors
 /// A place has died.
 pub async fn plan_route<'p>(
-    plan: &'p Plan,
-    shared: &Replicated<Plan>,
-    waiting: Waiting,
+    plan: &'p Mission,
+    shared: &Replicated<Mission>,
+    waiting: IdleWait,
     meter: &RunMeter,
 ) -> isles::Result<Searched<'p>> {
     if isles::place_count() == 1 {
@@ -94,7 +95,7 @@ pub async fn plan_route<'p>(
 }
 
 /// The master: asks the workers for the arrivals of all edges, then ends them.
-async fn lead<'p>(plan: &'p Plan, meter: &RunMeter) -> isles::Result<Searched<'p>> {
+async fn lead<'p>(plan: &'p Mission, meter: &RunMeter) -> isles::Result<Searched<'p>> {
     let team = Team::world();
     let workers = team.size() - 1;
     let mut found = Searched::begin(plan);
@@ -104,7 +105,7 @@ async fn lead<'p>(plan: &'p Plan, meter: &RunMeter) -> isles::Result<Searched<'p
         let mut glided = Vec::with_capacity(profiles.len());
         for round in profiles.chunks(workers) {
             for (worker, profile) in (1..).zip(round) {
-                team.send(worker, &Order::Dive(dive(edge, *profile))).await?;
+                team.send(worker, &WorkerOrder::Dive(dive(edge, *profile))).await?;
             }
             for (worker, _) in (1..).zip(round) {
                 glided.push(team.recv::<Glided>(worker).await?);
@@ -115,19 +116,19 @@ async fn lead<'p>(plan: &'p Plan, meter: &RunMeter) -> isles::Result<Searched<'p
         meter.add_done(started);
     }
     for worker in 1..=workers {
-        team.send(worker, &Order::End).await?;
+        team.send(worker, &WorkerOrder::End).await?;
     }
     Ok(found)
 }
 
 /// A worker: dives until the end.
-async fn serve(plan: &Plan, waiting: Waiting, meter: &RunMeter) -> isles::Result<()> {
+async fn serve(plan: &Mission, waiting: IdleWait, meter: &RunMeter) -> isles::Result<()> {
     let team = Team::world();
     let mut order = match waiting.idle {
         Idle::Block => team.recv(0).await?,
         Idle::Sleep => look_between_sleeps(pin!(team.recv(0)), waiting.nap).await?,
     };
-    while let Order::Dive(dive) = order {
+    while let WorkerOrder::Dive(dive) = order {
         let started = Instant::now();
         let glided = glide(&plan.sea, &plan.resolution, dive);
         work(work_of(&plan.sea, u64::from(glided.evaluations)));
@@ -159,8 +160,8 @@ async fn look_between_sleeps<T>(mut receive: Pin<&mut impl Future<Output = T>>, 
 }
 
 impl<'p> Searched<'p> {
-    fn begin(plan: &'p Plan) -> Searched<'p> {
-        Searched { search: Search::new(&plan.sea, plan.start, plan.goal), dives: 0, evaluations: 0 }
+    fn begin(plan: &'p Mission) -> Searched<'p> {
+        Searched { search: RouteSearch::new(&plan.sea, plan.start, plan.goal), dives: 0, evaluations: 0 }
     }
 
     /// Takes what the dives along an edge came to, in order of the profiles.

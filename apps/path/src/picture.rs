@@ -3,7 +3,7 @@
 //! Currents are those at half the depth of the profiles when the glider passes half of its time; an obstacle that moves
 //! is drawn where it is then. Invariant: north is up, and both axes have one scale.
 
-use crate::case::Plan;
+use crate::case::Mission;
 use crate::current::Moment;
 use crate::glide::DEEPEST;
 use crate::route::Leg;
@@ -38,7 +38,7 @@ impl Frame {
 ///
 /// # Errors
 /// What `out` returns.
-pub fn write_svg(plan: &Plan, legs: &[Leg], caption: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_svg(plan: &Mission, legs: &[Leg], caption: &str, out: &mut dyn Write) -> io::Result<()> {
     let sea = &plan.sea;
     let border = sea.spacing / 2.0;
     let [wide, high] = [sea.columns, sea.rows].map(|side| f64::from(side - 1) * sea.spacing + 2.0 * border);
@@ -67,7 +67,7 @@ pub fn write_svg(plan: &Plan, legs: &[Leg], caption: &str, out: &mut dyn Write) 
 
 /// Writes a tile and an arrow for each place of a grid over the sea.
 fn write_water(
-    plan: &Plan,
+    plan: &Mission,
     frame: &Frame,
     (wide, high): (f64, f64),
     time: f64,
@@ -97,9 +97,10 @@ fn write_water(
         let shade = |dark: f64, light: f64| (light + part * (dark - light)) as u8;
         let (red, green, blue) = (shade(60.0, 236.0), shade(130.0, 244.0), shade(190.0, 250.0));
         let (left, top) = (x - half, y - half);
+        let fill = format!("#{red:02x}{green:02x}{blue:02x}");
         writeln!(
             out,
-            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{tile:.1}\" height=\"{tile:.1}\" fill=\"#{red:02x}{green:02x}{blue:02x}\"/>"
+            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{tile:.1}\" height=\"{tile:.1}\" fill=\"{fill}\"/>"
         )?;
         let reach = 0.9 * tile / SPEED_MAX;
         let (tip_x, tip_y) = (x + reach * water.east / 2.0, y - reach * water.north / 2.0);

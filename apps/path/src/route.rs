@@ -1,9 +1,9 @@
 //! A route that was found, and its form as GeoJSON (RFC 7946).
 
-use crate::case::Plan;
+use crate::case::Mission;
 use crate::glide::{Dive, NEVER, glide, reached};
 use crate::sea::{Position, Waypoint};
-use crate::search::{Reached, Search};
+use crate::search::{Reached, RouteSearch};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub struct Leg {
 }
 
 /// The route that a search has found; empty if there is none.
-pub fn legs(plan: &Plan, search: &Search<'_>) -> Vec<Leg> {
+pub fn legs(plan: &Mission, search: &RouteSearch<'_>) -> Vec<Leg> {
     let leg = |(waypoint, Reached { arrival, profile, .. })| {
         let position = plan.sea.position(waypoint);
         let [longitude, latitude] = plan.sea.longitude_latitude(position);
@@ -35,7 +35,7 @@ pub fn legs(plan: &Plan, search: &Search<'_>) -> Vec<Leg> {
 }
 
 /// Whether a glider that follows the route arrives when it says, and no other profile is faster on an edge of it.
-pub fn is_flown(plan: &Plan, legs: &[Leg]) -> bool {
+pub fn is_flown(plan: &Mission, legs: &[Leg]) -> bool {
     let ends = legs.first().map(|leg| leg.waypoint) == Some(plan.start)
         && legs.last().map(|leg| leg.waypoint) == Some(plan.goal);
     let flown = legs.windows(2).all(|pair| {

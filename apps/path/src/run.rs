@@ -3,10 +3,10 @@
 //! With one place the search runs alone (S-TVE of the paper), with more the first place deals dives out (P-TVE).
 //! Invariant: what is found depends on the mission only.
 
-use crate::case::{Case, Plan, PlanArguments};
+use crate::case::{Case, Mission, PlanArguments};
 use crate::current::{Current, Velocity};
 use crate::glide::SPEED;
-use crate::parallel::{Idle, Searched, Waiting, plan_route, sequential};
+use crate::parallel::{Idle, IdleWait, Searched, plan_route, sequential};
 use crate::picture;
 use crate::route::{Leg, geojson, is_flown, legs, length};
 use crate::sea::Position;
@@ -57,7 +57,7 @@ pub struct PathInput {
     nap: u64,
     noop: bool,
     #[serde(skip)]
-    plan: Plan,
+    plan: Mission,
     #[serde(skip)]
     case: Option<Case>,
 }
@@ -166,7 +166,7 @@ impl Application for PathPlanner {
             let done = meter.done(started).await?;
             return Ok((PathFound::new(input, None), done));
         }
-        let waiting = Waiting { idle: input.idle, nap: Duration::from_micros(input.nap) };
+        let waiting = IdleWait { idle: input.idle, nap: Duration::from_micros(input.nap) };
         let shared = Replicated::new(input.plan.clone()).await?;
         let started = now();
         let found = measured("search", plan_route(&input.plan, &shared, waiting, &meter)).await?;

@@ -34,7 +34,7 @@ pub struct Reached {
 }
 
 /// A search under way.
-pub struct Search<'s> {
+pub struct RouteSearch<'s> {
     sea: &'s Sea,
     goal: Waypoint,
     reached: Vec<Option<Reached>>,
@@ -46,11 +46,11 @@ pub struct Search<'s> {
     examined: u64,
 }
 
-impl<'s> Search<'s> {
+impl<'s> RouteSearch<'s> {
     /// Begins at `start`, at time 0.
-    pub fn new(sea: &'s Sea, start: Waypoint, goal: Waypoint) -> Search<'s> {
+    pub fn new(sea: &'s Sea, start: Waypoint, goal: Waypoint) -> RouteSearch<'s> {
         let number = sea.waypoints() as usize;
-        let mut search = Search {
+        let mut search = RouteSearch {
             sea,
             goal,
             reached: vec![None; number],

@@ -1,6 +1,6 @@
 //! Tests of the planner: first in first out, the arrivals of all ways and of a time-expanded graph, and Zermelo.
 
-use crate::case::{Plan, PlanArguments};
+use crate::case::{Mission, PlanArguments};
 use crate::current::{Current, Moment, SampledCurrent, Velocity};
 use crate::glide::{Dive, NEVER, SPEED, glide};
 use crate::parallel::sequential;
@@ -19,25 +19,25 @@ struct Line {
     plan: PlanArguments,
 }
 
-fn plan(words: &str) -> Plan {
+fn plan(words: &str) -> Mission {
     let words = std::iter::once("path").chain(words.split_whitespace());
     let matches = Line::command().try_get_matches_from(words).unwrap();
     Line::from_arg_matches(&matches).unwrap().plan.plan().map_err(|fault| fault.to_string()).unwrap()
 }
 
 /// The earliest arrival at the goal.
-fn arrival(plan: &Plan) -> Option<u32> {
+fn arrival(plan: &Mission) -> Option<u32> {
     legs(plan, &sequential(plan, |_| {}).search).last().map(|leg| leg.arrival)
 }
 
 /// The earliest arrival along an edge over all profiles.
-fn along(plan: &Plan, from: Waypoint, to: Waypoint, departure: u32) -> u32 {
+fn along(plan: &Mission, from: Waypoint, to: Waypoint, departure: u32) -> u32 {
     let arrival = |profile| glide(&plan.sea, &plan.resolution, Dive { from, to, departure, profile }).arrival;
     (0..plan.resolution.profiles).map(arrival).min().unwrap()
 }
 
 /// A small sea with random samples of currents, some of them too strong for the glider, and a disc that moves.
-fn random_sea() -> impl Strategy<Value = Plan> {
+fn random_sea() -> impl Strategy<Value = Mission> {
     let samples = proptest::collection::vec(-0.6_f32..0.6, 2 * 3 * 2 * 4 * 4);
     (samples, -0.4_f64..0.4, -0.4_f64..0.4).prop_map(|(samples, east, north)| {
         let mut plan = plan("--columns 4 --rows 4 --profiles 2 --piece 200 --slot 900 --quantum 60");
@@ -59,7 +59,7 @@ fn random_sea() -> impl Strategy<Value = Plan> {
 }
 
 /// The earliest arrivals by going over all edges until nothing changes any more.
-fn relaxed(plan: &Plan) -> Vec<u32> {
+fn relaxed(plan: &Mission) -> Vec<u32> {
     let mut earliest = vec![NEVER; plan.sea.waypoints() as usize];
     earliest[plan.start.0 as usize] = 0;
     loop {
@@ -78,7 +78,7 @@ fn relaxed(plan: &Plan) -> Vec<u32> {
 }
 
 /// The earliest arrival of all ways that visit no waypoint twice.
-fn earliest_way(plan: &Plan, at: Waypoint, time: u32, visited: &mut Vec<Waypoint>) -> u32 {
+fn earliest_way(plan: &Mission, at: Waypoint, time: u32, visited: &mut Vec<Waypoint>) -> u32 {
     if at == plan.goal || time == NEVER {
         return time;
     }
@@ -92,7 +92,7 @@ fn earliest_way(plan: &Plan, at: Waypoint, time: u32, visited: &mut Vec<Waypoint
 }
 
 /// The earliest arrival by a search in the graph of all waypoints at all times up to `horizon`, by petgraph.
-fn expanded(plan: &Plan, horizon: u32) -> Option<u32> {
+fn expanded(plan: &Mission, horizon: u32) -> Option<u32> {
     let quantum = plan.resolution.quantum;
     let mut graph = DiGraph::<(Waypoint, u32), u32>::new();
     let mut nodes = BTreeMap::new();
@@ -253,8 +253,8 @@ fn file_of_currents(path: &std::path::Path, names: [&str; 2]) {
         [("time", vec![0.0, 86_400.0]), ("depth", vec![0.0, 100.0]), ("y", vec![500.0, 1_500.0, 2_500.0])];
     let axes = [&axes[..], &[("x", vec![500.0, 1_500.0, 2_500.0, 3_500.0])]].concat();
     for (name, values) in &axes {
-        set.add_fixed_dim(*name, values.len()).unwrap();
-        set.add_var_f64(*name, &[*name]).unwrap();
+        set.add_fixed_dim(name, values.len()).unwrap();
+        set.add_var_f64(name, &[name]).unwrap();
     }
     for name in names {
         set.add_var_f32(name, &["time", "depth", "y", "x"]).unwrap();

@@ -1,7 +1,7 @@
 //! Zermelo's problem in closed form: the fastest way of a vehicle in a uniform current and in a linear shear.
 //!
-//! A. E. Bryson and Y.-C. Ho, Applied Optimal Control (1975), section 2.7. No way is faster, so a planner's arrival is at
-//! least that; how much later it may be is a matter of its grid.
+//! A. E. Bryson and Y.-C. Ho, Applied Optimal Control (1975), section 2.7. No way is faster, so a planner's arrival is
+//! at least that; how much later it may be is a matter of its grid.
 
 use crate::current::Velocity;
 use crate::sea::Position;
@@ -19,8 +19,8 @@ pub fn uniform(from: Position, to: Position, current: Velocity, speed: f64) -> O
     (root >= 0.0 && bottom > 0.0).then(|| (east * east + north * north) / bottom)
 }
 
-/// Where a vehicle is after `time` in the current `east = rate · (north - middle)` that steers optimally and starts with
-/// heading of tangent `tangent`, eastward if `sign` is 1.
+/// Where a vehicle is after `time` in the current `east = rate · (north - middle)` that steers optimally and starts
+/// with heading of tangent `tangent`, eastward if `sign` is 1.
 ///
 /// Of the optimal heading `θ` the tangent is `tan θ0 - rate · t`, from which position follows by quadrature; here by
 /// Simpson's rule in [`STEPS`] steps, which is exact to ten digits.
@@ -60,7 +60,8 @@ fn steered(
 /// Steps of the quadrature.
 const STEPS: u32 = 200;
 
-/// Seconds from `from` to `to` at `speed` in the current `east = rate · (north - middle)`; none if no heading leads there.
+/// Seconds from `from` to `to` at `speed` in the current `east = rate · (north - middle)`; none if no heading leads
+/// there.
 ///
 /// Newton's method for the tangent of the first heading and the time, from the straight way.
 pub fn shear(from: Position, to: Position, (middle, rate): (f64, f64), speed: f64) -> Option<f64> {

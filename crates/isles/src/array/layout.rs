@@ -311,7 +311,8 @@ fn grid<const N: usize>(
         }
         factor += 1;
     }
-    let is_free = |axis: &usize| !matches!(distributions[*axis], Distribution::Whole | Distribution::Parts(_));
+    let is_free =
+        |axis: &usize| !matches!(distributions[*axis], Distribution::Whole | Distribution::Parts(_));
     for factor in factors.into_iter().rev() {
         // The first of several that are alike.
         let longest = (0..N).filter(is_free).rev().max_by_key(|axis| extents[*axis] / parts[*axis])?;

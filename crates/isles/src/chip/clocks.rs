@@ -176,9 +176,9 @@ pub fn wait_for_supply() {
     ask((), |world, place| world.await_supply(place));
 }
 
-/// Halts the core of this place for `limit`, at most an hour: it draws what a sleeping core draws, runs no task and takes
-/// in no message. Returns whether it did; on a real machine nothing happens, because a place that waits there sleeps
-/// anyway.
+/// Halts the core of this place for `limit`, at most an hour: it draws what a sleeping core draws, runs no task and
+/// takes in no message. Returns whether it did; on a real machine nothing happens, because a place that waits there
+/// sleeps anyway.
 ///
 /// A program that looks for a message between halts finds it up to `limit` late, and saves what polling draws.
 ///
