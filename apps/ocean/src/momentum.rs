@@ -104,13 +104,7 @@ impl<'a> Component<'a> {
                     }
                 }
                 let before = &mut tendency[start..start + n];
-                let mean = &mut mean[line.clone()];
-                for i in 0..n {
-                    let carried = ahead_by * now[i] - back_by * before[i];
-                    before[i] = now[i];
-                    now[i] = carried;
-                    mean[i] += part * carried;
-                }
+                carry_ahead(now, before, &mut mean[line.clone()], [ahead_by, back_by, part]);
             }
         }
     }
@@ -133,44 +127,39 @@ impl<'a> Component<'a> {
     /// The tendency of a row of a level: its faces begin at `start`, those below and above in the column at `below` and
     /// `above`, and the columns at `flat`.
     fn tend_row(&self, row: &LevelRow<'_>, [start, below, above, flat]: [usize; 4], now: &mut [f64]) {
-        let (n, along, across) = (now.len(), self.along, self.across);
+        let (n, along, across, plane) = (now.len(), self.along, self.across, self.tile.plane());
+        let take = |values: &'a [f64], start: usize| &values[start..start + n];
+        let own = |start: usize| &row.own[start..start + n];
+        let other = |start: usize| &row.other[start..start + n];
+        let even = |start: usize| &row.other_mean[start..start + n];
+        let rise = |start: usize| &row.rise[start..start + n];
+        let around = Around {
+            here: own(start),
+            ahead: own(start + along),
+            behind: own(start - along),
+            left: own(start - across),
+            right: own(start + across),
+            under: own(below),
+            over: own(above),
+            beside: [start, start - along, start + across, start + across - along].map(other),
+            even: [flat, flat - along, flat + across, flat + across - along].map(even),
+            rise: [start, start - along, start + plane, start + plane - along].map(rise),
+            turn: [flat, flat - along].map(|start| take(&self.statics.coriolis, start)),
+            mask: take(self.mask, flat),
+            inverse: &row.inverse[..n],
+        };
         let [by_along, by_across] = self.spacing.map(|spacing| 0.5 / spacing);
         let [spread_along, spread_across] =
             self.spacing.map(|spacing| self.physics.viscosity / (spacing * spacing));
-        let plane = self.tile.plane();
-        let take = |start: usize| &row.own[start..start + n];
-        let (here, ahead, behind) = (take(start), take(start + along), take(start - along));
-        let (left, right) = (take(start - across), take(start + across));
-        let (under, over) = (take(below), take(above));
-        // The four faces of the other component around a face of this one.
-        let beside = |start: usize| &row.other[start..start + n];
-        let (one, two) = (beside(start), beside(start - along));
-        let (three, four) = (beside(start + across), beside(start + across - along));
-        let even = |start: usize| &row.other_mean[start..start + n];
-        let (mean_one, mean_two) = (even(flat), even(flat - along));
-        let (mean_three, mean_four) = (even(flat + across), even(flat + across - along));
-        let lift = |start: usize| &row.rise[start..start + n];
-        let (rise, rise_behind) = (lift(start), lift(start - along));
-        let (rise_over, rise_over_behind) = (lift(start + plane), lift(start + plane - along));
-        let turn = &self.statics.coriolis;
-        let (turn, turn_behind) = (&turn[flat..flat + n], &turn[flat - along..flat - along + n]);
-        let (mask, inverse) = (&self.mask[flat..flat + n], &row.inverse[..n]);
-        let mix = self.physics.vertical_viscosity;
-        for i in 0..n {
-            let side = 0.25 * ((one[i] + two[i]) + (three[i] + four[i]));
-            let mean_side = 0.25 * ((mean_one[i] + mean_two[i]) + (mean_three[i] + mean_four[i]));
-            let advected =
-                here[i] * by_along * (ahead[i] - behind[i]) + side * by_across * (right[i] - left[i]);
-            let spread = spread_along * ((ahead[i] - here[i]) - (here[i] - behind[i]))
-                + spread_across * ((right[i] - here[i]) - (here[i] - left[i]));
-            let (up, down) = (over[i] - here[i], here[i] - under[i]);
-            let lifted = 0.25
-                * inverse[i]
-                * ((rise_over[i] + rise_over_behind[i]) * up + (rise[i] + rise_behind[i]) * down);
-            let mixed = mix * inverse[i] * inverse[i] * (up - down);
-            let turned = self.sign * 0.5 * (turn[i] + turn_behind[i]) * (side - mean_side);
-            now[i] = (spread + mixed + turned - advected - lifted) * mask[i];
-        }
+        let rates = Rates {
+            by_along,
+            by_across,
+            spread_along,
+            spread_across,
+            mix: self.physics.vertical_viscosity,
+            turn: 0.5 * self.sign,
+        };
+        tend_faces(now, &around, &rates);
     }
 
     /// Adds `ahead` times `step` to the velocities of the tile, and gives each column the mean `wanted`.
@@ -183,19 +172,12 @@ impl<'a> Component<'a> {
             mean.fill(0.0);
             for level in 0..levels {
                 let start = level * plane + line.start;
-                let (own, ahead) = (&mut own[start..start + n], &ahead[start..start + n]);
-                for i in 0..n {
-                    own[i] += step * ahead[i];
-                    mean[i] += part * own[i];
-                }
+                add_ahead(&mut own[start..start + n], &ahead[start..start + n], &mut mean, [step, part]);
             }
             let (wanted, mask) = (&wanted[line.clone()], &self.mask[line.clone()]);
             for level in 0..levels {
                 let start = level * plane + line.start;
-                let own = &mut own[start..start + n];
-                for i in 0..n {
-                    own[i] = (own[i] + (wanted[i] - mean[i])) * mask[i];
-                }
+                shift(&mut own[start..start + n], wanted, &mean, mask);
             }
         }
     }
@@ -209,4 +191,95 @@ struct LevelRow<'a> {
     rise: &'a [f64],
     other_mean: &'a [f64],
     inverse: &'a [f64],
+}
+
+/// What the tendency of a row of faces is computed of, each as long as the row.
+struct Around<'a> {
+    here: &'a [f64],
+    ahead: &'a [f64],
+    behind: &'a [f64],
+    left: &'a [f64],
+    right: &'a [f64],
+    under: &'a [f64],
+    over: &'a [f64],
+    /// The four faces of the other component around a face of this one, and their means over the column.
+    beside: [&'a [f64]; 4],
+    even: [&'a [f64]; 4],
+    /// Vertical velocities at the bottoms and the tops of both cells.
+    rise: [&'a [f64]; 4],
+    turn: [&'a [f64]; 2],
+    mask: &'a [f64],
+    inverse: &'a [f64],
+}
+
+/// Factors of the terms of a tendency.
+struct Rates {
+    by_along: f64,
+    by_across: f64,
+    spread_along: f64,
+    spread_across: f64,
+    mix: f64,
+    turn: f64,
+}
+
+/// The tendencies of a row of faces. A function of its own, so that the compiler knows that `now` overlaps nothing.
+#[inline(never)]
+fn tend_faces(now: &mut [f64], around: &Around<'_>, rates: &Rates) {
+    let n = now.len();
+    let Around { here, ahead, behind, left, right, under, over, beside, even, rise, turn, mask, inverse } =
+        around;
+    let (here, ahead, behind, left, right) = (&here[..n], &ahead[..n], &behind[..n], &left[..n], &right[..n]);
+    let (under, over, mask, inverse) = (&under[..n], &over[..n], &mask[..n], &inverse[..n]);
+    let [one, two, three, four] = beside.map(|values| &values[..n]);
+    let [mean_one, mean_two, mean_three, mean_four] = even.map(|values| &values[..n]);
+    let [bottom, bottom_behind, top, top_behind] = rise.map(|values| &values[..n]);
+    let [turn, turn_behind] = turn.map(|values| &values[..n]);
+    for i in 0..n {
+        let side = 0.25 * ((one[i] + two[i]) + (three[i] + four[i]));
+        let mean_side = 0.25 * ((mean_one[i] + mean_two[i]) + (mean_three[i] + mean_four[i]));
+        let advected =
+            here[i] * rates.by_along * (ahead[i] - behind[i]) + side * rates.by_across * (right[i] - left[i]);
+        let spread = rates.spread_along * ((ahead[i] - here[i]) - (here[i] - behind[i]))
+            + rates.spread_across * ((right[i] - here[i]) - (here[i] - left[i]));
+        let (up, down) = (over[i] - here[i], here[i] - under[i]);
+        let lifted =
+            0.25 * inverse[i] * ((top[i] + top_behind[i]) * up + (bottom[i] + bottom_behind[i]) * down);
+        let mixed = rates.mix * inverse[i] * inverse[i] * (up - down);
+        let turned = rates.turn * (turn[i] + turn_behind[i]) * (side - mean_side);
+        now[i] = (spread + mixed + turned - advected - lifted) * mask[i];
+    }
+}
+
+/// Replaces tendencies by what is carried ahead, keeps them in `before`, and adds to the mean of the column.
+#[inline(never)]
+fn carry_ahead(now: &mut [f64], before: &mut [f64], mean: &mut [f64], [ahead, back, part]: [f64; 3]) {
+    let n = now.len();
+    let (before, mean) = (&mut before[..n], &mut mean[..n]);
+    for i in 0..n {
+        let carried = ahead * now[i] - back * before[i];
+        before[i] = now[i];
+        now[i] = carried;
+        mean[i] += part * carried;
+    }
+}
+
+/// Adds `step` times `ahead` to velocities, and these to the mean of the column.
+#[inline(never)]
+fn add_ahead(own: &mut [f64], ahead: &[f64], mean: &mut [f64], [step, part]: [f64; 2]) {
+    let n = own.len();
+    let (ahead, mean) = (&ahead[..n], &mut mean[..n]);
+    for i in 0..n {
+        own[i] += step * ahead[i];
+        mean[i] += part * own[i];
+    }
+}
+
+/// Shifts velocities so that the mean of the column becomes `wanted`.
+#[inline(never)]
+fn shift(own: &mut [f64], wanted: &[f64], mean: &[f64], mask: &[f64]) {
+    let n = own.len();
+    let (wanted, mean, mask) = (&wanted[..n], &mean[..n], &mask[..n]);
+    for i in 0..n {
+        own[i] = (own[i] + (wanted[i] - mean[i])) * mask[i];
+    }
 }

@@ -123,6 +123,8 @@ struct Totals {
 pub struct OceanFound {
     /// A hash of all bits of the last step.
     hash: String,
+    /// Cells of all levels times steps.
+    cells: u64,
     /// The largest change of the water and of the tracer in all records, as parts of both.
     water_lost: f64,
     tracer_lost: f64,
@@ -159,6 +161,7 @@ impl OceanFound {
         let all = records.first().map_or(1.0, |record| record.tracer);
         OceanFound {
             hash: format!("{:016x}", snapshots.last().map_or(0, hash)),
+            cells: (setup.grid.rows * setup.grid.columns * setup.grid.levels) as u64 * setup.stepping.steps,
             water_lost: lost(|record| record.volume, water),
             tracer_lost: lost(|record| record.tracer, all),
             records,
@@ -323,9 +326,7 @@ impl Application for Ocean {
     }
 
     fn speed(&self, found: &OceanFound, seconds: f64) -> String {
-        let Setup { grid, stepping, .. } = &found.input.setup;
-        let cells = (grid.rows * grid.columns * grid.levels) as f64 * stepping.steps as f64;
-        format!("{:.2} million cells a second", cells / seconds / 1e6)
+        format!("{:.2} million cells a second", found.cells as f64 / seconds / 1e6)
     }
 
     fn verify(&self, found: &OceanFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {

@@ -62,7 +62,9 @@ impl TracerScratch {
 /// before it; `courant` is which part of the cell upstream passes in a step.
 #[inline(always)]
 pub(crate) fn at_face(upstream: f64, before: f64, rise: f64, courant: f64) -> f64 {
-    let size = (2.0 * before.abs()).min(2.0 * rise.abs()).min(0.5 * (before + rise).abs());
+    let (one, two) = (2.0 * before.abs(), 2.0 * rise.abs());
+    let (least, middle) = (if one < two { one } else { two }, 0.5 * (before + rise).abs());
+    let size = if middle < least { middle } else { least };
     let slope = if before * rise > 0.0 { size.copysign(rise) } else { 0.0 };
     upstream + 0.5 * (1.0 - courant) * slope
 }
@@ -145,13 +147,10 @@ impl Advection<'_> {
         let part = 1.0 / self.tile.levels as f64;
         let share = 1.0 / f64::from(self.substeps);
         for line in self.tile.lines_with([1, 2, 1, 2]) {
-            let n = line.len();
             let (velocity, sum) = (&velocity[line.clone()], &sums[line.clone()]);
             let (mean, wet) = (&self.mean[direction][line.clone()], &scratch.wet[direction][line.clone()]);
             let flow = &mut scratch.flow[direction][line];
-            for i in 0..n {
-                flow[i] = part * (share * sum[i] + wet[i] * (velocity[i] - mean[i]));
-            }
+            mix_flow(flow, [velocity, sum, mean, wet], [part, share]);
         }
     }
 
@@ -167,10 +166,7 @@ impl Advection<'_> {
             let (south, north) = (&v[line.clone()], &v[line.start + stride..][..n]);
             let (before, after) = (&self.surface[0][line.clone()], &self.surface[1][line.clone()]);
             let (under, over) = (&under[line.clone()], &mut over[line]);
-            for i in 0..n {
-                let flows_out = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]);
-                over[i] = under[i] - (flows_out + part * (after[i] - before[i]));
-            }
+            lift(over, [under, west, east, south, north, before, after], [by_x, by_y, part]);
         }
     }
 
@@ -182,22 +178,19 @@ impl Advection<'_> {
         let mask = self.mask(direction);
         for line in self.tile.lines_with(around) {
             let (n, start) = (line.len(), line.start);
-            let (second, first) = (&tracer[start - 2 * along..][..n], &tracer[start - along..][..n]);
-            let (here, beyond) = (&tracer[start..][..n], &tracer[start + along..][..n]);
-            let (mask_before, mask_beyond) = (&mask[start - along..][..n], &mask[start + along..][..n]);
-            let open = &mask[start..][..n];
-            let (flow, courant) =
-                (&scratch.flow[direction][line.clone()], &scratch.courant[direction][line.clone()]);
-            let wet = &scratch.wet[direction][line.clone()];
-            let carried = &mut scratch.carried[direction][line];
-            for i in 0..n {
-                let rise = here[i] - first[i];
-                let passes = flow[i].abs() * courant[i];
-                let from_west = at_face(first[i], (first[i] - second[i]) * mask_before[i], rise, passes);
-                let from_east = at_face(here[i], (here[i] - beyond[i]) * mask_beyond[i], -rise, passes);
-                let at = if flow[i] >= 0.0 { from_west } else { from_east };
-                carried[i] = flow[i] * at - spread * wet[i] * rise * open[i];
-            }
+            let faces = Faces {
+                second: &tracer[start - 2 * along..][..n],
+                first: &tracer[start - along..][..n],
+                here: &tracer[start..][..n],
+                beyond: &tracer[start + along..][..n],
+                mask_before: &mask[start - along..][..n],
+                mask_beyond: &mask[start + along..][..n],
+                mask: &mask[start..][..n],
+                flow: &scratch.flow[direction][line.clone()],
+                courant: &scratch.courant[direction][line.clone()],
+                wet: &scratch.wet[direction][line.clone()],
+            };
+            carry_faces(&mut scratch.carried[direction][line], &faces, spread);
         }
     }
 
@@ -213,19 +206,11 @@ impl Advection<'_> {
         let (here, beyond) = (plane_of(level + 1), plane_of((level + 2).min(levels - 1)));
         let mixed = self.physics.vertical_diffusivity;
         for line in self.tile.lines(0) {
-            let n = line.len();
             let (second, first) = (&second[line.clone()], &first[line.clone()]);
             let (here, beyond) = (&here[line.clone()], &beyond[line.clone()]);
             let inverse = &scratch.inverse[line.clone()];
             let (rise, above) = (&rise[line.clone()], &mut scratch.above[line]);
-            for i in 0..n {
-                let step = here[i] - first[i];
-                let passes = rise[i].abs() * self.step * inverse[i];
-                let from_below = at_face(first[i], first[i] - second[i], step, passes);
-                let from_above = at_face(here[i], here[i] - beyond[i], -step, passes);
-                let at = if rise[i] >= 0.0 { from_below } else { from_above };
-                above[i] = rise[i] * at - mixed * inverse[i] * step;
-            }
+            carry_tops(above, [second, first, here, beyond, inverse, rise], [self.step, mixed]);
         }
     }
 
@@ -243,12 +228,96 @@ impl Advection<'_> {
             let (before, inverse) = (&self.surface[0][line.clone()], &scratch.inverse[line.clone()]);
             let (depth, tracer) = (&depth[line.clone()], &tracer[line.clone()]);
             let next = &mut next[line];
-            for i in 0..n {
-                let left = by_x * (east[i] - west[i])
-                    + by_y * (north[i] - south[i])
-                    + self.step * (over[i] - under[i]);
-                next[i] = (tracer[i] * (part * (depth[i] + before[i])) - left) * inverse[i];
-            }
+            let sides = [west, east, south, north, under, over];
+            collect_row(next, sides, [depth, before, inverse, tracer], [by_x, by_y, self.step, part]);
         }
+    }
+}
+
+/// What passes a row of faces is computed of this, each as long as the row: the tracer of two cells before and two
+/// behind a face, which faces are open, and what flows.
+struct Faces<'a> {
+    second: &'a [f64],
+    first: &'a [f64],
+    here: &'a [f64],
+    beyond: &'a [f64],
+    mask_before: &'a [f64],
+    mask_beyond: &'a [f64],
+    mask: &'a [f64],
+    flow: &'a [f64],
+    courant: &'a [f64],
+    wet: &'a [f64],
+}
+
+// Functions of their own, so that the compiler knows that what they write overlaps nothing.
+
+#[inline(never)]
+fn mix_flow(flow: &mut [f64], values: [&[f64]; 4], [part, share]: [f64; 2]) {
+    let n = flow.len();
+    let [velocity, sum, mean, wet] = values.map(|values| &values[..n]);
+    for i in 0..n {
+        flow[i] = part * (share * sum[i] + wet[i] * (velocity[i] - mean[i]));
+    }
+}
+
+#[inline(never)]
+fn lift(over: &mut [f64], values: [&[f64]; 7], [by_x, by_y, part]: [f64; 3]) {
+    let n = over.len();
+    let [under, west, east, south, north, before, after] = values.map(|values| &values[..n]);
+    for i in 0..n {
+        let flows_out = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]);
+        over[i] = under[i] - (flows_out + part * (after[i] - before[i]));
+    }
+}
+
+#[inline(never)]
+fn carry_faces(carried: &mut [f64], faces: &Faces<'_>, spread: f64) {
+    let n = carried.len();
+    let Faces { second, first, here, beyond, mask_before, mask_beyond, mask, flow, courant, wet } = faces;
+    let (second, first, here, beyond) = (&second[..n], &first[..n], &here[..n], &beyond[..n]);
+    let (mask_before, mask_beyond, mask) = (&mask_before[..n], &mask_beyond[..n], &mask[..n]);
+    let (flow, courant, wet) = (&flow[..n], &courant[..n], &wet[..n]);
+    for i in 0..n {
+        let rise = here[i] - first[i];
+        let is_forward = flow[i] >= 0.0;
+        let from_west = (first[i] - second[i]) * mask_before[i];
+        let from_east = (here[i] - beyond[i]) * mask_beyond[i];
+        let upstream = if is_forward { first[i] } else { here[i] };
+        let before = if is_forward { from_west } else { from_east };
+        let downstream = if is_forward { rise } else { -rise };
+        let at = at_face(upstream, before, downstream, flow[i].abs() * courant[i]);
+        carried[i] = flow[i] * at - spread * wet[i] * rise * mask[i];
+    }
+}
+
+#[inline(never)]
+fn carry_tops(above: &mut [f64], values: [&[f64]; 6], [step, mixed]: [f64; 2]) {
+    let n = above.len();
+    let [second, first, here, beyond, inverse, rise] = values.map(|values| &values[..n]);
+    for i in 0..n {
+        let up = here[i] - first[i];
+        let is_upward = rise[i] >= 0.0;
+        let upstream = if is_upward { first[i] } else { here[i] };
+        let (from_below, from_above) = (first[i] - second[i], here[i] - beyond[i]);
+        let before = if is_upward { from_below } else { from_above };
+        let downstream = if is_upward { up } else { -up };
+        let at = at_face(upstream, before, downstream, rise[i].abs() * step * inverse[i]);
+        above[i] = rise[i] * at - mixed * inverse[i] * up;
+    }
+}
+
+#[inline(never)]
+fn collect_row(
+    next: &mut [f64],
+    sides: [&[f64]; 6],
+    values: [&[f64]; 4],
+    [by_x, by_y, step, part]: [f64; 4],
+) {
+    let n = next.len();
+    let [west, east, south, north, under, over] = sides.map(|values| &values[..n]);
+    let [depth, before, inverse, tracer] = values.map(|values| &values[..n]);
+    for i in 0..n {
+        let left = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]) + step * (over[i] - under[i]);
+        next[i] = (tracer[i] * (part * (depth[i] + before[i])) - left) * inverse[i];
     }
 }

@@ -96,9 +96,13 @@ pub struct PlanArguments {
 /// A mission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mission {
+    /// What the glider goes through.
     pub sea: Sea,
+    /// How finely edges are integrated.
     pub resolution: Resolution,
+    /// Where it starts, at time 0.
     pub start: Waypoint,
+    /// Where it shall go.
     pub goal: Waypoint,
 }
 

@@ -24,8 +24,9 @@ pub mod zermelo;
 #[cfg(test)]
 mod tests;
 
-pub use case::{Case, PlanArguments};
+pub use case::{Case, Mission, PlanArguments};
 pub use run::PathPlanner;
+pub use search::best;
 
 /// The `main` of the program.
 pub fn main() -> std::process::ExitCode {
