@@ -87,6 +87,11 @@ pub enum Program {
         /// What `ISLES_COLLECTIVES` gets, if anything.
         collectives: Option<&'static str>,
     },
+    /// `peers/ocean.c` over as many steps as the task of the application.
+    OceanLoop {
+        /// Whether it is built for the processor at hand, or for any of its kind as the application is.
+        is_native: bool,
+    },
     /// `peers/hpcc.sh`, which runs HPCC with two ranks.
     Hpcc,
     /// `peers/spawn.go`.
@@ -228,6 +233,7 @@ impl Program {
                 put_effort(&mut command, of_places(ranks.count, effort));
                 Ok(command)
             }
+            Program::OceanLoop { is_native } => ocean_loop(folder, is_native, effort),
             Program::Hpcc => hpcc(folder),
             Program::Go { section, processors } => go(folder, section, processors, effort),
             Program::SimGrid { section, model, style, messages, bytes } => {
@@ -353,6 +359,21 @@ fn up_to_date(words: &[&str]) -> Result<(), Missing> {
         known.insert(words.join(" "));
     }
     Ok(())
+}
+
+fn ocean_loop(folder: &WorkFolder, is_native: bool, effort: Effort) -> Result<Command, Missing> {
+    if !is_installed("cc") {
+        return Err(Missing::of_package("cc not found", Package::Debian("gcc libc6-dev")));
+    }
+    let options: &[&str] = match is_native {
+        true => &["-O3", "-march=native", "-ffp-contract=off"],
+        false => &["-O3", "-ffp-contract=off"],
+    };
+    let name = if is_native { "ocean-native.c" } else { "ocean.c" };
+    let program = folder.build("cc", options, &["-lm"], name, include_str!("../peers/ocean.c"))?;
+    let mut command = Command::new(program);
+    command.args(["40", &effort.repetitions.to_string()]);
+    Ok(command)
 }
 
 fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {

@@ -10,7 +10,7 @@ use super::{median, say};
 use crate::machine::cores;
 use crate::options::Effort;
 use crate::output::{Output, SECONDS};
-use crate::program::built;
+use crate::program::{built, built_example};
 use crate::suite::BC_POWER;
 use crate::work_folder::WorkFolder;
 use isles_bc::Scores;
@@ -126,4 +126,51 @@ fn sequential(name: &str) {
 pub fn graph(name: &str) -> Graph {
     open(name, &ReadOptions { weights: Weights::Ignored, directed: false })
         .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How long a search in the time-expanded graph may take.
+const PLANNER_LIMIT: Duration = Duration::from_secs(200);
+
+/// The example of the path planner that searches in the time-expanded graph, too.
+fn expanded() -> PathBuf {
+    built_example("isles-path", "expanded").unwrap_or_else(|missing| panic!("{}", missing.why))
+}
+
+/// What the example says of one of its searches.
+fn searched(what: &str, effort: Effort) -> Output {
+    let mut command = Command::new(expanded());
+    command.args([what, &effort.repetitions.to_string()]);
+    Output::of(&mut command, PLANNER_LIMIT).unwrap_or_else(|why| panic!("{what}: {why}"))
+}
+
+fn figure(output: &Output, name: &str) -> f64 {
+    output.figure(name).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The planner over the table. Prints `search_ms`.
+pub fn path_planner(effort: Effort) {
+    say("search_ms", figure(&searched("planner", effort), "search_ms"));
+}
+
+/// Petgraph in the expanded graph. Prints `search_ms`.
+pub fn path_petgraph(effort: Effort) {
+    say("search_ms", figure(&searched("petgraph", effort), "search_ms"));
+}
+
+/// networkx in the expanded graph, once, because it takes long. Prints `search_ms`.
+pub fn path_networkx(effort: Effort) {
+    let expected = figure(&searched("planner", effort), "arrival_s");
+    let folder = WorkFolder::open().unwrap_or_else(|why| panic!("{why}"));
+    let edges = Command::new(expanded()).args(["edges", "1"]).output().expect("the example was built");
+    let file = folder.folder("expanded-edges.txt");
+    std::fs::write(&file, edges.stdout).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let script = folder.lay("expanded.py", include_str!("../../peers/expanded.py"));
+    let script = script.unwrap_or_else(|missing| panic!("{}", missing.why));
+    let mut command = Command::new("python3");
+    command.env("PYTHONPATH", folder.python_modules()).arg(script).arg(file).arg("1");
+    let output = Output::of(&mut command, PLANNER_LIMIT).unwrap_or_else(|why| panic!("networkx: {why}"));
+    let arrival = figure(&output, "arrival_s");
+    assert!(arrival == expected, "networkx arrives at {arrival} s, the planner at {expected} s");
+    output.version.iter().for_each(|version| println!("version {version}"));
+    say("search_ms", figure(&output, "search_ms"));
 }

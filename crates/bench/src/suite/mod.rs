@@ -3,6 +3,7 @@
 //! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
 //! compared with like; where a peer has two forms of a thing, the row says which one.
 
+mod auv;
 mod balance;
 mod channels;
 mod hartree_fock;
@@ -43,6 +44,8 @@ pub enum Suite {
     Rdf,
     /// Memory that other places read and write.
     Windows,
+    /// An ocean model and a path planner.
+    Auv,
     /// Very many tiny messages.
     Aggregation,
     /// Objects that places share.
@@ -66,6 +69,7 @@ impl Suite {
         Suite::Prk,
         Suite::Rdf,
         Suite::Windows,
+        Suite::Auv,
         Suite::Aggregation,
         Suite::Shared,
         Suite::Jobs,
@@ -85,6 +89,7 @@ impl Suite {
             Suite::Prk => "prk",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
+            Suite::Auv => "auv",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
             Suite::Jobs => "jobs",
@@ -105,6 +110,7 @@ impl Suite {
             Suite::Prk => prk::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
+            Suite::Auv => auv::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
             Suite::Jobs => people::jobs::GROUPS,

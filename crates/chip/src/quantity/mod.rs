@@ -11,7 +11,7 @@
 mod power;
 mod time;
 
-pub use power::{Attojoules, Microvolts, Microwatts};
+pub use power::{Attojoules, Microjoules, Microvolts, Microwatts};
 pub use time::{Cycles, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
 
 use std::fmt;

@@ -71,6 +71,27 @@ impl FromStr for Microwatts {
     }
 }
 
+/// The energy of a battery, in microjoules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Microjoules(pub u64);
+
+impl Microjoules {
+    /// The energy in joules.
+    pub fn joules(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl FromStr for Microjoules {
+    type Err = &'static str;
+
+    /// An energy that somebody has, such as `200J` or `1800Wh`.
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let units = [("mJ", 1e3), ("J", 1e6), ("kJ", 1e9), ("Wh", 3.6e9), ("kWh", 3.6e12)];
+        with_unit(text, &units).map(Self).ok_or("an energy above zero such as 200J, 5kJ or 1800Wh")
+    }
+}
+
 /// An energy, in attojoules: microwatts times picoseconds, exact. A megawatt over a year is 2^105 of them, so no
 /// sum of a run reaches the end of 128 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,7 +3,7 @@
 use super::point::Point;
 use super::refusal;
 use isles_app::Failure;
-use isles_chip::quantity::{Microwatts, Picoseconds};
+use isles_chip::quantity::{Microjoules, Microwatts, Picoseconds};
 
 /// What the choice must keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,10 @@ pub struct Limits {
     pub deadline: Option<Picoseconds>,
     /// The deadline as it was written.
     pub deadline_said: Option<String>,
+    /// What a run may take.
+    pub battery: Option<Microjoules>,
+    /// The battery as it was written.
+    pub battery_said: Option<String>,
 }
 
 impl Limits {
@@ -21,14 +25,17 @@ impl Limits {
     ///
     /// # Errors
     /// One of them is no quantity.
-    pub fn read(cap: Option<&str>, deadline: Option<&str>) -> Result<Limits, Failure> {
+    pub fn read(cap: Option<&str>, deadline: Option<&str>, battery: Option<&str>) -> Result<Limits, Failure> {
         let power = |text: &str| text.parse().map_err(|allowed| refusal("--cap", text, allowed));
         let time = |text: &str| text.parse().map_err(|allowed| refusal("--deadline", text, allowed));
+        let energy = |text: &str| text.parse().map_err(|allowed| refusal("--battery", text, allowed));
         Ok(Limits {
             cap: cap.map(power).transpose()?,
             cap_said: cap.map(str::to_owned),
             deadline: deadline.map(time).transpose()?,
             deadline_said: deadline.map(str::to_owned),
+            battery: battery.map(energy).transpose()?,
+            battery_said: battery.map(str::to_owned),
         })
     }
 
@@ -39,12 +46,32 @@ impl Limits {
 
     /// Whether its result is there in time.
     pub fn is_in_time(&self, point: &Point) -> bool {
-        self.deadline.is_none_or(|deadline| point.seconds <= deadline.0 as f64 / 1e12)
+        !self.is_late(point.seconds)
     }
 
-    /// Whether it keeps both.
+    /// Whether a time is beyond the deadline.
+    fn is_late(&self, seconds: f64) -> bool {
+        self.deadline.is_some_and(|deadline| seconds > deadline.0 as f64 / 1e12)
+    }
+
+    /// Whether a battery has its energy.
+    pub fn is_in_battery(&self, point: &Point) -> bool {
+        self.battery.is_none_or(|battery| point.joules <= battery.joules())
+    }
+
+    /// Whether it keeps all of them.
     pub fn allow(&self, point: &Point) -> bool {
-        self.is_under_cap(point) && self.is_in_time(point)
+        self.is_under_cap(point) && self.is_in_time(point) && self.is_in_battery(point)
+    }
+
+    /// What must be kept, in words; empty if there is nothing.
+    fn words(&self) -> String {
+        let parts = [
+            self.cap_said.as_ref().map(|cap| format!("stay under {cap}")),
+            self.deadline_said.as_ref().map(|deadline| format!("end within {deadline}")),
+            self.battery_said.as_ref().map(|battery| format!("take at most {battery}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
     }
 }
 
@@ -57,7 +84,8 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Chooses: with a deadline the least energy, with a cap only the least time, with neither the least product of both.
+/// Chooses: with a deadline the least energy, with a cap or a battery only the least time, without limits the least
+/// product of both.
 ///
 /// # Errors
 /// Nothing that was tried keeps the limits; in words, with what would have been allowed.
@@ -66,18 +94,17 @@ pub fn choose(limits: &Limits, points: &[Point]) -> Result<Choice, String> {
         let allowed = points.iter().enumerate().filter(|(_, point)| limits.allow(point));
         allowed.min_by(|(_, one), (_, other)| weight(one).total_cmp(&weight(other))).map(|(number, _)| number)
     };
-    let (found, rule) = match (limits.cap, limits.deadline) {
-        (_, Some(_)) => (by(|point| point.joules), "the least energy"),
-        (Some(_), None) => (by(|point| point.seconds), "the shortest time"),
-        (None, None) => (by(Point::energy_delay), "the least product of energy and time"),
+    let is_bounded = limits.cap.is_some() || limits.battery.is_some();
+    let (found, rule) = match limits.deadline {
+        Some(_) => (by(|point| point.joules), "the least energy"),
+        None if is_bounded => (by(|point| point.seconds), "the shortest time"),
+        None => (by(Point::energy_delay), "the least product of energy and time"),
     };
     let Some(number) = found else { return Err(nothing(limits, points)) };
     let allowed = points.iter().filter(|point| limits.allow(point)).count();
-    let among = match (&limits.cap_said, &limits.deadline_said) {
-        (Some(cap), Some(deadline)) => format!("that stay under {cap} and end within {deadline}"),
-        (Some(cap), None) => format!("that stay under {cap}"),
-        (None, Some(deadline)) => format!("that end within {deadline}"),
-        (None, None) => "that were tried".to_owned(),
+    let among = match limits.words() {
+        words if words.is_empty() => "that were tried".to_owned(),
+        words => format!("that {words}"),
     };
     let settings = if allowed == 1 { "setting" } else { "settings" };
     Ok(Choice { number, reason: format!("{rule} of the {allowed} {settings} (of {}) {among}", points.len()) })
@@ -99,12 +126,21 @@ fn nothing(limits: &Limits, points: &[Point]) -> String {
         (number * scale).ceil() / scale
     };
     if let Some(least) =
-        least(seconds, &|point| limits.is_under_cap(point)).filter(|_| limits.deadline.is_some())
+        least(seconds, &|point| limits.is_under_cap(point)).filter(|least| limits.is_late(*least))
     {
         let under = limits.cap_said.as_ref().map(|cap| format!(" under {cap}")).unwrap_or_default();
         let least = up(least * 1e3, 3);
         return format!(
             "--deadline is {deadline:?}; allowed: at least {least}ms, the shortest{under} of {tried} settings"
+        );
+    }
+    let joules = |point: &Point| point.joules;
+    let is_cap_kept = points.iter().any(|point| limits.is_under_cap(point));
+    if let Some(battery) = limits.battery_said.as_ref().filter(|_| is_cap_kept) {
+        let keeps = |point: &Point| limits.is_under_cap(point) && limits.is_in_time(point);
+        let least = up(least(joules, &keeps).unwrap_or_default(), 3);
+        return format!(
+            "--battery is {battery:?}; allowed: at least {least}J, the least energy of {tried} settings"
         );
     }
     let least = up(least(watts, &|_| true).unwrap_or_default(), 2);
@@ -140,7 +176,7 @@ mod tests {
     }
 
     fn limits(cap: Option<&str>, deadline: Option<&str>) -> Limits {
-        Limits::read(cap, deadline).unwrap()
+        Limits::read(cap, deadline, None).unwrap()
     }
 
     fn points() -> Vec<Point> {
@@ -159,6 +195,21 @@ mod tests {
         assert_eq!(chosen(Some("50W"), Some("2s")), 1);
         let reason = choose(&limits(Some("50W"), Some("2s")), &points()).unwrap().reason;
         assert_eq!(reason, "the least energy of the 1 setting (of 4) that stay under 50W and end within 2s");
+    }
+
+    #[test]
+    fn a_battery_allows_what_it_has_the_energy_for() {
+        let limits = |deadline, battery| Limits::read(Some("50W"), deadline, Some(battery)).unwrap();
+        let choice = choose(&limits(None, "47J"), &points()).unwrap();
+        let reason = "the shortest time of the 2 settings (of 4) that stay under 50W and take at most 47J";
+        assert_eq!((choice.number, choice.reason.as_str()), (2, reason));
+        assert_eq!(choose(&limits(None, "1Wh"), &points()).unwrap().number, 1);
+        let error = choose(&limits(None, "39J"), &points()).unwrap_err();
+        assert_eq!(error, "--battery is \"39J\"; allowed: at least 40J, the least energy of 4 settings");
+        let error = choose(&limits(Some("2s"), "45J"), &points()).unwrap_err();
+        assert_eq!(error, "--battery is \"45J\"; allowed: at least 50J, the least energy of 4 settings");
+        let error = Limits::read(None, None, Some("60W")).unwrap_err().to_string();
+        assert_eq!(error, "--battery is \"60W\"; allowed: an energy above zero such as 200J, 5kJ or 1800Wh");
     }
 
     #[test]
@@ -201,7 +252,7 @@ mod tests {
 
     #[test]
     fn limits_have_units() {
-        let error = |cap, deadline| Limits::read(cap, deadline).unwrap_err().to_string();
+        let error = |cap, deadline| Limits::read(cap, deadline, None).unwrap_err().to_string();
         assert_eq!(
             error(Some("60"), None),
             "--cap is \"60\"; allowed: a power above zero such as 60W, 500mW or 1.5kW"

@@ -55,6 +55,18 @@ struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     deadline: Option<String>,
 
+    /// The energy that a run may take, such as 200J or 1800Wh
+    #[arg(long, value_name = "ENERGY", allow_hyphen_values = true)]
+    battery: Option<String>,
+
+    /// Clocks of the mesh to try, in MHz, with commas [default: that of the preset]
+    #[arg(long, value_name = "MHZ,MHZ", allow_hyphen_values = true)]
+    mesh: Option<String>,
+
+    /// Clocks of the memory to try, in MHz, with commas [default: that of the preset]
+    #[arg(long, value_name = "MHZ,MHZ", allow_hyphen_values = true)]
+    memory: Option<String>,
+
     /// Numbers of places to try, with commas [default: six from one to all cores, or to those of --placement; all if
     /// --set has several values]
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
@@ -130,7 +142,9 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
         arguments.take_files();
     }
     let subject = Subject::of(&arguments)?;
-    let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
+    let [cap, deadline, battery] =
+        [&arguments.cap, &arguments.deadline, &arguments.battery].map(Option::as_deref);
+    let limits = Limits::read(cap, deadline, battery)?;
     let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
     let mut claims: Vec<Claim> = chip.into_iter().chain(subject.reads()?).collect();
     let csv = arguments.csv.as_deref();
@@ -180,6 +194,8 @@ struct SweepContext<'a> {
     said: Vec<Flag<'a>>,
     /// What is tried of its constants; one combination at least, which may be empty.
     constants: Vec<Vec<Constant>>,
+    /// Whether `--set` has several values: then places and dividers are tried only if they are named.
+    varies_constants: bool,
     places_max: u32,
     /// None if its clocks cannot be divided.
     gears: Option<Gears>,
@@ -195,8 +211,11 @@ impl<'a> SweepContext<'a> {
         let mut said = arguments.chip.flags();
         said.retain(|flag| ![GOVERNOR.variable, SET.variable].contains(&flag.variable));
         let source = arguments.chip.source(SET);
-        let constants = constants::combinations(source, arguments.chip.said(SET))?;
-        let mut context = SweepContext { machine, said, constants, places_max: 0, gears: None };
+        let set = constants::combinations(source, arguments.chip.said(SET))?;
+        let varies_constants = set.len() > 1;
+        let constants = with_clocks(set, arguments)?;
+        let mut context =
+            SweepContext { machine, said, constants, varies_constants, places_max: 0, gears: None };
         let first = &context.constants[0];
         let launch = context.launch(None, ("--governor", "fixed"), first)?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
@@ -223,7 +242,7 @@ impl<'a> SweepContext<'a> {
         let places = self.places(arguments.places.as_deref())?;
         let dividers = arguments.dividers.as_deref();
         let governor = arguments.chip.said(GOVERNOR);
-        let own_clock = dividers.is_none() && (self.constants.len() > 1 || self.gears.is_none());
+        let own_clock = dividers.is_none() && (self.varies_constants || self.gears.is_none());
         let governor = governor.or(own_clock.then_some("fixed"));
         let dividers = match (governor, dividers) {
             (Some(_), None) => Vec::new(),
@@ -251,7 +270,7 @@ impl<'a> SweepContext<'a> {
 
     fn places(&self, list: Option<&str>) -> Result<Vec<u32>, Failure> {
         let all = self.places_max;
-        if list.is_none() && self.constants.len() > 1 {
+        if list.is_none() && self.varies_constants {
             return Ok(vec![all]);
         }
         let Some(list) = list else {
@@ -316,6 +335,28 @@ impl<'a> SweepContext<'a> {
         }
         launch(self.machine, &said, places, governor)
     }
+}
+
+/// These combinations, each with all clocks of mesh and memory that were said.
+///
+/// # Errors
+/// A clock is no number of MHz from 1 to 10,000, or stands among the constants as well.
+fn with_clocks(mut all: Vec<Vec<Constant>>, arguments: &Arguments) -> Result<Vec<Vec<Constant>>, Failure> {
+    for (flag, key, list) in [("--mesh", "mesh", &arguments.mesh), ("--memory", "memory", &arguments.memory)]
+    {
+        let Some(list) = list else { continue };
+        let clocks =
+            numbers(flag, list, "MHz from 1 to 10000, with commas", |clock| (1..=10_000).contains(clock))?;
+        if all.iter().flatten().any(|constant| constant.key == key) {
+            return Err(refusal(flag, list, &format!("the clock once, and --set has {key}")));
+        }
+        let with = |before: Vec<Constant>| {
+            let one = |clock: &u32| Constant { key: key.to_owned(), value: format!("{clock} MHz") };
+            clocks.iter().map(|clock| [&before[..], &[one(clock)]].concat()).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(with).collect();
+    }
+    Ok(all)
 }
 
 /// The launch of a run as the environment and these flags describe it; of no places, all that the chip has.

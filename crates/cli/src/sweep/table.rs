@@ -42,7 +42,11 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
             "{shown} of {tried} settings: those that none beats in both time and energy, and the choice"
         );
     }
-    text + &note_of_jumps(&jumps) + &note_of_region(points) + &conclusion(&points[choice.number], choice)
+    let chosen = &points[choice.number];
+    text + &note_of_jumps(&jumps)
+        + &note_of_region(points)
+        + &conclusion(chosen, choice)
+        + &note_of_battery(limits, chosen)
 }
 
 /// What the mark of some settings means; nothing if none has it.
@@ -56,6 +60,13 @@ fn note_of_jumps(jumps: &[bool]) -> String {
          clock allows; places wait for each other in another order there, so the prediction says little of the clocks \
          between\n"
     )
+}
+
+/// How often a battery has the energy of the choice; nothing without a battery.
+fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
+    let (Some(battery), Some(said)) = (limits.battery, &limits.battery_said) else { return String::new() };
+    let runs = (battery.joules() / chosen.joules).floor();
+    format!("battery: {said} has the energy of {runs:.0} such runs\n")
 }
 
 /// Of what time and energy are, if not of the whole run.
@@ -98,6 +109,7 @@ fn remarks((limits, jumps): (&Limits, &[bool]), points: &[Point], number: usize,
         (choice.number == number, "chosen"),
         (!limits.is_under_cap(point), "above the cap"),
         (!limits.is_in_time(point), "late"),
+        (!limits.is_in_battery(point), "beyond the battery"),
         (jumps[number], "jump"),
     ];
     let said: Vec<&str> = known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect();

@@ -63,8 +63,8 @@ fn the_pages_hold_what_the_command_prints() {
     let ended = generated();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
-        "Left out (they run Isles itself, betweenness, hf, modularity and at-opt for minutes): isles repro echo teams \
-        rates power-loops manyman betweenness hf ga gups automaton modularity at-opt
+        "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo teams \
+        rates power-loops manyman betweenness hf ga gups automaton modularity at-opt auv
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");
@@ -163,7 +163,8 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
             "gups",
             "automaton",
             "modularity",
-            "at-opt"
+            "at-opt",
+            "auv"
         ]
     );
     let generated = &generated().stdout;

@@ -17,6 +17,8 @@ pub enum Distribution {
     Whole,
     /// Each part is one range; the lengths differ by at most one.
     Block,
+    /// As [`Distribution::Block`], into exactly this many parts.
+    Parts(usize),
     /// Indices are dealt out one by one.
     Cyclic,
     /// Indices are dealt out in blocks of so many.
@@ -131,7 +133,7 @@ impl Axis {
         let by_parts = Divisor::new(parts as u64);
         let dealt = |block: usize| Cut::Dealt { block: Divisor::new(block as u64), by_parts };
         let cut = match distribution {
-            Distribution::Whole | Distribution::Block => {
+            Distribution::Whole | Distribution::Block | Distribution::Parts(_) => {
                 Cut::Block(Blocks::fitting(extent as u64, parts as u64))
             }
             Distribution::Cyclic => dealt(1),
@@ -241,7 +243,7 @@ impl ArrayLayout {
         if members > 1 && !is_cut.contains(&true) {
             return Err(ArrayError::NotCut { members });
         }
-        let parts = grid(extents, is_cut, members);
+        let parts = grid(extents, distributions, members).ok_or(ArrayError::Grid { members })?;
         let mut axes = [Axis::new(1, 1, Distribution::Whole); 3];
         for axis in 0..N {
             axes[3 - N + axis] = Axis::new(extents[axis], parts[axis], distributions[axis]);
@@ -284,11 +286,24 @@ impl ArrayLayout {
     }
 }
 
-/// Returns into how many parts each axis is cut, so that there is one for each member: prime factors, the largest
-/// first, each to the axis whose parts are longest.
-fn grid<const N: usize>(extents: [usize; N], is_cut: [bool; N], members: usize) -> [usize; N] {
+/// Returns into how many parts each axis is cut, so that there is one for each member: those that are said, and for the
+/// others prime factors, the largest first, each to the axis whose parts are longest. `None` if there is no such grid.
+fn grid<const N: usize>(
+    extents: [usize; N],
+    distributions: [Distribution; N],
+    members: usize,
+) -> Option<[usize; N]> {
+    let said = |distribution| match distribution {
+        Distribution::Parts(parts) => parts,
+        _ => 1,
+    };
+    let mut parts = distributions.map(said);
+    let fixed = parts.iter().try_fold(1_usize, |product, parts| product.checked_mul(*parts))?;
+    if fixed == 0 || !members.is_multiple_of(fixed) {
+        return None;
+    }
     let mut factors = Vec::new();
-    let (mut rest, mut factor) = (members, 2);
+    let (mut rest, mut factor) = (members / fixed, 2);
     while rest > 1 {
         while rest.is_multiple_of(factor) {
             factors.push(factor);
@@ -296,12 +311,12 @@ fn grid<const N: usize>(extents: [usize; N], is_cut: [bool; N], members: usize) 
         }
         factor += 1;
     }
-    let mut parts = [1; N];
+    let is_free =
+        |axis: &usize| !matches!(distributions[*axis], Distribution::Whole | Distribution::Parts(_));
     for factor in factors.into_iter().rev() {
-        let cut = (0..N).filter(|axis| is_cut[*axis]);
         // The first of several that are alike.
-        let longest = cut.rev().max_by_key(|axis| extents[*axis] / parts[*axis]);
-        parts[longest.expect("an axis is cut")] *= factor;
+        let longest = (0..N).filter(is_free).rev().max_by_key(|axis| extents[*axis] / parts[*axis])?;
+        parts[longest] *= factor;
     }
-    parts
+    Some(parts)
 }

@@ -58,17 +58,42 @@ use std::fmt;
 pub struct Halo {
     width: usize,
     is_periodic: bool,
+    /// A bit for each axis without a halo, the first axis lowest.
+    without: u8,
 }
 
 impl Halo {
     /// A halo of so many elements at each end of each axis. Beyond the ends of the array it stays as it is.
     pub const fn new(width: usize) -> Halo {
-        Halo { width, is_periodic: false }
+        Halo { width, is_periodic: false, without: 0 }
     }
 
     /// As [`Halo::new`], where the first index of each axis follows the last.
     pub const fn periodic(width: usize) -> Halo {
-        Halo { width, is_periodic: true }
+        Halo { width, is_periodic: true, without: 0 }
+    }
+
+    /// The same without a halo along `axis`, such as that of the levels or of the quantities of a grid.
+    ///
+    /// # Panics
+    /// There are at most three axes.
+    #[must_use]
+    pub const fn without_axis(self, axis: usize) -> Halo {
+        assert!(axis < 3, "an array has one to three axes");
+        Halo { without: self.without | 1 << axis, ..self }
+    }
+
+    /// The width along each axis.
+    const fn widths<const N: usize>(self) -> [usize; N] {
+        let mut widths = [self.width; N];
+        let mut axis = 0;
+        while axis < N {
+            if self.without >> axis & 1 == 1 {
+                widths[axis] = 0;
+            }
+            axis += 1;
+        }
+        widths
     }
 }
 
@@ -89,6 +114,11 @@ pub enum ArrayError {
     },
     /// No axis is cut, and there are several members.
     NotCut {
+        /// How many members.
+        members: usize,
+    },
+    /// The members form no grid with as many parts of an axis as were said.
+    Grid {
         /// How many members.
         members: usize,
     },
@@ -133,6 +163,9 @@ impl fmt::Display for ArrayError {
             }
             ArrayError::NotCut { members } => {
                 write!(f, "no axis is cut, and the team has {members} members; allowed: one axis at least")
+            }
+            ArrayError::Grid { members } => {
+                write!(f, "the parts of all axes together are not as many as the members; allowed: {members}")
             }
             ArrayError::HaloOfDealt { axis } => {
                 write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole and Block")
@@ -358,13 +391,14 @@ fn layout_of<T, const N: usize>(
     halo: Halo,
 ) -> std::result::Result<ArrayLayout, ArrayError> {
     let layout = ArrayLayout::new(extents, distributions, team.size())?;
-    let dealt = (0..N).find(|axis| !layout.axes[3 - N + axis].is_block());
-    if let (Some(axis), 1..) = (dealt, halo.width) {
+    let widths = halo.widths::<N>();
+    let dealt = (0..N).find(|axis| widths[*axis] > 0 && !layout.axes[3 - N + axis].is_block());
+    if let Some(axis) = dealt {
         return Err(ArrayError::HaloOfDealt { axis });
     }
     // Each part has a halo at both of its ends, so an axis is that much longer in memory.
     let padded = |axis: usize| {
-        let halos = halo.width.checked_mul(2)?.checked_mul(layout.axes[3 - N + axis].parts)?;
+        let halos = widths[axis].checked_mul(2)?.checked_mul(layout.axes[3 - N + axis].parts)?;
         halos.checked_add(extents[axis])
     };
     check_fits::<T>((0..N).map(padded), halo.width > 0)?;

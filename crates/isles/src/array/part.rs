@@ -35,7 +35,7 @@ pub(super) struct PartShape {
 impl PartShape {
     /// That of member `rank` of an array of `N` axes.
     pub(super) fn new<const N: usize>(layout: &ArrayLayout, rank: usize, halo: Halo) -> PartShape {
-        PartShape { owned: layout.lengths(rank), pad: three([halo.width; N], 0) }
+        PartShape { owned: layout.lengths(rank), pad: three(halo.widths::<N>(), 0) }
     }
 
     /// How many elements it has, with its halo.

@@ -96,7 +96,7 @@ fn each_index_has_one_owner_and_one_place_there_and_parts_differ_by_at_most_a_bl
 
 #[test]
 fn the_parts_of_a_grid_are_about_as_long_as_wide() {
-    use Distribution::{Block, Whole};
+    use Distribution::{Block, Parts, Whole};
     let grid = |extents: [usize; 2], cut, members| {
         let layout = ArrayLayout::new(extents, cut, members).unwrap();
         [layout.axes[1].parts, layout.axes[2].parts]
@@ -105,11 +105,16 @@ fn the_parts_of_a_grid_are_about_as_long_as_wide() {
     assert_eq!(grid([100, 1000], [Block, Block], 8), [1, 8]);
     assert_eq!(grid([100, 100], [Whole, Block], 7), [1, 7]);
     assert_eq!(grid([1 << 40, 3], [Block, Block], 4), [4, 1]);
+    assert_eq!(grid([100, 100], [Parts(6), Block], 12), [6, 2]);
+    assert_eq!(grid([100, 100], [Parts(12), Parts(1)], 12), [12, 1]);
 }
 
 #[test]
 fn what_cannot_be_an_array_is_refused_with_its_axis() {
-    use Distribution::{Block, BlockCyclic, Whole};
+    use Distribution::{Block, BlockCyclic, Parts, Whole};
+    for cut in [[Parts(5), Block], [Parts(0), Block], [Parts(2), Parts(2)], [Parts(2), Whole]] {
+        assert_eq!(ArrayLayout::new([64, 64], cut, 6), Err(ArrayError::Grid { members: 6 }), "{cut:?}");
+    }
     assert_eq!(ArrayLayout::new([4, 0], [Block, Block], 2), Err(ArrayError::Extent { axis: 1, extent: 0 }));
     let much = (1 << 44) + 1;
     assert_eq!(ArrayLayout::new([much], [Block], 2), Err(ArrayError::Extent { axis: 0, extent: much }));

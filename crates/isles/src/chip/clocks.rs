@@ -11,13 +11,17 @@
 use super::GovernorPolicy;
 use super::work::stopwatch::Stopwatch;
 use crate::here;
-use isles_chip::quantity::Microvolts;
+use isles_chip::quantity::{Microvolts, Picoseconds};
 use isles_transport::PlaceId;
 use isles_transport_chip::ChipWorld;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 pub use isles_transport_chip::{ClockChange, ClockError};
+
+/// Longest halt of a core by [`halt`].
+const HALT_MAX: Duration = Duration::from_secs(3_600);
 
 thread_local! {
     /// The chip whose places run in this thread, with the stopwatch of their code.
@@ -170,6 +174,22 @@ pub fn set_tile_divider(divider: u32) -> Result<Option<ClockChange>, ClockError>
 /// On a chip, outside of a task.
 pub fn wait_for_supply() {
     ask((), |world, place| world.await_supply(place));
+}
+
+/// Halts the core of this place for `limit`, at most an hour: it draws what a sleeping core draws, runs no task and
+/// takes in no message. Returns whether it did; on a real machine nothing happens, because a place that waits there
+/// sleeps anyway.
+///
+/// A program that looks for a message between halts finds it up to `limit` late, and saves what polling draws.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn halt(limit: Duration) -> bool {
+    let nanoseconds = limit.min(HALT_MAX).as_nanos() as u64; // an hour fits
+    ask(false, |world, place| {
+        world.halt(place, Picoseconds(1_000 * nanoseconds));
+        true
+    })
 }
 
 /// By what the clock of this place's core is divided now; `None` if it cannot be divided, and on a real machine.

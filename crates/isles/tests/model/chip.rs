@@ -418,11 +418,28 @@ fn an_asynchronous_broadcast_passes_a_member_that_computes_and_a_chain_waits_for
 }
 
 #[test]
+fn a_halted_core_sleeps_and_finds_a_message_afterwards() {
+    let halted = |limit: u64| {
+        let program = move || async move {
+            let other = Place::new(1).unwrap();
+            at!(other, clocks::halt(Duration::from_micros(limit))).await
+        };
+        on_chip(&launch(2), program)
+    };
+    let [(short, at_once), (long, late)] = [0, 3_000].map(halted);
+    assert!(short.unwrap() && long.unwrap());
+    let sleeping = |report: &ChipReport| report.ledgers[1].time(isles::TimeCategory::Sleeping).0;
+    assert_eq!((sleeping(&at_once), sleeping(&late)), (0, 3_000_000_000));
+    assert!(late.time.0 >= at_once.time.0 + 3_000_000_000, "the answer comes after the halt");
+}
+
+#[test]
 fn on_a_real_machine_clocks_stay_as_they_are() {
     let main = || async {
         assert_eq!(clocks::set_supply_divider(1_000), Ok(None));
         assert_eq!((clocks::set_tile_divider(0), clocks::divider()), (Ok(None), None));
         clocks::wait_for_supply();
+        assert!(!clocks::halt(Duration::from_secs(3_600)));
         Ok::<_, isles::Error>(())
     };
     launch(2).machine(Machine::Threads).run(main).unwrap().0.unwrap();

@@ -125,6 +125,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::memory::automaton::AUTOMATON,
     programs::memory::modularity::MODULARITY,
     programs::at_opt::AT_OPT,
+    programs::auv::AUV,
 ];
 
 /// The rows of one experiment.
@@ -203,7 +204,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness, hf, modularity and at-opt for minutes): isles repro {}",
+            "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

@@ -263,6 +263,11 @@ impl ChipWorld {
         self.shared.state.borrow_mut().cores.await_supply(place);
     }
 
+    /// Halts the core of `place` for `time`: it draws what a sleeping core draws and takes in no messages.
+    pub fn halt(&self, place: PlaceId, time: Picoseconds) {
+        self.shared.state.borrow_mut().cores.spend(place, time, TimeCategory::Sleeping);
+    }
+
     /// Lets `place` compute for so many cycles of its core, which were measured of it and not said by it. The measuring
     /// is the driver's: here is no clock of the host.
     pub fn charge(&self, place: PlaceId, cycles: u64) {

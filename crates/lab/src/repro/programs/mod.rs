@@ -6,6 +6,7 @@
 
 pub mod at_opt;
 mod at_opt_places;
+pub mod auv;
 pub mod betweenness;
 pub mod ga;
 pub mod hartree_fock;

@@ -1,0 +1,395 @@
+//! The model over all places: its arrays, the order of a step, and what is recorded of it.
+//!
+//! Each place has a tile of every array. A long step is: tendencies of the levels; their means to the neighbours; the
+//! short steps of the external mode, one exchange each; new velocities of the levels, which go to the neighbours; the
+//! tracer, which does, too. Invariant: halos are those of the neighbours wherever a step reads them, so every value is
+//! computed from the same numbers at any tiling.
+
+use crate::external::{External, Statics, Transports};
+use crate::momentum::Component;
+use crate::setup::Setup;
+use crate::tile::{HALO, Tile};
+use crate::tracer::{Advection, TracerScratch};
+use isles::array::{DistArray, Distribution, Halo};
+use isles::prelude::*;
+use isles_app::frame::RunMeter;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// How many tiles from south to north and from west to east, if somebody said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tiling {
+    pub rows: usize,
+    pub columns: usize,
+}
+
+/// What is recorded, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// Steps from one record to the next.
+    pub every: u64,
+    /// Whether the velocities of all levels are kept.
+    pub has_levels: bool,
+}
+
+/// The model at a time; all fields have rows from the south, without halos.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub step: u64,
+    pub surface: Vec<f64>,
+    /// Mean velocities of columns through western and southern faces.
+    pub east: Vec<f64>,
+    pub north: Vec<f64>,
+    /// The tracer in a column, in its unit times metres; and at the surface.
+    pub content: Vec<f64>,
+    pub tracer: Vec<f64>,
+    /// A hash of all values of the levels of a column.
+    pub hashes: Vec<u64>,
+    /// Velocities of all levels; empty unless they were asked for.
+    pub levels_east: Vec<f64>,
+    pub levels_north: Vec<f64>,
+}
+
+/// The arrays.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Fields {
+    /// Surface and mean velocities, as three layers.
+    fast: DistArray<f64, 3>,
+    /// Means of the tendencies of both velocities.
+    slow: DistArray<f64, 3>,
+    velocities: [DistArray<f64, 3>; 2],
+    /// Before and after a step, in turn.
+    tracers: [DistArray<f64, 3>; 2],
+    /// Content, tracer at the surface, hash.
+    columns: DistArray<f64, 3>,
+}
+
+impl Fields {
+    /// The arrays for a setup, of zeros.
+    ///
+    /// # Errors
+    /// A place has died, or there is no such tiling.
+    pub async fn new(setup: &Setup, tiling: Option<Tiling>) -> isles::Result<Fields> {
+        let team = Team::world();
+        let grid = &setup.grid;
+        let cut = match tiling {
+            Some(Tiling { rows, columns }) => [Distribution::Parts(rows), Distribution::Parts(columns)],
+            None => [Distribution::Block; 2],
+        };
+        let array = async |layers: usize, halo: Halo| {
+            let distributions = [Distribution::Whole, cut[0], cut[1]];
+            DistArray::with_halo(&team, [layers, grid.rows, grid.columns], distributions, halo).await
+        };
+        let halo = Halo::periodic(HALO).without_axis(0);
+        Ok(Fields {
+            fast: array(3, halo).await?,
+            slow: array(2, halo).await?,
+            velocities: [array(grid.levels, halo).await?, array(grid.levels, halo).await?],
+            tracers: [array(grid.levels, halo).await?, array(grid.levels, halo).await?],
+            columns: array(3, Halo::default()).await?,
+        })
+    }
+
+    fn tile(&self, setup: &Setup) -> Tile {
+        let part = self.fast.read();
+        let [_, rows, columns] = part.extents();
+        let [_, row, column] = if rows * columns == 0 { [0; 3] } else { part.global([0; 3]) };
+        let grid = [setup.grid.rows, setup.grid.columns];
+        Tile { rows, columns, first: [row, column], grid, levels: setup.grid.levels }
+    }
+}
+
+/// The part of the model at one place.
+struct TileState<'a> {
+    fields: &'a Fields,
+    setup: &'a Setup,
+    tile: Tile,
+    statics: Statics,
+    transports: Transports,
+    /// Tendencies of the step before, of both velocities, and what is carried ahead.
+    tendencies: [Vec<f64>; 2],
+    ahead: Vec<f64>,
+    /// What is carried ahead of the first velocity.
+    ahead_first: Vec<f64>,
+    /// Vertical velocities at the bottoms of levels and at the surface.
+    rise: Vec<f64>,
+    /// The surface before the step.
+    before: Vec<f64>,
+    scratch: TracerScratch,
+}
+
+impl<'a> TileState<'a> {
+    /// The part at the start.
+    fn new(fields: &'a Fields, setup: &'a Setup) -> TileState<'a> {
+        let tile = fields.tile(setup);
+        let depth = |row, column| setup.depth(row, column);
+        let is_open = |row: usize, column: usize, back: [usize; 2]| {
+            let [periodic_rows, periodic_columns] = setup.grid.is_periodic;
+            let is_wall = (back[0] == 1 && row == 0 && !periodic_rows)
+                || (back[1] == 1 && column == 0 && !periodic_columns);
+            let row_before = (row + setup.grid.rows - back[0]) % setup.grid.rows;
+            let column_before = (column + setup.grid.columns - back[1]) % setup.grid.columns;
+            let is_wet = depth(row, column) > 0.0 && depth(row_before, column_before) > 0.0;
+            f64::from(is_wet && !is_wall)
+        };
+        let statics = Statics {
+            depth: tile.fill(depth),
+            mask_u: tile.fill(|row, column| is_open(row, column, [0, 1])),
+            mask_v: tile.fill(|row, column| is_open(row, column, [1, 0])),
+            coriolis: tile.fill(|row, _| setup.coriolis(row)),
+            wind: tile.fill(|row, _| setup.wind(row)),
+        };
+        let (plane, volume) = (tile.plane(), tile.plane() * tile.levels);
+        let zeros = |number: usize| vec![0.0; number];
+        let part = TileState {
+            fields,
+            setup,
+            tile,
+            transports: Transports::new(&tile),
+            tendencies: [zeros(volume), zeros(volume)],
+            ahead: zeros(volume),
+            ahead_first: zeros(volume),
+            rise: zeros(volume + plane),
+            before: zeros(plane),
+            scratch: TracerScratch::new(&tile),
+            statics,
+        };
+        part.start();
+        part
+    }
+
+    /// Sets the initial fields, with their halos.
+    fn start(&self) {
+        let (tile, setup) = (&self.tile, self.setup);
+        let Statics { depth, mask_u, mask_v, .. } = &self.statics;
+        let masked = |mask: &[f64], values: Vec<f64>| -> Vec<f64> {
+            values.into_iter().zip(mask).map(|(value, mask)| if *mask > 0.0 { value } else { 0.0 }).collect()
+        };
+        let surface = masked(depth, tile.fill(|row, column| setup.surface(row, column)));
+        let u = masked(mask_u, tile.fill(|row, column| setup.velocity_east(row, column)));
+        let v = masked(mask_v, tile.fill(|row, column| setup.velocity_north(row, column)));
+        let levels = |values: &[f64]| values.repeat(tile.levels);
+        self.fields.velocities[0].lock().values_mut().copy_from_slice(&levels(&u));
+        self.fields.velocities[1].lock().values_mut().copy_from_slice(&levels(&v));
+        self.fields.fast.lock().values_mut().copy_from_slice(&[surface, u, v].concat());
+        let tracer = |level| masked(depth, tile.fill(|row, column| setup.tracer(row, column, level)));
+        let tracer: Vec<f64> = (0..tile.levels).flat_map(tracer).collect();
+        self.fields.tracers[0].lock().values_mut().copy_from_slice(&tracer);
+    }
+
+    /// Does step `number`, counted from 0.
+    async fn advance(&mut self, number: u64) -> isles::Result<()> {
+        self.tend(number == 0);
+        self.fields.slow.exchange().await?;
+        self.run_external(number).await?;
+        self.push();
+        for velocity in &self.fields.velocities {
+            velocity.exchange().await?;
+        }
+        self.carry(number);
+        self.fields.tracers[(number as usize + 1) % 2].exchange().await
+    }
+
+    fn tend(&mut self, is_first: bool) {
+        let TileState { fields, setup, tile, statics, tendencies, ahead, ahead_first, rise, before, .. } =
+            self;
+        let plane = tile.plane();
+        let fast = fields.fast.read();
+        let (surface, means) = fast.values().split_at(plane);
+        let (u_mean, v_mean) = means.split_at(plane);
+        before.copy_from_slice(surface);
+        let mut slow = fields.slow.lock();
+        let (slow_u, slow_v) = slow.values_mut().split_at_mut(plane);
+        let [u, v] = [fields.velocities[0].read(), fields.velocities[1].read()];
+        let [east, north] = Component::both(tile, &setup.grid, &setup.physics, statics);
+        let [tendency_u, tendency_v] = tendencies;
+        east.tend(
+            (u.values(), v.values()),
+            (rise, surface, v_mean),
+            [tendency_u, ahead_first, slow_u],
+            is_first,
+        );
+        north.tend((v.values(), u.values()), (rise, surface, u_mean), [tendency_v, ahead, slow_v], is_first);
+        work(self.work_of_levels(102, 192));
+    }
+
+    async fn run_external(&mut self, number: u64) -> isles::Result<()> {
+        let substeps = self.setup.stepping.substeps;
+        let cost = self.work_of_cells(48, 104);
+        self.transports.clear();
+        for substep in 0..substeps {
+            {
+                let slow = self.fields.slow.read();
+                let (slow_u, slow_v) = slow.values().split_at(self.tile.plane());
+                let mut fast = self.fields.fast.lock();
+                let (surface, means) = fast.values_mut().split_at_mut(self.tile.plane());
+                let (u, v) = means.split_at_mut(self.tile.plane());
+                let external = External {
+                    tile: &self.tile,
+                    grid: &self.setup.grid,
+                    physics: &self.setup.physics,
+                    statics: &self.statics,
+                    slow: [slow_u, slow_v],
+                    step: self.setup.stepping.step / f64::from(substeps),
+                };
+                let is_u_first = (number * u64::from(substeps) + u64::from(substep)).is_multiple_of(2);
+                external.advance([surface, u, v], &mut self.transports, is_u_first);
+            }
+            work(cost);
+            self.fields.fast.exchange().await?;
+        }
+        Ok(())
+    }
+
+    /// New velocities of the levels.
+    fn push(&mut self) {
+        let fast = self.fields.fast.read();
+        let means = fast.values()[self.tile.plane()..].chunks(self.tile.plane());
+        let both = Component::both(&self.tile, &self.setup.grid, &self.setup.physics, &self.statics);
+        let ahead = [&self.ahead_first, &self.ahead];
+        for (((component, velocity), mean), ahead) in
+            both.iter().zip(&self.fields.velocities).zip(means).zip(ahead)
+        {
+            component.push(velocity.lock().values_mut(), ahead, mean, self.setup.stepping.step);
+        }
+        work(self.work_of_levels(10, 80));
+    }
+
+    /// The tracer after step `number`.
+    fn carry(&mut self, number: u64) {
+        let TileState { fields, setup, tile, statics, transports, rise, before, scratch, .. } = self;
+        let plane = tile.plane();
+        let fast = fields.fast.read();
+        let (surface, means) = fast.values().split_at(plane);
+        let (mean_u, mean_v) = means.split_at(plane);
+        let advection = Advection {
+            tile,
+            grid: &setup.grid,
+            physics: &setup.physics,
+            statics,
+            surface: [before, surface],
+            mean: [mean_u, mean_v],
+            step: setup.stepping.step,
+            substeps: setup.stepping.substeps,
+        };
+        let [u, v] = [fields.velocities[0].read(), fields.velocities[1].read()];
+        let old = fields.tracers[number as usize % 2].read();
+        let mut new = fields.tracers[(number as usize + 1) % 2].lock();
+        let three = (old.values(), new.values_mut(), &mut rise[..]);
+        advection.advance((u.values(), v.values()), three, transports, scratch);
+        work(self.work_of_levels(106, 136));
+    }
+
+    /// What `floats` operations and `bytes` of memory for each cell of each level cost, with one operation on integers
+    /// for each; the memory is a part of that of all arrays, which a step walks through.
+    fn work_of_levels(&self, floats: u64, bytes: u64) -> Work {
+        let cells = (self.tile.rows * self.tile.columns * self.tile.levels) as u64;
+        Work::new()
+            .floats(floats * cells)
+            .integers(floats * cells / 2)
+            .streamed(bytes * cells)
+            .of(self.bytes())
+    }
+
+    /// The same for each cell of the surface, with the ring around the tile.
+    fn work_of_cells(&self, floats: u64, bytes: u64) -> Work {
+        let cells = ((self.tile.rows + 2) * (self.tile.columns + 2)) as u64;
+        // The planes of the external mode are met again in the next short step.
+        Work::new()
+            .floats(floats * cells)
+            .integers(floats * cells / 2)
+            .streamed(bytes * cells)
+            .of(bytes * cells)
+    }
+
+    /// Bytes of all arrays of the tile.
+    fn bytes(&self) -> u64 {
+        8 * (self.tile.plane() * (9 * self.tile.levels + 24)) as u64
+    }
+
+    /// Collects the model after `step` steps; at the member of rank 0, else nothing.
+    async fn record(&self, step: u64, recording: Recording) -> isles::Result<Option<Snapshot>> {
+        self.sum_columns(step);
+        let fast = self.fields.fast.gather(0).await?;
+        let columns = self.fields.columns.gather(0).await?;
+        let mut levels = [None, None];
+        if recording.has_levels {
+            for (velocity, levels) in self.fields.velocities.iter().zip(&mut levels) {
+                *levels = velocity.gather(0).await?;
+            }
+        }
+        let (Some(fast), Some(columns)) = (fast, columns) else { return Ok(None) };
+        let layer =
+            |all: &[f64], number: usize| all.chunks(all.len() / 3).nth(number).unwrap_or_default().to_vec();
+        let [levels_east, levels_north] = levels.map(Option::unwrap_or_default);
+        Ok(Some(Snapshot {
+            step,
+            surface: layer(&fast, 0),
+            east: layer(&fast, 1),
+            north: layer(&fast, 2),
+            content: layer(&columns, 0),
+            tracer: layer(&columns, 1),
+            hashes: layer(&columns, 2).into_iter().map(f64::to_bits).collect(),
+            levels_east,
+            levels_north,
+        }))
+    }
+
+    /// Content, surface value and hash of each column of the tile.
+    fn sum_columns(&self, step: u64) {
+        let (tile, plane) = (&self.tile, self.tile.plane());
+        let fast = self.fields.fast.read();
+        let tracer = self.fields.tracers[step as usize % 2].read();
+        let (surface, tracer) = (&fast.values()[..plane], tracer.values());
+        let [u, v] = [self.fields.velocities[0].read(), self.fields.velocities[1].read()];
+        let mut columns = self.fields.columns.lock();
+        for row in 0..tile.rows as isize {
+            for column in 0..tile.columns as isize {
+                let at = tile.at(row, column);
+                let thick = (self.statics.depth[at] + surface[at]) / tile.levels as f64;
+                let (mut content, mut hash) = (0.0, 0xcbf2_9ce4_8422_2325_u64);
+                for level in 0..tile.levels {
+                    let value = tracer[level * plane + at];
+                    content += value * thick;
+                    for value in [value, u.values()[level * plane + at], v.values()[level * plane + at]] {
+                        hash = (hash ^ value.to_bits()).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+                    }
+                }
+                columns[[0, row, column]] = content;
+                columns[[1, row, column]] = tracer[(tile.levels - 1) * plane + at];
+                columns[[2, row, column]] = f64::from_bits(hash);
+            }
+        }
+    }
+}
+
+/// Runs the model at this place; the records are at the member of rank 0, elsewhere there are none.
+///
+/// # Errors
+/// A place has died, or the model has become unstable.
+pub async fn run_part(
+    fields: &Fields,
+    setup: &Setup,
+    recording: Recording,
+    meter: &RunMeter,
+) -> isles::Result<Vec<Snapshot>> {
+    let mut part = TileState::new(fields, setup);
+    let mut records: Vec<Snapshot> = part.record(0, recording).await?.into_iter().collect();
+    for step in 0..setup.stepping.steps {
+        let started = Instant::now();
+        part.advance(step).await?;
+        meter.add_done(started);
+        let done = step + 1;
+        if done.is_multiple_of(recording.every) || done == setup.stepping.steps {
+            let record = part.record(done, recording).await?;
+            let is_finite = |record: &Snapshot| record.surface.iter().all(|height| height.is_finite());
+            // All places end alike: one that went on would wait for the others.
+            if !Team::world().broadcast(0, record.as_ref().map(is_finite)).await? {
+                let text = format!("the model became unstable before step {done}; use a shorter --step");
+                return Err(isles::Error::message(text));
+            }
+            records.extend(record);
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,72 @@
+//! How the part of the grid of one place lies in memory: rows with a halo of 2 all around, level after level.
+//!
+//! An index counts from the first element of the halo. Invariant: [`HALO`] rows and columns around the own ones.
+
+use std::ops::Range;
+
+/// Rows and columns around a tile.
+pub const HALO: usize = 2;
+
+/// The part of the grid of one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Own rows and columns.
+    pub rows: usize,
+    pub columns: usize,
+    /// Row and column of the first own element in the grid.
+    pub first: [usize; 2],
+    /// Rows and columns of the grid, which is periodic.
+    pub grid: [usize; 2],
+    pub levels: usize,
+}
+
+impl Tile {
+    /// Elements of a row with its halo.
+    pub fn stride(&self) -> usize {
+        self.columns + 2 * HALO
+    }
+
+    /// Elements of a level with its halo.
+    pub fn plane(&self) -> usize {
+        (self.rows + 2 * HALO) * self.stride()
+    }
+
+    /// The index of an element, whose coordinates may be in the halo.
+    pub fn at(&self, row: isize, column: isize) -> usize {
+        let offset = |coordinate: isize| (coordinate + HALO as isize) as usize;
+        offset(row) * self.stride() + offset(column)
+    }
+
+    /// The rows of the tile and `ring` rows around it, as the range of indices of each, with `ring` columns around it.
+    pub fn lines(&self, ring: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        self.lines_with([ring; 4])
+    }
+
+    /// The same with other numbers of rows and columns around it: below, above, left and right.
+    pub fn lines_with(
+        &self,
+        [below, above, left, right]: [usize; 4],
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let tile = *self;
+        let rows = -(below as isize)..(self.rows + above) as isize;
+        rows.map(move |row| {
+            let start = tile.at(row, -(left as isize));
+            start..start + tile.columns + left + right
+        })
+    }
+
+    /// A value for each element, those of the halo too, of a function of row and column of the grid.
+    pub fn fill(&self, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+        let [rows, columns] = self.grid;
+        let wrapped =
+            |first: usize, local: usize, extent: usize| (first + local + extent * HALO - HALO) % extent;
+        let mut values = Vec::with_capacity(self.plane());
+        for row in 0..self.rows + 2 * HALO {
+            for column in 0..self.stride() {
+                values
+                    .push(value(wrapped(self.first[0], row, rows), wrapped(self.first[1], column, columns)));
+            }
+        }
+        values
+    }
+}

@@ -1,0 +1,147 @@
+//! How long a glider takes along an edge: a saw-tooth dive through water that moves.
+//!
+//! A glider of [`SPEED`] through the water holds the course of its edge against the current across it. A dive profile
+//! says how deep the saw tooth goes. The edge is cut into pieces, time into slots; in a piece and a slot the current is
+//! that of their middles, so the way is integrated exactly. Where the glider makes no way, or an obstacle is over it,
+//! it lies on the sea floor until that has changed. Invariant: speeds along an edge are a function of position and time
+//! that is never negative, so who departs later does not arrive earlier (first in, first out), which Dijkstra needs.
+
+use crate::current::Moment;
+use crate::sea::{Position, Sea, Waypoint};
+use isles::Work;
+use serde::{Deserialize, Serialize};
+
+/// Metres a second through the water: of the Slocum glider (Graver et al., 2003), as the paper has it.
+pub const SPEED: f64 = 0.35;
+
+/// The tangent of the angle at which it dives and climbs: 26 degrees.
+const SLOPE: f64 = 0.487_7;
+
+/// Metres below the surface that the deepest dive profile reaches.
+pub const DEEPEST: f64 = 200.0;
+
+/// Tolerance, in seconds, within which a time counts as the whole second below it: rounding of the integration.
+const SLACK: f64 = 1e-6;
+
+/// How finely an edge is integrated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// Dive profiles of an edge.
+    pub profiles: u32,
+    /// Metres of a piece at most.
+    pub piece: f64,
+    /// Seconds of a slot.
+    pub slot: f64,
+    /// Arrivals are whole multiples of so many seconds.
+    pub quantum: u32,
+    /// Seconds after which a glider that has not arrived never will.
+    pub horizon: u32,
+}
+
+/// A dive along an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dive {
+    /// Where it begins.
+    pub from: Waypoint,
+    /// Where it ends.
+    pub to: Waypoint,
+    /// Seconds since the start of the mission.
+    pub departure: u32,
+    /// The number of the dive profile, the shallowest first.
+    pub profile: u32,
+}
+
+/// The time at which nobody arrives.
+pub const NEVER: u32 = u32::MAX;
+
+/// What a dive comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Glided {
+    /// Seconds since the start of the mission, or [`NEVER`].
+    pub arrival: u32,
+    /// How often the current was evaluated.
+    pub evaluations: u32,
+}
+
+/// The depth that a profile reaches.
+pub fn reached(profile: u32, profiles: u32) -> f64 {
+    DEEPEST * f64::from(profile + 1) / f64::from(profiles)
+}
+
+/// Lets a glider dive along an edge.
+pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> Glided {
+    let bottom = reached(dive.profile, resolution.profiles);
+    if bottom > sea.floor {
+        return Glided { arrival: NEVER, evaluations: 0 };
+    }
+    let (from, to) = (sea.position(dive.from), sea.position(dive.to));
+    let length = from.distance(to);
+    let course = Position { east: (to.east - from.east) / length, north: (to.north - from.north) / length };
+    let pieces = (length / resolution.piece).ceil().max(1.0);
+    let teeth = (length * SLOPE / (2.0 * bottom)).ceil();
+    let (mut time, mut evaluations) = (f64::from(dive.departure), 0);
+    for number in 0..pieces as u32 {
+        let part = (f64::from(number) + 0.5) / pieces;
+        let middle = Position {
+            east: from.east + part * (to.east - from.east),
+            north: from.north + part * (to.north - from.north),
+        };
+        let tooth = (part * teeth).fract();
+        let depth = bottom * (1.0 - (2.0 * tooth - 1.0).abs());
+        let mut left = length / pieces;
+        while left > 0.0 {
+            if time > f64::from(resolution.horizon) {
+                return Glided { arrival: NEVER, evaluations };
+            }
+            let slot = (time / resolution.slot).floor();
+            let end = (slot + 1.0) * resolution.slot;
+            let speed = speed(sea, resolution, (middle, course), (depth, (slot + 0.5) * resolution.slot));
+            evaluations += 1;
+            if speed * (end - time) >= left {
+                time += left / speed;
+                left = 0.0;
+            } else {
+                left -= speed * (end - time);
+                time = end;
+            }
+        }
+    }
+    let quantum = f64::from(resolution.quantum);
+    let arrival = ((time - SLACK) / quantum).ceil() * quantum;
+    let is_late = arrival > f64::from(resolution.horizon);
+    Glided { arrival: if is_late { NEVER } else { arrival as u32 }, evaluations }
+}
+
+/// Metres a second that the glider makes along its course, at the middle of a piece and of a slot; 0 if it lies.
+fn speed(
+    sea: &Sea,
+    resolution: &Resolution,
+    (middle, course): (Position, Position),
+    (depth, time): (f64, f64),
+) -> f64 {
+    let half = resolution.piece / 2.0;
+    let is_covered = sea.moving().any(|obstacle| {
+        let wider = crate::sea::Obstacle { radius: obstacle.radius + half, ..*obstacle };
+        wider.covers(middle, time, resolution.slot / 2.0)
+    });
+    if is_covered {
+        return 0.0;
+    }
+    let water = sea.current(Moment { east: middle.east, north: middle.north, depth, time });
+    let along = water.east * course.east + water.north * course.north;
+    let across = water.north * course.east - water.east * course.north;
+    let forward = SPEED * SPEED - across * across;
+    if forward > 0.0 { (along + forward.sqrt()).max(0.0) } else { 0.0 }
+}
+
+/// What dives with so many evaluations of the current cost on a modelled core.
+pub fn work_of(sea: &Sea, evaluations: u64) -> Work {
+    let moving = sea.moving().count() as u64;
+    // Beside the current: the saw tooth, the triangle of velocities with its root, and the end of the piece.
+    sea.current
+        .work(evaluations)
+        .integers(30 * evaluations)
+        .floats((26 + 12 * moving) * evaluations)
+        .divisions((4 + moving) * evaluations)
+        .branches((5 + moving) * evaluations)
+}

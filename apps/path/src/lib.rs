@@ -1,0 +1,34 @@
+//! The fastest route of an underwater glider through currents that change in time, with dive profiles dealt out.
+//!
+//! Modules from below: [`current`] and `file` are what moves the water, [`sea`] adds land, obstacles and the sea floor,
+//! [`glide`] is how long the glider takes along an edge with one dive profile, [`search`] a time-variant Dijkstra that
+//! asks for edges and is told arrivals, [`zermelo`] the analytic optima. `parallel` deals the profiles of an edge out
+//! to workers, `run` is the application, `route` and `picture` write the result. The paper is Woithe et al., Enabling
+//! Computation Intensive Applications in Battery-Operated Cyber-Physical Systems, 6th MARC symposium (2012); the
+//! algorithm is TVE of M. Eichhorn (2009). Invariant: the route depends on the arguments only.
+
+#![forbid(unsafe_code)]
+
+mod case;
+pub mod current;
+mod file;
+pub mod glide;
+mod parallel;
+mod picture;
+mod route;
+mod run;
+pub mod sea;
+pub mod search;
+pub mod zermelo;
+
+#[cfg(test)]
+mod tests;
+
+pub use case::{Case, Mission, PlanArguments};
+pub use run::PathPlanner;
+pub use search::best;
+
+/// The `main` of the program.
+pub fn main() -> std::process::ExitCode {
+    isles_app::main::<PathPlanner>()
+}

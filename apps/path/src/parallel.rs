@@ -1,0 +1,177 @@
+//! The search over all places: the first one is the master, the others dive.
+//!
+//! For each edge the master sends one dive profile to each worker, round by round, and receives an arrival of each.
+//! With one place it dives itself. A worker that waits blocks; or, until its first dive, it sleeps: an asynchronous
+//! receive is looked at between sleeps. So the first dive finds it late, and so does the end if it never got one, but a
+//! core that sleeps draws little. Invariant: the search asks for the same edges in the same order with any number of
+//! workers.
+
+use crate::case::Mission;
+use crate::glide::{Dive, Glided, glide, work_of};
+use crate::search::{Edge, RouteSearch, best};
+use clap::ValueEnum;
+use isles::prelude::*;
+use isles::{Work, clocks};
+use isles_app::frame::RunMeter;
+use serde::{Deserialize, Serialize};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// What a worker does that has not been given a dive yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Idle {
+    /// It blocks in a receive
+    Block,
+    /// It looks for a message between sleeps
+    Sleep,
+}
+
+/// How idle workers wait.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IdleWait {
+    pub idle: Idle,
+    /// The length of a sleep.
+    pub nap: Duration,
+}
+
+/// What a worker is told.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum WorkerOrder {
+    Dive(Dive),
+    End,
+}
+
+/// What a search over all places comes to.
+pub struct Searched<'p> {
+    pub search: RouteSearch<'p>,
+    /// Dives, and how often they evaluated the current.
+    pub dives: u64,
+    pub evaluations: u64,
+}
+
+/// What the search itself costs for an edge on a modelled core: its heap, and the look for land.
+const SEARCH_OF_EDGE: Work = Work::new().integers(400).floats(60).branches(60);
+
+/// Plans on one processor, without places; what it costs goes to `charge`.
+pub fn sequential(plan: &Mission, mut charge: impl FnMut(Work)) -> Searched<'_> {
+    let mut found = Searched::begin(plan);
+    while let Some(edge) = found.search.next_edge() {
+        let glided = (0..plan.resolution.profiles).map(|profile| {
+            let glided = glide(&plan.sea, &plan.resolution, dive(edge, profile));
+            charge(work_of(&plan.sea, u64::from(glided.evaluations)));
+            glided
+        });
+        found.add(edge, glided.collect());
+        charge(SEARCH_OF_EDGE);
+    }
+    found
+}
+
+/// Plans over all places, from the first one.
+///
+/// # Errors
+/// A place has died.
+pub async fn plan_route<'p>(
+    plan: &'p Mission,
+    shared: &Replicated<Mission>,
+    waiting: IdleWait,
+    meter: &RunMeter,
+) -> isles::Result<Searched<'p>> {
+    if isles::place_count() == 1 {
+        let started = Instant::now();
+        let found = sequential(plan, work);
+        meter.add_done(started);
+        return Ok(found);
+    }
+    finish(async {
+        for place in places().skip(1) {
+            spawn_at!(place, serve(shared, waiting, meter).await?);
+        }
+        lead(plan, meter).await
+    })
+    .await
+}
+
+/// The master: asks the workers for the arrivals of all edges, then ends them.
+async fn lead<'p>(plan: &'p Mission, meter: &RunMeter) -> isles::Result<Searched<'p>> {
+    let team = Team::world();
+    let workers = team.size() - 1;
+    let mut found = Searched::begin(plan);
+    while let Some(edge) = found.search.next_edge() {
+        let started = Instant::now();
+        let profiles: Vec<u32> = (0..plan.resolution.profiles).collect();
+        let mut glided = Vec::with_capacity(profiles.len());
+        for round in profiles.chunks(workers) {
+            for (worker, profile) in (1..).zip(round) {
+                team.send(worker, &WorkerOrder::Dive(dive(edge, *profile))).await?;
+            }
+            for (worker, _) in (1..).zip(round) {
+                glided.push(team.recv::<Glided>(worker).await?);
+            }
+        }
+        found.add(edge, glided);
+        work(SEARCH_OF_EDGE);
+        meter.add_done(started);
+    }
+    for worker in 1..=workers {
+        team.send(worker, &WorkerOrder::End).await?;
+    }
+    Ok(found)
+}
+
+/// A worker: dives until the end.
+async fn serve(plan: &Mission, waiting: IdleWait, meter: &RunMeter) -> isles::Result<()> {
+    let team = Team::world();
+    let mut order = match waiting.idle {
+        Idle::Block => team.recv(0).await?,
+        Idle::Sleep => look_between_sleeps(pin!(team.recv(0)), waiting.nap).await?,
+    };
+    while let WorkerOrder::Dive(dive) = order {
+        let started = Instant::now();
+        let glided = glide(&plan.sea, &plan.resolution, dive);
+        work(work_of(&plan.sea, u64::from(glided.evaluations)));
+        team.send(0, &glided).await?;
+        meter.add_done(started);
+        order = team.recv(0).await?;
+    }
+    Ok(())
+}
+
+/// Awaits `receive` by looking at it between sleeps of `nap`.
+async fn look_between_sleeps<T>(mut receive: Pin<&mut impl Future<Output = T>>, nap: Duration) -> T {
+    loop {
+        let looked = std::future::poll_fn(|context| {
+            Poll::Ready(match receive.as_mut().poll(context) {
+                Poll::Ready(received) => Some(received),
+                Poll::Pending => None,
+            })
+        });
+        if let Some(received) = looked.await {
+            return received;
+        }
+        if clocks::halt(nap) {
+            isles::yield_now().await; // messages are taken in between two halts
+        } else {
+            isles::sleep(nap).await;
+        }
+    }
+}
+
+impl<'p> Searched<'p> {
+    fn begin(plan: &'p Mission) -> Searched<'p> {
+        Searched { search: RouteSearch::new(&plan.sea, plan.start, plan.goal), dives: 0, evaluations: 0 }
+    }
+
+    /// Takes what the dives along an edge came to, in order of the profiles.
+    fn add(&mut self, edge: Edge, glided: Vec<Glided>) {
+        self.dives += glided.len() as u64;
+        self.evaluations += glided.iter().map(|glided| u64::from(glided.evaluations)).sum::<u64>();
+        self.search.answer(edge, best(glided.into_iter().map(|glided| glided.arrival)));
+    }
+}
+
+fn dive(Edge { from, to, departure }: Edge, profile: u32) -> Dive {
+    Dive { from, to, departure, profile }
+}

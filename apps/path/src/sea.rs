@@ -1,0 +1,175 @@
+//! The sea of a mission: a grid of waypoints, edges between them, currents, land, and obstacles that lie or move.
+//!
+//! Waypoints are numbered by rows from south to north, each from west to east. An edge leads to a waypoint at most
+//! [`Sea::reach`] columns and rows away, in each direction once. Invariant: an edge is open in both directions or in
+//! none, as land and obstacles that lie do not depend on time.
+
+use crate::current::{Current, Moment, Velocity};
+use serde::{Deserialize, Serialize};
+
+/// A position in metres east and north.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Position {
+    /// Metres east of the first waypoint.
+    pub east: f64,
+    /// Metres north of it.
+    pub north: f64,
+}
+
+impl Position {
+    /// The distance to another one, metres.
+    pub fn distance(self, other: Position) -> f64 {
+        (self.east - other.east).hypot(self.north - other.north)
+    }
+}
+
+/// A disc that nobody may enter; it may move.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Obstacle {
+    /// Its middle at the start of the mission.
+    pub middle: Position,
+    /// Metres.
+    pub radius: f64,
+    /// Nothing if it lies.
+    pub velocity: Velocity,
+}
+
+impl Obstacle {
+    /// Whether it moves.
+    pub fn moves(&self) -> bool {
+        self.velocity != Velocity::default()
+    }
+
+    /// Whether it covers a position at some time from `time - margin` to `time + margin`.
+    pub fn covers(&self, position: Position, time: f64, margin: f64) -> bool {
+        let middle = Position {
+            east: self.middle.east + self.velocity.east * time,
+            north: self.middle.north + self.velocity.north * time,
+        };
+        let slack = self.velocity.east.hypot(self.velocity.north) * margin;
+        middle.distance(position) < self.radius + slack
+    }
+}
+
+/// A waypoint by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Waypoint(pub u32);
+
+/// What a glider is planned through.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sea {
+    /// Waypoints from west to east.
+    pub columns: u32,
+    /// Waypoints from south to north.
+    pub rows: u32,
+    /// Metres between neighbours of a row and of a column.
+    pub spacing: f64,
+    /// How many columns and rows an edge may lead away.
+    pub reach: u32,
+    /// What moves the water.
+    pub current: Current,
+    /// Land as discs, beside that of samples.
+    pub islands: Vec<Obstacle>,
+    /// What nobody may enter.
+    pub obstacles: Vec<Obstacle>,
+    /// Metres of water where there is no land.
+    pub floor: f64,
+    /// Longitude and latitude of the first waypoint, degrees.
+    pub origin: [f64; 2],
+}
+
+/// Metres along an edge between two looks for land.
+const LOOK: f64 = 100.0;
+
+/// Metres of a degree of latitude, on a sphere of 6,371 km.
+const DEGREE: f64 = 111_194.93;
+
+impl Sea {
+    /// The number of waypoints.
+    pub fn waypoints(&self) -> u32 {
+        self.columns * self.rows
+    }
+
+    /// Where a waypoint lies.
+    pub fn position(&self, Waypoint(number): Waypoint) -> Position {
+        let (row, column) = (number / self.columns, number % self.columns);
+        Position { east: f64::from(column) * self.spacing, north: f64::from(row) * self.spacing }
+    }
+
+    /// The waypoint nearest to a position; none beyond the grid.
+    pub fn nearest(&self, position: Position) -> Option<Waypoint> {
+        let index = |metres: f64, number: u32| {
+            let index = (metres / self.spacing).round();
+            (index >= 0.0 && index < f64::from(number)).then_some(index as u32)
+        };
+        let (column, row) = (index(position.east, self.columns)?, index(position.north, self.rows)?);
+        Some(Waypoint(row * self.columns + column))
+    }
+
+    /// Longitude and latitude of a position, degrees, on the plane that touches the sphere at the origin.
+    pub fn longitude_latitude(&self, position: Position) -> [f64; 2] {
+        let [longitude, latitude] = self.origin;
+        let across = DEGREE * latitude.to_radians().cos();
+        [longitude + position.east / across, latitude + position.north / DEGREE]
+    }
+
+    /// The velocity of the water.
+    pub fn current(&self, moment: Moment) -> Velocity {
+        self.current.at(moment)
+    }
+
+    /// Whether a position is over land, or in an obstacle that lies.
+    pub fn is_closed(&self, position: Position) -> bool {
+        let lying = self.obstacles.iter().filter(|obstacle| !obstacle.moves());
+        let is_covered = self.islands.iter().chain(lying).any(|disc| disc.covers(position, 0.0, 0.0));
+        let is_sampled_land = match &self.current {
+            Current::Sampled(samples) => samples.is_land(position.east, position.north),
+            _ => false,
+        };
+        is_covered || is_sampled_land
+    }
+
+    /// The waypoints to which edges lead from `from`, in order.
+    pub fn neighbours(&self, from: Waypoint) -> Vec<Waypoint> {
+        let reach = i64::from(self.reach);
+        let (row, column) = (i64::from(from.0 / self.columns), i64::from(from.0 % self.columns));
+        let mut found = Vec::new();
+        for (up, right) in (-reach..=reach).flat_map(|up| (-reach..=reach).map(move |right| (up, right))) {
+            let (row, column) = (row + up, column + right);
+            let is_inside =
+                (0..i64::from(self.rows)).contains(&row) && (0..i64::from(self.columns)).contains(&column);
+            // The nearest waypoint in its direction: others are reached through it.
+            if is_inside && gcd(up.unsigned_abs(), right.unsigned_abs()) == 1 {
+                let to = Waypoint((row * i64::from(self.columns) + column) as u32);
+                if self.is_open(from, to) {
+                    found.push(to);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether an edge touches neither land nor an obstacle that lies.
+    fn is_open(&self, from: Waypoint, to: Waypoint) -> bool {
+        let (from, to) = (self.position(from), self.position(to));
+        let looks = (from.distance(to) / LOOK).ceil().max(1.0) as u32;
+        (0..=looks).all(|look| {
+            let part = f64::from(look) / f64::from(looks);
+            let between = |one: f64, other: f64| one + part * (other - one);
+            !self.is_closed(Position {
+                east: between(from.east, to.east),
+                north: between(from.north, to.north),
+            })
+        })
+    }
+
+    /// The obstacles that move.
+    pub fn moving(&self) -> impl Iterator<Item = &Obstacle> {
+        self.obstacles.iter().filter(|obstacle| obstacle.moves())
+    }
+}
+
+/// The greatest common divisor; of zero and another number that number.
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}

@@ -1,0 +1,98 @@
+//! Zermelo's problem in closed form: the fastest way of a vehicle in a uniform current and in a linear shear.
+//!
+//! A. E. Bryson and Y.-C. Ho, Applied Optimal Control (1975), section 2.7. No way is faster, so a planner's arrival is
+//! at least that; how much later it may be is a matter of its grid.
+
+use crate::current::Velocity;
+use crate::sea::Position;
+
+/// Seconds from `from` to `to` at `speed` through a uniform current; none if the current is too strong.
+///
+/// The heading is constant, so the way `d` fulfils `|d - c t| = v t`.
+pub fn uniform(from: Position, to: Position, current: Velocity, speed: f64) -> Option<f64> {
+    let (east, north) = (to.east - from.east, to.north - from.north);
+    let slack = speed * speed - current.east.powi(2) - current.north.powi(2);
+    let along = east * current.east + north * current.north;
+    let root = along * along + slack * (east * east + north * north);
+    // The positive root of slack t² + 2 along t - d² = 0, written so that it holds with any sign of slack.
+    let bottom = along + root.max(0.0).sqrt();
+    (root >= 0.0 && bottom > 0.0).then(|| (east * east + north * north) / bottom)
+}
+
+/// Where a vehicle is after `time` in the current `east = rate · (north - middle)` that steers optimally and starts
+/// with heading of tangent `tangent`, eastward if `sign` is 1.
+///
+/// Of the optimal heading `θ` the tangent is `tan θ0 - rate · t`, from which position follows by quadrature; here by
+/// Simpson's rule in [`STEPS`] steps, which is exact to ten digits.
+fn steered(
+    (from, middle): (Position, f64),
+    (rate, speed): (f64, f64),
+    way: (f64, f64),
+    time: f64,
+) -> Position {
+    let (tangent, sign) = way;
+    let velocity = |at: f64, north: f64| {
+        let tangent = tangent - rate * at;
+        let cosine = sign / (1.0 + tangent * tangent).sqrt();
+        (speed * cosine + rate * (north - middle), speed * tangent * cosine)
+    };
+    let step = time / f64::from(STEPS);
+    let (mut east, mut north) = (from.east, from.north);
+    for number in 0..STEPS {
+        let start = f64::from(number) * step;
+        let half = start + step / 2.0;
+        // North depends on time alone, so the middle of the step is known before its end.
+        let (_, up_first) = velocity(start, north);
+        let (_, up_quarter) = velocity(start + step / 4.0, north);
+        let (_, up_half) = velocity(half, north);
+        let (_, up_last) = velocity(start + step, north);
+        let north_half = north + step / 12.0 * (up_first + 4.0 * up_quarter + up_half);
+        let north_last = north + step / 6.0 * (up_first + 4.0 * up_half + up_last);
+        let (right_first, _) = velocity(start, north);
+        let (right_half, _) = velocity(half, north_half);
+        let (right_last, _) = velocity(start + step, north_last);
+        east += step / 6.0 * (right_first + 4.0 * right_half + right_last);
+        north = north_last;
+    }
+    Position { east, north }
+}
+
+/// Steps of the quadrature.
+const STEPS: u32 = 200;
+
+/// Seconds from `from` to `to` at `speed` in the current `east = rate · (north - middle)`; none if no heading leads
+/// there.
+///
+/// Newton's method for the tangent of the first heading and the time, from the straight way.
+pub fn shear(from: Position, to: Position, (middle, rate): (f64, f64), speed: f64) -> Option<f64> {
+    let sign = if to.east >= from.east { 1.0 } else { -1.0 };
+    let (mut tangent, mut time) =
+        ((to.north - from.north) / (to.east - from.east), from.distance(to) / speed);
+    let miss = |tangent: f64, time: f64| {
+        let at = steered((from, middle), (rate, speed), (tangent, sign), time);
+        (at.east - to.east, at.north - to.north)
+    };
+    for _ in 0..100 {
+        let (east, north) = miss(tangent, time);
+        if east.hypot(north) < 1e-6 * from.distance(to) {
+            return (time > 0.0).then_some(time);
+        }
+        let (small_tangent, small_time) = (1e-6 * (1.0 + tangent.abs()), 1e-6 * time);
+        let (east_tangent, north_tangent) = miss(tangent + small_tangent, time);
+        let (east_time, north_time) = miss(tangent, time + small_time);
+        let slope = |after: f64, before: f64, small: f64| (after - before) / small;
+        let (a, b) = (slope(east_tangent, east, small_tangent), slope(east_time, east, small_time));
+        let (c, d) = (slope(north_tangent, north, small_tangent), slope(north_time, north, small_time));
+        let determinant = a * d - b * c;
+        let (by_tangent, by_time) =
+            ((east * d - b * north) / determinant, (a * north - c * east) / determinant);
+        if !by_tangent.is_finite() || !by_time.is_finite() {
+            return None;
+        }
+        // At most half of the time at once, so that it stays positive.
+        let damping = (0.5 * time / by_time.abs()).min(1.0);
+        tangent -= damping * by_tangent;
+        time -= damping * by_time;
+    }
+    None
+}
