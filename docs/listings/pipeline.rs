@@ -1,6 +1,6 @@
-//! A pipeline of one's own: the words of a text, how often each came before, and the longest line so far, on places that
-//! change while it runs.
-use isles::pipeline::{self, Flow, Options, Pipeline, Stages};
+//! A pipeline of one's own: the words of a text, how often each came before, and the longest line so far, on places
+//! that change while it runs.
+use isles::pipeline::{self, Options, Pipeline, RunningPipeline, Stages};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ impl Pipeline for Words {
     fn stages(&self) -> Stages<String, Line> {
         Stages::new()
             .map("split", |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-            .fork(
+            .branch(
                 "copy",
                 |words| (words.clone(), words),
                 |stages| {
@@ -48,7 +48,7 @@ impl Pipeline for Words {
 }
 
 /// Sends the lines, and goes on with other places in between.
-async fn send(flow: &Flow<Words>) -> isles::Result<()> {
+async fn send(flow: &RunningPipeline<Words>) -> isles::Result<()> {
     for (number, line) in TEXT.lines().enumerate() {
         flow.resize(1 + number % place_count()).await?;
         flow.send(line.to_owned()).await?;

@@ -1,14 +1,15 @@
 //! Changes of the groups of a pipeline that runs.
 //!
-//! New groups and their channels are made while the old groups go on; then a marker goes through the pipeline behind the
-//! last item of the old groups. Invariant: one change is prepared at a time, and its marker waits behind those before.
+//! New groups and their channels are made while the old groups go on; then a marker goes through the pipeline behind
+//! the last item of the old groups. Invariant: one change is prepared at a time, and its marker waits behind those
+//! before.
 
 use super::Pipeline;
 use super::crew::{Command, command};
-use super::flow::{Exit, Shared, partition_of};
+use super::flow::{Exit, PipelineState, partition_of};
 use super::kit::Kit;
 use super::options::check_cores;
-use super::packet::{Packet, Plan};
+use super::packet::{EpochPlan, StageMessage};
 use super::recovery::{is_dead, is_death};
 use super::report::StageReport;
 use super::source::Switch;
@@ -40,8 +41,8 @@ fn stage_facts<P: Pipeline>(kit: &Kit<P>, first: usize, end: usize) -> Vec<Stage
 pub(super) struct Prepared {
     pub(super) groups: Vec<PlacedGroup>,
     pub(super) epoch: u64,
-    pub(super) entry: Sender<Packet>,
-    exit: Receiver<Packet>,
+    pub(super) entry: Sender<StageMessage>,
+    exit: Receiver<StageMessage>,
     tasks: Vec<(Place, GroupTask)>,
 }
 
@@ -54,7 +55,7 @@ impl Drop for ChangeGuard<'_> {
     }
 }
 
-impl<P: Pipeline> Shared<P> {
+impl<P: Pipeline> PipelineState<P> {
     /// The living places that the pipeline may use.
     pub(super) fn living(&self) -> Vec<Place> {
         self.options.usable_places().into_iter().filter(|place| !place.is_dead()).collect()
@@ -93,7 +94,7 @@ impl<P: Pipeline> Shared<P> {
         }
     }
 
-    /// As [`Shared::change`]; returns false if a place of the groups died meanwhile.
+    /// As [`PipelineState::change`]; returns false if a place of the groups died meanwhile.
     async fn change_once(
         &self,
         choose: impl Fn(&Partition, &StageCosts) -> Partition,
@@ -118,7 +119,7 @@ impl<P: Pipeline> Shared<P> {
         if self.source.atomic(|source| source.takes_no_change()) {
             return Ok(true);
         }
-        let plan = Plan::new(prepared.epoch, &prepared.groups);
+        let plan = EpochPlan::new(prepared.epoch, &prepared.groups);
         let entry = prepared.entry.clone();
         self.sink.borrow_mut().asked.push_back((prepared.epoch, before.len(), prepared.groups.len()));
         self.start(prepared);
@@ -137,7 +138,7 @@ impl<P: Pipeline> Shared<P> {
         self.groups.borrow().iter().any(is_dead)
     }
 
-    /// See [`Flow::rebalance`](super::Flow::rebalance).
+    /// See [`RunningPipeline::rebalance`](super::RunningPipeline::rebalance).
     pub(super) async fn rebalance(&self) -> Result<()> {
         let recombine = |partition: &Partition, costs: &StageCosts| {
             let optimal = Partition::optimal(costs, partition.groups());
@@ -156,11 +157,11 @@ impl<P: Pipeline> Shared<P> {
         let epoch = self.epoch.get() + 1;
         self.epoch.set(epoch);
         let queue = self.options.queue;
-        let (mut output, exit) = channel::<Packet>(queue);
+        let (mut output, exit) = channel::<StageMessage>(queue);
         let (mut groups, mut tasks) = (Vec::new(), Vec::new());
         for (stages, number) in partition.ranges().zip(assigned).collect::<Vec<_>>().into_iter().rev() {
             let place = Place::new(number).expect("it is a place of the run");
-            let (entry, input) = finish(async { channel_at::<Packet>(place, queue).await }).await?;
+            let (entry, input) = finish(async { channel_at::<StageMessage>(place, queue).await }).await?;
             tasks.push((
                 place,
                 GroupTask { epoch, stages: stages.clone(), is_first, keeper: here(), input, output },

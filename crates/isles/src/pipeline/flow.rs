@@ -6,11 +6,11 @@
 use super::crew::{Command, Crew, command, outcome, supervise};
 use super::kit::Kit;
 use super::options::Options;
-use super::packet::Packet;
-use super::ports::Payload;
+use super::packet::StageMessage;
 use super::recovery::{Replay, is_death};
 use super::report::{PipelineReport, Resize};
-use super::source::{Source, Turnstile, pump};
+use super::source::{PipelineSource, Turnstile, send_markers};
+use super::stage::ports::PortValues;
 use super::{Pipeline, misused};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, RecvError, Result};
@@ -32,22 +32,22 @@ pub(super) fn is_time_to_rebalance(item: u64) -> bool {
 }
 
 /// A pipeline that runs. Clones are the same pipeline; they stay at the place that runs it.
-pub struct Flow<P: Pipeline> {
-    pub(super) shared: Rc<Shared<P>>,
+pub struct RunningPipeline<P: Pipeline> {
+    pub(super) shared: Rc<PipelineState<P>>,
 }
 
-impl<P: Pipeline> Clone for Flow<P> {
+impl<P: Pipeline> Clone for RunningPipeline<P> {
     fn clone(&self) -> Self {
-        Flow { shared: Rc::clone(&self.shared) }
+        RunningPipeline { shared: Rc::clone(&self.shared) }
     }
 }
 
 /// What clones share.
-pub(super) struct Shared<P: Pipeline> {
+pub(super) struct PipelineState<P: Pipeline> {
     pub(super) kit: PlaceLocal<Kit<P>>,
     pub(super) options: Options,
     pub(super) names: Rc<[&'static str]>,
-    pub(super) source: Monitor<Source>,
+    pub(super) source: Monitor<PipelineSource>,
     pub(super) crew: Rc<Monitor<Crew>>,
     /// Whether groups are being changed just now.
     pub(super) is_changing: Monitor<bool>,
@@ -68,7 +68,7 @@ pub(super) struct Shared<P: Pipeline> {
 #[derive(Clone)]
 pub(super) struct Exit {
     pub(super) epoch: u64,
-    pub(super) results: Receiver<Packet>,
+    pub(super) results: Receiver<StageMessage>,
     pub(super) groups: Rc<[PlacedGroup]>,
 }
 
@@ -102,7 +102,8 @@ impl Sink {
     }
 
     fn change_came(&mut self, epoch: u64) {
-        while let Some((asked, from, to)) = self.asked.pop_front_if(|(asked, ..)| *asked <= epoch) {
+        while self.asked.front().is_some_and(|(asked, ..)| *asked <= epoch) {
+            let Some((asked, from, to)) = self.asked.pop_front() else { return };
             if asked == epoch {
                 let period = Duration::from_nanos(self.period as u64);
                 self.resizes.push(Resize { item: self.received, from, to, pause: None, period });
@@ -111,7 +112,7 @@ impl Sink {
     }
 }
 
-impl<P: Pipeline> Flow<P> {
+impl<P: Pipeline> RunningPipeline<P> {
     /// Sends an item; waits for room before the first group.
     ///
     /// # Errors
@@ -119,27 +120,30 @@ impl<P: Pipeline> Flow<P> {
     pub async fn send(&self, item: P::Input) -> Result<()> {
         let shared = &*self.shared;
         loop {
-            let enter = |source: &mut Source| {
+            let enter = |source: &mut PipelineSource| {
                 if source.is_over || source.is_closed || source.is_broken {
                     return Err(source.is_broken && !source.is_over);
                 }
                 source.is_sending = true;
                 Ok((source.entry.clone().expect("it has been started"), source.sent, source.generation()))
             };
-            let (entry, number, generation) = match shared.source.when(Source::takes_items, enter).await {
-                Ok(entered) => entered,
-                Err(true) => {
-                    shared.mend().await?;
-                    continue;
-                }
-                Err(false) => return Err(Error::new(ErrorKind::Closed, "the pipeline takes no more items")),
-            };
+            let (entry, number, generation) =
+                match shared.source.when(PipelineSource::takes_items, enter).await {
+                    Ok(entered) => entered,
+                    Err(true) => {
+                        shared.mend().await?;
+                        continue;
+                    }
+                    Err(false) => {
+                        return Err(Error::new(ErrorKind::Closed, "the pipeline takes no more items"));
+                    }
+                };
             let turnstile = Turnstile::new(&shared.source, number, generation);
             let payload = match shared.keep_for_replay(&entry, number, &item).await? {
-                Some(bytes) => Payload::Bytes(vec![bytes]),
-                None => Payload::of(item, entry.home() == here())?,
+                Some(bytes) => PortValues::Bytes(vec![bytes]),
+                None => PortValues::of(item, entry.home() == here())?,
             };
-            let is_kept = matches!(&payload, Payload::Bytes(_)) && shared.options.checkpoint.is_some();
+            let is_kept = matches!(&payload, PortValues::Bytes(_)) && shared.options.checkpoint.is_some();
             if !turnstile.send(&entry, payload).await && !is_kept {
                 shared.mend().await?;
                 return Err(misused("the pipeline has lost an item that it was to keep".to_owned()));
@@ -163,7 +167,7 @@ impl<P: Pipeline> Flow<P> {
                 continue;
             };
             match results.recv().await {
-                Ok(Packet::Item { number, payload }) => {
+                Ok(StageMessage::Item { number, payload }) => {
                     let received = shared.sink.borrow().received;
                     if number < received {
                         continue; // it was received before a place died
@@ -175,12 +179,12 @@ impl<P: Pipeline> Flow<P> {
                     shared.forget_replay(number);
                     return payload.into_value().map(Some);
                 }
-                Ok(Packet::Change(plan)) => {
+                Ok(StageMessage::Change(plan)) => {
                     shared.exits.borrow_mut().retain(|other| other.epoch != epoch);
                     shared.sink.borrow_mut().change_came(plan.epoch);
                 }
-                Ok(Packet::Checkpoint { number }) => shared.checkpoint_came(number),
-                Ok(Packet::End) => shared.sink.borrow_mut().has_ended = true,
+                Ok(StageMessage::Checkpoint { number }) => shared.checkpoint_came(number),
+                Ok(StageMessage::End) => shared.sink.borrow_mut().has_ended = true,
                 Err(RecvError::Closed) => {
                     let is_current = shared.exits.borrow().front().is_some_and(|front| front.epoch == epoch);
                     if is_current && !shared.sink.borrow().has_ended {
@@ -192,7 +196,7 @@ impl<P: Pipeline> Flow<P> {
         }
     }
 
-    /// Lets no more items in; [`Flow::recv`] returns `None` after the last result.
+    /// Lets no more items in; [`RunningPipeline::recv`] returns `None` after the last result.
     pub fn close(&self) {
         self.shared.source.atomic(|source| source.is_closed = true);
     }
@@ -207,10 +211,10 @@ impl<P: Pipeline> Flow<P> {
         self.shared.change(|partition, costs| partition.resized(costs, cores), Some(cores)).await
     }
 
-    /// Runs the pipeline in these groups from the next item on; otherwise as [`Flow::resize`].
+    /// Runs the pipeline in these groups from the next item on; otherwise as [`RunningPipeline::resize`].
     ///
     /// # Errors
-    /// As [`Flow::resize`].
+    /// As [`RunningPipeline::resize`].
     pub async fn resize_to(&self, partition: Partition) -> Result<()> {
         if partition.stages() != self.shared.names.len() {
             let (stages, own) = (partition.stages(), self.shared.names.len());
@@ -224,7 +228,7 @@ impl<P: Pipeline> Flow<P> {
     /// twentieth faster.
     ///
     /// # Errors
-    /// As [`Flow::resize`].
+    /// As [`RunningPipeline::resize`].
     pub async fn rebalance(&self) -> Result<()> {
         self.shared.rebalance().await
     }
@@ -249,7 +253,7 @@ pub(super) fn partition_of(groups: &[PlacedGroup]) -> Partition {
 pub(super) async fn run<P: Pipeline, R>(
     pipeline: P,
     options: Options,
-    body: impl AsyncFnOnce(Flow<P>) -> Result<R>,
+    body: impl AsyncFnOnce(RunningPipeline<P>) -> Result<R>,
 ) -> Result<(R, PipelineReport)> {
     let seed = (pipeline, options.state_bytes_max);
     let kit = PlaceLocal::with(seed, |(pipeline, max): (P, usize)| Kit::new(&pipeline, max)).await?;
@@ -257,7 +261,7 @@ pub(super) async fn run<P: Pipeline, R>(
     let partition = options.check(names.len())?;
     let states = kit.lock().first_states()?;
     let replay = options.checkpoint.map(|_| Replay::new(states));
-    let shared = Shared {
+    let shared = PipelineState {
         kit,
         options,
         names,
@@ -273,10 +277,10 @@ pub(super) async fn run<P: Pipeline, R>(
         fate: RefCell::default(),
         started: now(),
     };
-    let flow = Flow { shared: Rc::new(shared) };
+    let flow = RunningPipeline { shared: Rc::new(shared) };
     finish(async {
         let _over = OverGuard(&flow.shared);
-        spawn(pump(flow.clone()));
+        spawn(send_markers(flow.clone()));
         flow.shared.begin(&partition).await?;
         let value = match body(flow.clone()).await {
             Ok(value) => value,
@@ -297,8 +301,9 @@ pub(super) async fn run<P: Pipeline, R>(
     .await
 }
 
-/// Ends everything when the program's part is over, also by a panic: the pump ends, and groups do as channels close.
-struct OverGuard<'a, P: Pipeline>(&'a Rc<Shared<P>>);
+/// Ends everything when the program's part is over, also by a panic: the task of the markers ends, and groups do as
+/// channels close.
+struct OverGuard<'a, P: Pipeline>(&'a Rc<PipelineState<P>>);
 
 impl<P: Pipeline> Drop for OverGuard<'_, P> {
     fn drop(&mut self) {
@@ -313,7 +318,7 @@ impl<P: Pipeline> Drop for OverGuard<'_, P> {
     }
 }
 
-impl<P: Pipeline> Shared<P> {
+impl<P: Pipeline> PipelineState<P> {
     /// Starts the task that starts groups.
     pub(super) fn start_crew(&self) {
         spawn(supervise(self.kit.clone(), Rc::clone(&self.crew)));

@@ -3,15 +3,18 @@
 //! Invariant: a stage's state is at one place, in a group, or under way between two; what lies here of a stage
 //! that runs elsewhere is stale, and is restored before it runs.
 
-use super::ports::PortPlan;
 use super::recovery::States;
 use super::stage::AnyStage;
+use super::stage::ports::PortPlan;
 use super::{Pipeline, StageFault, misused};
 use crate::Result;
 use crate::prelude::*;
 use isles_protocol::pipeline::CostMonitor;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Stages on their way to another place: the number of each, and its state, if it has one.
+pub(super) type SavedStages = Vec<(usize, Option<Vec<u8>>)>;
 
 /// The part of a pipeline at one place.
 pub(super) struct Kit<P: Pipeline> {
@@ -34,19 +37,19 @@ pub(super) struct Kit<P: Pipeline> {
 /// States that have come for groups of this place.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    parcels: Vec<Parcel>,
+    handovers: Vec<Handover>,
     /// Groups of epochs before this one are given up.
     aborted_before: u64,
 }
 
 /// A stage for a group of an epoch.
-struct Parcel {
+struct Handover {
     epoch: u64,
     stage: usize,
-    form: ParcelForm,
+    form: HandoverForm,
 }
 
-enum ParcelForm {
+enum HandoverForm {
     /// It was at this place before.
     Stayed(Box<dyn AnyStage>),
     /// It comes from another place; `None` if it has no state.
@@ -55,12 +58,13 @@ enum ParcelForm {
 
 impl Arrivals {
     fn has_all(&self, epoch: u64, stages: usize) -> bool {
-        self.parcels.iter().filter(|parcel| parcel.epoch == epoch).count() == stages
+        self.handovers.iter().filter(|handover| handover.epoch == epoch).count() == stages
     }
 
-    fn take(&mut self, epoch: u64) -> Vec<Parcel> {
-        let mut taken: Vec<Parcel> = self.parcels.extract_if(.., |parcel| parcel.epoch == epoch).collect();
-        taken.sort_unstable_by_key(|parcel| parcel.stage);
+    fn take(&mut self, epoch: u64) -> Vec<Handover> {
+        let mut taken: Vec<Handover> =
+            self.handovers.extract_if(.., |handover| handover.epoch == epoch).collect();
+        taken.sort_unstable_by_key(|handover| handover.stage);
         taken
     }
 }
@@ -103,7 +107,7 @@ impl<P: Pipeline> Kit<P> {
     }
 
     /// Takes in states of the checkpoint before the item `number`; at the first place.
-    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: Vec<(usize, Option<Vec<u8>>)>) {
+    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: SavedStages) {
         let empty = || vec![None; self.stages.len()];
         let checkpoint = self.checkpoints.entry(number).or_insert_with(empty);
         states.into_iter().for_each(|(stage, state)| checkpoint[stage] = Some(state));
@@ -150,36 +154,36 @@ impl<P: Pipeline> Kit<P> {
 
     /// Hands a stage of a group that ends to the group of `epoch`, also of this place.
     pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
-        let parcel = Parcel { epoch, stage, form: ParcelForm::Stayed(idle) };
+        let handover = Handover { epoch, stage, form: HandoverForm::Stayed(idle) };
         let refused = self.arrivals.atomic(|arrivals| {
             if epoch < arrivals.aborted_before {
-                return Some(parcel);
+                return Some(handover);
             }
-            arrivals.parcels.push(parcel);
+            arrivals.handovers.push(handover);
             None
         });
         self.put_back(refused);
     }
 
-    fn put_back(&mut self, parcels: impl IntoIterator<Item = Parcel>) {
-        for parcel in parcels {
-            if let ParcelForm::Stayed(idle) = parcel.form {
-                self.put(parcel.stage, idle);
+    fn put_back(&mut self, handovers: impl IntoIterator<Item = Handover>) {
+        for handover in handovers {
+            if let HandoverForm::Stayed(idle) = handover.form {
+                self.put(handover.stage, idle);
             }
         }
     }
 
     /// Takes in states from another place, for the group of `epoch`.
-    pub(super) fn deliver(&self, epoch: u64, states: Vec<(usize, Option<Vec<u8>>)>) {
-        let parcel = |(stage, state)| Parcel { epoch, stage, form: ParcelForm::State(state) };
-        self.arrivals.atomic(|arrivals| arrivals.parcels.extend(states.into_iter().map(parcel)));
+    pub(super) fn deliver(&self, epoch: u64, states: SavedStages) {
+        let handover = |(stage, state)| Handover { epoch, stage, form: HandoverForm::State(state) };
+        self.arrivals.atomic(|arrivals| arrivals.handovers.extend(states.into_iter().map(handover)));
     }
 
     /// Gives up the groups of epochs before `epoch`.
     pub(super) fn abort(&mut self, epoch: u64) {
-        let useless: Vec<Parcel> = self.arrivals.atomic(|arrivals| {
+        let useless: Vec<Handover> = self.arrivals.atomic(|arrivals| {
             arrivals.aborted_before = epoch;
-            arrivals.parcels.extract_if(.., |parcel| parcel.epoch < epoch).collect()
+            arrivals.handovers.extract_if(.., |handover| handover.epoch < epoch).collect()
         });
         self.put_back(useless);
     }
@@ -195,11 +199,11 @@ pub(super) async fn arrived<P: Pipeline>(
     let arrivals = Rc::clone(&kit.lock().arrivals);
     let is_ready = |arrivals: &Arrivals| epoch < arrivals.aborted_before || arrivals.has_all(epoch, count);
     let take = |arrivals: &mut Arrivals| (epoch >= arrivals.aborted_before).then(|| arrivals.take(epoch));
-    let Some(parcels) = arrivals.when(is_ready, take).await else { return Ok(None) };
+    let Some(handovers) = arrivals.when(is_ready, take).await else { return Ok(None) };
     let mut kit = kit.lock();
-    let restored = parcels.into_iter().map(|Parcel { stage, form, .. }| match form {
-        ParcelForm::Stayed(idle) => Ok(idle),
-        ParcelForm::State(state) => {
+    let restored = handovers.into_iter().map(|Handover { stage, form, .. }| match form {
+        HandoverForm::Stayed(idle) => Ok(idle),
+        HandoverForm::State(state) => {
             let mut idle = kit.take(stage);
             if let Some(state) = state {
                 let name = kit.names[stage];

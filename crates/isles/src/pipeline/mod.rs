@@ -1,9 +1,9 @@
 //! Pipelines whose number of cores changes while they run.
 //!
-//! A program gives the [`Stages`] of a [`Pipeline`]; [`run`] runs them as groups of neighbours, each group at a place of
-//! its own. When the number of places changes ([`Flow::resize`]), neighbours are fused or split: between two items, so
-//! nothing is lost, doubled or reordered, and only states move (J. Jahn et al., "Malleable Software Pipelines for
-//! Efficient Many-core System Utilization", MARC Symposium 2012). Which stages run together is decided in
+//! A program gives the [`Stages`] of a [`Pipeline`]; [`run`] runs them as groups of neighbours, each group at a place
+//! of its own. When the number of places changes ([`RunningPipeline::resize`]), neighbours are fused or split: between
+//! two items, so nothing is lost, doubled or reordered, and only states move (J. Jahn et al., "Malleable Software
+//! Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). Which stages run together is decided in
 //! `isles_protocol::pipeline`; the rest uses what every program can use. Why it is right, and how it fails:
 //! `docs/design/pipelines.md`.
 //!
@@ -41,23 +41,21 @@ mod flow;
 mod kit;
 mod options;
 mod packet;
-mod ports;
 mod recovery;
 mod report;
 mod source;
 mod stage;
-mod stages;
 #[cfg(test)]
 mod tests;
 mod worker;
 
-pub use flow::Flow;
+pub use flow::RunningPipeline;
 pub use isles_protocol::pipeline::{
     Demand, DivisionFault, Objective, Partition, StageCosts, divide, exchange, speed_ups,
 };
 pub use options::{Options, STATE_BYTES_MAX};
 pub use report::{PipelineReport, Resize, StageReport};
-pub use stages::{Fork, Stages};
+pub use stage::stages::{Branches, Stages};
 
 use crate::{Error, ErrorKind, Result};
 use isles_runtime::capture::CanSend;
@@ -85,10 +83,11 @@ pub trait Pipeline: Clone + CanSend {
 /// What the lines of this library begin with.
 const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
 
-/// Runs `pipeline` as long as `body` does, which sends items into it, receives results and resizes it by its [`Flow`].
+/// Runs `pipeline` as long as `body` does, which sends items into it, receives results and resizes it by its
+/// [`RunningPipeline`].
 ///
-/// Returns what `body` returned, and how the pipeline ran. Items that were sent and whose results `body` did not receive
-/// are processed, and their results dropped.
+/// Returns what `body` returned, and how the pipeline ran. Items that were sent and whose results `body` did not
+/// receive are processed, and their results dropped.
 ///
 /// # Errors
 /// Those of `body` and of stages; an error of a stage names the stage. [`ErrorKind::Misused`]: `options` are not
@@ -97,7 +96,7 @@ const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
 pub fn run<P: Pipeline, R>(
     pipeline: P,
     options: Options,
-    body: impl AsyncFnOnce(Flow<P>) -> Result<R>,
+    body: impl AsyncFnOnce(RunningPipeline<P>) -> Result<R>,
 ) -> impl Future<Output = Result<(R, PipelineReport)>> {
     let caller = Location::caller();
     async move { flow::run(pipeline, options, body).await.map_err(|error| of_library(error, LINES, caller)) }
@@ -116,7 +115,7 @@ pub fn process<P: Pipeline>(
     mut each: impl FnMut(P::Output),
 ) -> impl Future<Output = Result<PipelineReport>> {
     let caller = Location::caller();
-    let body = async move |flow: Flow<P>| {
+    let body = async move |flow: RunningPipeline<P>| {
         let feed = async {
             for (number, item) in (0_u64..).zip(items) {
                 if flow::is_time_to_rebalance(number) {

@@ -7,9 +7,9 @@
 
 use super::Pipeline;
 use super::crew::{Command, command, outcome};
-use super::flow::{Shared, partition_of};
-use super::packet::Packet;
-use super::ports::Payload;
+use super::flow::{PipelineState, partition_of};
+use super::packet::StageMessage;
+use super::stage::ports::PortValues;
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result, yield_now};
 use isles_protocol::PlaceId;
@@ -58,7 +58,7 @@ pub(super) fn is_death(error: &Error) -> bool {
 }
 
 /// Sends the items since the checkpoint once more, into new groups.
-pub(super) async fn replay<P: Pipeline>(shared: &Shared<P>) {
+pub(super) async fn replay<P: Pipeline>(shared: &PipelineState<P>) {
     let (entry, sent, generation) =
         shared.source.atomic(|source| (source.entry.clone(), source.sent, source.generation()));
     let Some(entry) = entry else { return };
@@ -70,8 +70,8 @@ pub(super) async fn replay<P: Pipeline>(shared: &Shared<P>) {
         });
         // An item that is no longer kept has left the pipeline.
         if let Some(bytes) = bytes {
-            let payload = Payload::Bytes(vec![bytes]);
-            if entry.send(Packet::Item { number, payload }).await.is_err() {
+            let payload = PortValues::Bytes(vec![bytes]);
+            if entry.send(StageMessage::Item { number, payload }).await.is_err() {
                 shared.source.atomic(|source| source.refused(generation));
                 return;
             }
@@ -80,12 +80,12 @@ pub(super) async fn replay<P: Pipeline>(shared: &Shared<P>) {
     }
 }
 
-impl<P: Pipeline> Shared<P> {
-    /// Keeps an item as bytes, which are returned, and sends the marker of a checkpoint before it if one is due. Nothing
-    /// without checkpoints.
+impl<P: Pipeline> PipelineState<P> {
+    /// Keeps an item as bytes, which are returned, and sends the marker of a checkpoint before it if one is due.
+    /// Nothing without checkpoints.
     pub(super) async fn keep_for_replay<T: CanSend>(
         &self,
-        entry: &Sender<Packet>,
+        entry: &Sender<StageMessage>,
         number: u64,
         item: &T,
     ) -> Result<Option<Vec<u8>>> {
@@ -99,7 +99,7 @@ impl<P: Pipeline> Shared<P> {
         };
         if !is_stateless && number > 0 && number.is_multiple_of(apart) {
             // If it is refused, so is the item.
-            let _ = entry.send(Packet::Checkpoint { number }).await;
+            let _ = entry.send(StageMessage::Checkpoint { number }).await;
         }
         Ok(Some(bytes))
     }

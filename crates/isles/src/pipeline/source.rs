@@ -1,12 +1,12 @@
 //! The entry of a pipeline: one sender at a time, and markers that wait for their turn without holding anybody up.
 //!
-//! Markers go into the pipeline by a task of their own, the pump. So a task that resizes does not wait for room, and may
-//! be the one that receives. Invariant: a packet goes into the entry by whoever has `is_sending`; items wait until no
-//! marker does.
+//! Markers go into the pipeline by a task of their own, `send_markers`. So a task that resizes does not wait for room,
+//! and may be the one that receives. Invariant: a packet goes into the entry by whoever has `is_sending`; items wait
+//! until no marker does.
 
-use super::flow::Flow;
-use super::packet::{Packet, Plan};
-use super::ports::Payload;
+use super::flow::RunningPipeline;
+use super::packet::{EpochPlan, StageMessage};
+use super::stage::ports::PortValues;
 use super::{Pipeline, recovery};
 use crate::prelude::*;
 use std::collections::VecDeque;
@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 /// What goes into the pipeline next, besides items.
 pub(super) enum Switch {
     /// A change of groups: the marker goes into the entry that was, items after it into the new one.
-    Change { plan: Plan, entry: Sender<Packet> },
+    Change { plan: EpochPlan, entry: Sender<StageMessage> },
     /// New groups in place of those that a death has ended: what they lost is sent again.
-    Restart { entry: Sender<Packet> },
+    Restart { entry: Sender<StageMessage> },
 }
 
 /// The source side of a pipeline.
 #[derive(Default)]
-pub(super) struct Source {
-    pub(super) entry: Option<Sender<Packet>>,
+pub(super) struct PipelineSource {
+    pub(super) entry: Option<Sender<StageMessage>>,
     /// Whether somebody sends a packet just now.
     pub(super) is_sending: bool,
     /// Items that were sent.
@@ -39,7 +39,7 @@ pub(super) struct Source {
     pub(super) is_over: bool,
 }
 
-impl Source {
+impl PipelineSource {
     /// Whether an item may go in, or be refused.
     pub(super) fn takes_items(&self) -> bool {
         self.is_over || self.is_broken || self.is_closed || !self.is_sending && self.switches.is_empty()
@@ -50,13 +50,13 @@ impl Source {
         self.is_over || self.is_end_sent || self.is_broken
     }
 
-    fn has_work_for_pump(&self) -> bool {
+    fn has_marker(&self) -> bool {
         let has_end = self.is_closed && !self.is_end_sent;
         self.is_over || !self.is_sending && !self.is_broken && (has_end || !self.switches.is_empty())
     }
 
     /// Takes over new groups after a death: markers for the old ones are of no use.
-    pub(super) fn restart(&mut self, entry: Sender<Packet>) {
+    pub(super) fn restart(&mut self, entry: Sender<StageMessage>) {
         self.switches.clear();
         self.switches.push_back(Switch::Restart { entry });
         (self.is_broken, self.is_end_sent) = (false, false);
@@ -74,45 +74,45 @@ impl Source {
     }
 }
 
-/// What the pump does next.
-enum Turn {
+/// What [`send_markers`] does next.
+enum Step {
     Over,
-    End(Sender<Packet>),
-    Change { plan: Plan, entry: Sender<Packet> },
+    End(Sender<StageMessage>),
+    Change { plan: EpochPlan, entry: Sender<StageMessage> },
     Restart,
 }
 
-fn next_turn(source: &mut Source) -> Turn {
+fn next_step(source: &mut PipelineSource) -> Step {
     if source.is_over {
-        return Turn::Over;
+        return Step::Over;
     }
     source.is_sending = true;
     match source.switches.pop_front() {
         Some(Switch::Change { plan, entry }) => {
             let old = source.entry.replace(entry).expect("a change comes after a start");
-            Turn::Change { plan, entry: old }
+            Step::Change { plan, entry: old }
         }
         Some(Switch::Restart { entry }) => {
             source.entry = Some(entry);
-            Turn::Restart
+            Step::Restart
         }
         None => {
             source.is_end_sent = true;
-            Turn::End(source.entry.clone().expect("an end comes after a start"))
+            Step::End(source.entry.clone().expect("an end comes after a start"))
         }
     }
 }
 
 /// Sends markers into the pipeline until it is over.
-pub(super) async fn pump<P: Pipeline>(flow: Flow<P>) {
+pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
     let source = &flow.shared.source;
     loop {
         // Where a marker is refused, the groups have ended; whoever receives hears why.
-        match source.when(Source::has_work_for_pump, next_turn).await {
-            Turn::Over => return,
-            Turn::End(entry) => drop(entry.send(Packet::End).await),
-            Turn::Change { plan, entry } => drop(entry.send(Packet::Change(plan)).await),
-            Turn::Restart => recovery::replay(&flow.shared).await,
+        match source.when(PipelineSource::has_marker, next_step).await {
+            Step::Over => return,
+            Step::End(entry) => drop(entry.send(StageMessage::End).await),
+            Step::Change { plan, entry } => drop(entry.send(StageMessage::Change(plan)).await),
+            Step::Restart => recovery::replay(&flow.shared).await,
         }
         source.atomic(|source| source.is_sending = false);
     }
@@ -120,7 +120,7 @@ pub(super) async fn pump<P: Pipeline>(flow: Flow<P>) {
 
 /// The right to send an item; given back when dropped.
 pub(super) struct Turnstile<'a> {
-    source: &'a Monitor<Source>,
+    source: &'a Monitor<PipelineSource>,
     number: u64,
     generation: u64,
     has_sent: bool,
@@ -128,13 +128,13 @@ pub(super) struct Turnstile<'a> {
 
 impl<'a> Turnstile<'a> {
     /// For the item `number`; the caller has set `is_sending`.
-    pub(super) fn new(source: &'a Monitor<Source>, number: u64, generation: u64) -> Self {
+    pub(super) fn new(source: &'a Monitor<PipelineSource>, number: u64, generation: u64) -> Self {
         Turnstile { source, number, generation, has_sent: false }
     }
 
     /// Sends the item; returns whether the groups took it. Whether or not they did, its number is used.
-    pub(super) async fn send(mut self, entry: &Sender<Packet>, payload: Payload) -> bool {
-        let was_taken = entry.send(Packet::Item { number: self.number, payload }).await.is_ok();
+    pub(super) async fn send(mut self, entry: &Sender<StageMessage>, payload: PortValues) -> bool {
+        let was_taken = entry.send(StageMessage::Item { number: self.number, payload }).await.is_ok();
         self.has_sent = true;
         if !was_taken {
             self.source.atomic(|source| source.refused(self.generation));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Eighteen stages: each third has a state, two are behind a fork, one waits.
+/// Eighteen stages: each third has a state, two are in branches, one waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Mixed {
     /// Bytes of the large state of one stage.
@@ -44,8 +44,8 @@ impl Pipeline for Mixed {
                 Some(at) if at == value => Err(Error::message("no")),
                 _ => Ok(mixed(1, value)),
             })
-            .fork("fork", |value| (value, value.to_string()), branch_of_numbers, branch_of_texts)
-            .join("join", |number, text| mixed(number, text))
+            .branch("branch", |value| (value, value.to_string()), branch_of_numbers, branch_of_texts)
+            .join("join", mixed)
             .map_async("waiting", async |value| {
                 crate::yield_now().await;
                 value + 1
@@ -92,7 +92,7 @@ fn draw(state: &mut u64, below: usize) -> usize {
 }
 
 /// Resizes to `cores`, which may be more than live.
-async fn try_resize(flow: &Flow<Mixed>, cores: usize) -> Result<()> {
+async fn try_resize(flow: &RunningPipeline<Mixed>, cores: usize) -> Result<()> {
     match flow.resize(cores).await {
         Err(error) if *error.kind() == ErrorKind::Misused && places().any(Place::is_dead) => Ok(()),
         resized => resized,
@@ -109,11 +109,11 @@ async fn resized(
 ) -> Result<PipelineReport> {
     let all = place_count().min(18);
     let results = Rc::new(RefCell::new(Vec::new()));
-    let body = async |flow: Flow<Mixed>| {
+    let body = async |flow: RunningPipeline<Mixed>| {
         let feed = async {
             let mut random = seed;
             for item in 0..items {
-                if seed % 2 == 0 && draw(&mut random, apart) == 0 {
+                if seed.is_multiple_of(2) && draw(&mut random, apart) == 0 {
                     try_resize(&flow, 1 + draw(&mut random, all)).await?;
                 }
                 flow.send(item).await?;
@@ -159,7 +159,7 @@ fn ten_thousand_resizes_of_18_stages_with_38_kilobytes_of_state_lose_double_and_
         let pipeline = Mixed { ballast: 38_000, ..PLAIN };
         let results = Rc::new(Cell::new(0_u64));
         let wanted = expected(&pipeline, 10_000);
-        let body = async |flow: Flow<Mixed>| {
+        let body = async |flow: RunningPipeline<Mixed>| {
             let feed = async {
                 let mut random = 7;
                 for item in 0..10_000 {
@@ -192,7 +192,7 @@ fn ten_thousand_resizes_of_18_stages_with_38_kilobytes_of_state_lose_double_and_
 fn a_state_moves_only_when_its_stage_does() {
     let (result, ..) = simulate(3, Plan::calm(1), || async {
         let pipeline = Mixed { ballast: 1000, ..PLAIN };
-        let one_more = async |flow: Flow<Mixed>| {
+        let one_more = async |flow: RunningPipeline<Mixed>| {
             let two = Partition::of_ends(vec![9, 18]);
             for partition in [two.clone(), Partition::of_ends(vec![9, 17, 18]), two] {
                 flow.resize_to(partition).await?;
@@ -255,7 +255,7 @@ impl Pipeline for Faulty {
 fn a_panic_and_a_state_that_is_too_large_name_the_stage() {
     let run_of = |state: usize, items: u64, checkpoint: Option<u64>| {
         let (result, ..) = simulate(2, Plan::calm(1), move || async move {
-            let body = async |flow: Flow<Faulty>| {
+            let body = async |flow: RunningPipeline<Faulty>| {
                 for item in 0..items {
                     flow.send(item).await?;
                     flow.recv().await?;
@@ -301,7 +301,7 @@ fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on
             let error = process(PLAIN, options, 0..1, |_| {}).await.unwrap_err();
             assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(told), "{error}");
         }
-        let body = async |flow: Flow<Mixed>| {
+        let body = async |flow: RunningPipeline<Mixed>| {
             for cores in [0, 3] {
                 let error = flow.resize(cores).await.unwrap_err();
                 assert!(
@@ -325,14 +325,14 @@ fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on
 #[test]
 fn results_that_nobody_receives_are_dropped_and_the_error_of_the_body_is_that_of_the_run() {
     let (result, ..) = simulate(3, Plan::adversarial(5), || async {
-        let body = async |flow: Flow<Mixed>| {
+        let body = async |flow: RunningPipeline<Mixed>| {
             flow.send(1).await?;
             flow.resize(2).await?;
             flow.send(2).await
         };
         let ((), report) = run(PLAIN, Options::default(), body).await?;
         assert_eq!(report.items, 2);
-        let body = async |flow: Flow<Mixed>| {
+        let body = async |flow: RunningPipeline<Mixed>| {
             flow.send(1).await?;
             Err::<(), _>(Error::message("enough"))
         };

@@ -3,10 +3,10 @@
 //! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
 //! handles its packets in order, and after a change or the end handles none.
 
-use super::kit::{Kit, arrived};
-use super::packet::{Packet, Plan};
-use super::ports::{Payload, Ports, live_at};
+use super::kit::{Kit, SavedStages, arrived};
+use super::packet::{EpochPlan, StageMessage};
 use super::stage::AnyStage;
+use super::stage::ports::{PortValues, Ports, live_at};
 use super::{Pipeline, StageFault};
 use crate::prelude::*;
 use crate::{RecvError, Result};
@@ -35,12 +35,12 @@ pub(super) struct GroupTask {
     pub(super) is_first: bool,
     /// The place that runs the pipeline.
     pub(super) keeper: Place,
-    pub(super) input: Receiver<Packet>,
-    pub(super) output: Sender<Packet>,
+    pub(super) input: Receiver<StageMessage>,
+    pub(super) output: Sender<StageMessage>,
 }
 
 /// A group that runs.
-struct Group<P: Pipeline> {
+struct StageGroup<P: Pipeline> {
     kit: PlaceLocal<Kit<P>>,
     names: Rc<[&'static str]>,
     first: usize,
@@ -48,7 +48,7 @@ struct Group<P: Pipeline> {
     ports: Ports,
     enters: Vec<usize>,
     leaves: Vec<usize>,
-    output: Sender<Packet>,
+    output: Sender<StageMessage>,
     /// The place that runs the pipeline, which keeps its checkpoints.
     keeper: Place,
     /// Whether the next group is here as well.
@@ -67,7 +67,7 @@ pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) 
         arrived(&kit, epoch, stages.len()).await?
     };
     let Some(idle) = idle else { return Ok(()) };
-    let mut group = Group::new(kit, stages, idle, keeper, output);
+    let mut group = StageGroup::new(kit, stages, idle, keeper, output);
     loop {
         let packet = match input.recv().await {
             Ok(packet) => packet,
@@ -76,35 +76,35 @@ pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) 
             Err(error) => return Err(error.into()),
         };
         match packet {
-            Packet::Item { number, payload } => {
+            StageMessage::Item { number, payload } => {
                 let payload = group.process(payload).await?;
-                if group.output.send(Packet::Item { number, payload }).await.is_err() {
+                if group.output.send(StageMessage::Item { number, payload }).await.is_err() {
                     return group.end();
                 }
             }
-            Packet::Change(plan) => return group.hand_over(plan).await,
-            Packet::Checkpoint { number } => group.checkpoint(number).await?,
-            Packet::End => {
-                let _ = group.output.send(Packet::End).await;
+            StageMessage::Change(plan) => return group.hand_over(plan).await,
+            StageMessage::Checkpoint { number } => group.checkpoint(number).await?,
+            StageMessage::End => {
+                let _ = group.output.send(StageMessage::End).await;
                 return group.end();
             }
         }
     }
 }
 
-impl<P: Pipeline> Group<P> {
+impl<P: Pipeline> StageGroup<P> {
     fn new(
         kit: PlaceLocal<Kit<P>>,
         stages: Range<usize>,
         idle: Vec<Box<dyn AnyStage>>,
         keeper: Place,
-        output: Sender<Packet>,
+        output: Sender<StageMessage>,
     ) -> Self {
         let (names, plans) = {
             let kit = kit.lock();
             (Rc::clone(&kit.names), Rc::clone(&kit.ports))
         };
-        Group {
+        StageGroup {
             kit,
             names,
             first: stages.start,
@@ -121,7 +121,7 @@ impl<P: Pipeline> Group<P> {
     }
 
     /// Runs all stages on one item.
-    async fn process(&mut self, payload: Payload) -> Result<Payload> {
+    async fn process(&mut self, payload: PortValues) -> Result<PortValues> {
         self.ports.load(&self.enters, payload)?;
         let is_measured =
             self.is_long || self.items < MEASURED_APART || self.items.is_multiple_of(MEASURED_APART);
@@ -156,9 +156,9 @@ impl<P: Pipeline> Group<P> {
     }
 
     /// Hands each stage to the group of the plan that runs it next. Those at other places get the state only.
-    async fn hand_over(self, plan: Plan) -> Result<()> {
-        let Group { kit, first, stages, output, .. } = self;
-        let mut leaving: Vec<(usize, Vec<(usize, Option<Vec<u8>>)>)> = Vec::new();
+    async fn hand_over(self, plan: EpochPlan) -> Result<()> {
+        let StageGroup { kit, first, stages, output, .. } = self;
+        let mut leaving: Vec<(usize, SavedStages)> = Vec::new();
         for (stage, idle) in (first..).zip(stages) {
             let place = plan.place_of(stage);
             let mut kit = kit.lock();
@@ -179,7 +179,7 @@ impl<P: Pipeline> Group<P> {
             let place = Place::new(place).expect("a plan has places of the run");
             spawn_at!(place, kit.lock().deliver(epoch, states));
         }
-        let _ = output.send(Packet::Change(plan)).await;
+        let _ = output.send(StageMessage::Change(plan)).await;
         Ok(())
     }
 
@@ -191,7 +191,7 @@ impl<P: Pipeline> Group<P> {
         }
         let (kit, keeper) = (&self.kit, self.keeper);
         at!(keeper, kit.lock().add_to_checkpoint(number, states)).await?;
-        let _ = self.output.send(Packet::Checkpoint { number }).await;
+        let _ = self.output.send(StageMessage::Checkpoint { number }).await;
         Ok(())
     }
 

@@ -1,60 +1,8 @@
-//! Groups of consecutive stages, and the best ones for a number of cores.
+//! Groups of consecutive stages: the best ones for a number of cores, changes of one group, and the places of all.
 
+use super::costs::StageCosts;
+use std::cmp::Reverse;
 use std::ops::Range;
-
-/// What the stages of a pipeline cost for one item, in any one unit of time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StageCosts {
-    /// Cost of each stage.
-    stages: Vec<u64>,
-    /// `links[k]` is what each side pays to move an item from stage `k` to stage `k + 1` of another group.
-    links: Vec<u64>,
-}
-
-impl StageCosts {
-    /// Costs of `stages`, with links between groups that cost nothing.
-    ///
-    /// # Panics
-    /// If there are no stages.
-    pub fn new(stages: Vec<u64>) -> StageCosts {
-        assert!(!stages.is_empty(), "a pipeline has at least one stage");
-        let links = vec![0; stages.len() - 1];
-        StageCosts { stages, links }
-    }
-
-    /// The same stages, where both sides of link `k` pay `links[k]` for each item if stages `k` and `k + 1` are in
-    /// different groups.
-    ///
-    /// # Panics
-    /// If there is not one link for each two neighbours.
-    pub fn with_links(self, links: Vec<u64>) -> StageCosts {
-        assert_eq!(links.len() + 1, self.stages.len(), "there is a link between each two neighbours");
-        StageCosts { links, ..self }
-    }
-
-    /// The number of stages.
-    pub fn stages(&self) -> usize {
-        self.stages.len()
-    }
-
-    /// Cost of one stage.
-    pub fn of_stage(&self, stage: usize) -> u64 {
-        self.stages[stage]
-    }
-
-    /// Cost of all stages on one core.
-    pub fn total(&self) -> u64 {
-        self.of_group(0..self.stages())
-    }
-
-    /// Cost of a group: its stages, and the links at both its ends.
-    pub fn of_group(&self, group: Range<usize>) -> u64 {
-        let enters = if group.start > 0 { self.links[group.start - 1] } else { 0 };
-        let leaves = self.links.get(group.end - 1).copied().unwrap_or(0);
-        let stages = self.stages[group].iter().fold(0_u64, |sum, cost| sum.saturating_add(*cost));
-        stages.saturating_add(enters).saturating_add(leaves)
-    }
-}
 
 /// The stages of a pipeline, cut into groups of neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -151,6 +99,54 @@ impl Partition {
     pub fn speed_up(&self, costs: &StageCosts) -> f64 {
         costs.total() as f64 / self.bottleneck(costs).max(1) as f64
     }
+
+    /// This partition with two neighbouring groups fused: those after which the slowest group is fastest. `None` if
+    /// there is one group only.
+    ///
+    /// Of several fusions that leave the same slowest group, the one of least cost; then the first.
+    pub fn fused(&self, costs: &StageCosts) -> Option<Partition> {
+        let fusions = (0..self.groups() - 1).map(|left| {
+            let mut ends = self.ends().to_vec();
+            ends.remove(left);
+            let fused = Partition::of_ends(ends);
+            let cost = costs.of_group(fused.group(left));
+            (fused.bottleneck(costs), cost, left, fused)
+        });
+        fusions.min_by_key(|(slowest, cost, left, _)| (*slowest, *cost, *left)).map(|(.., fused)| fused)
+    }
+
+    /// This partition with one group split in two: the fission after which the slowest group is fastest. `None` if no
+    /// group has two stages.
+    ///
+    /// Of several that leave the same slowest group, as when another group is slowest, the one that splits the
+    /// costliest group; then the most even one.
+    pub fn split(&self, costs: &StageCosts) -> Option<Partition> {
+        let cuts = (1..self.stages()).filter(|cut| !self.ends().contains(cut));
+        let fissions = cuts.map(|cut| {
+            let group = self.group_of(cut);
+            let before = costs.of_group(self.group(group));
+            let mut ends = self.ends().to_vec();
+            ends.insert(group, cut);
+            let split = Partition::of_ends(ends);
+            let larger = costs.of_group(split.group(group)).max(costs.of_group(split.group(group + 1)));
+            ((split.bottleneck(costs), Reverse(before), larger, cut), split)
+        });
+        fissions.min_by_key(|(order, _)| *order).map(|(_, split)| split)
+    }
+
+    /// The partition for another number of cores: one fusion or one fission where the number changes by one, else, or
+    /// where those reach fewer or more groups than asked for, all stages recombined by [`Partition::optimal`].
+    pub fn resized(&self, costs: &StageCosts, cores: usize) -> Partition {
+        let cores = cores.min(self.stages());
+        let neighbour = if cores + 1 == self.groups() {
+            self.fused(costs)
+        } else if cores == self.groups() + 1 {
+            self.split(costs)
+        } else {
+            None
+        };
+        neighbour.unwrap_or_else(|| Partition::optimal(costs, cores))
+    }
 }
 
 /// The last of `groups` groups of the stages before `end`, given the best of one group fewer.
@@ -169,4 +165,53 @@ fn best_last_group(
 /// gradient that a pipeline tells those who divide the cores.
 pub fn speed_ups(costs: &StageCosts, cores: usize) -> Vec<f64> {
     (1..=cores).map(|cores| Partition::optimal(costs, cores).speed_up(costs)).collect()
+}
+
+/// A group and the place that runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedGroup {
+    /// Its stages.
+    pub stages: Range<usize>,
+    /// The number of its place.
+    pub place: usize,
+}
+
+/// Assigns the groups of `partition` to `places`, each to another one; returns the place of each group.
+///
+/// Groups stay where most of their state is: pairs of a new group and an old one of `before` are taken in the order of
+/// the bytes that both have (`state_bytes`, for each stage), and of the stages if those are equal. Groups without such
+/// a place get the remaining ones in order.
+///
+/// # Panics
+/// If there are fewer places than groups.
+pub fn assign(
+    before: &[PlacedGroup],
+    partition: &Partition,
+    places: &[usize],
+    state_bytes: &[u64],
+) -> Vec<usize> {
+    assert!(partition.groups() <= places.len(), "each group has a place of its own");
+    let mut overlaps = Vec::new();
+    for (group, stages) in partition.ranges().enumerate() {
+        for old in before.iter().filter(|old| places.contains(&old.place)) {
+            let shared = stages.start.max(old.stages.start)..stages.end.min(old.stages.end);
+            if !shared.is_empty() {
+                let bytes: u64 = state_bytes[shared.clone()].iter().sum();
+                overlaps.push((Reverse((bytes, shared.len())), group, old.place));
+            }
+        }
+    }
+    overlaps.sort_unstable();
+    let mut assigned: Vec<Option<usize>> = vec![None; partition.groups()];
+    for (_, group, place) in overlaps {
+        if assigned[group].is_none() && !assigned.contains(&Some(place)) {
+            assigned[group] = Some(place);
+        }
+    }
+    let taken = assigned.clone();
+    let mut free = places.iter().copied().filter(|place| !taken.contains(&Some(*place)));
+    assigned
+        .into_iter()
+        .map(|place| place.or_else(|| free.next()).expect("there are enough places"))
+        .collect()
 }

@@ -27,7 +27,7 @@ impl Demand {
     }
 
     /// The part of the needed speed-up that it has, at most 1.
-    fn kept(&self, cores: usize) -> f64 {
+    fn deadline_share(&self, cores: usize) -> f64 {
         if self.needed > 0.0 { (self.speed_up(cores) / self.needed).min(1.0) } else { 1.0 }
     }
 }
@@ -50,7 +50,7 @@ impl Objective {
         match self {
             Objective::Throughput => 1.0,
             Objective::Fairness => demand.satisfaction(cores),
-            Objective::Deadline => demand.kept(cores),
+            Objective::Deadline => demand.deadline_share(cores),
         }
     }
 

@@ -1,25 +1,25 @@
 //! The stages of a pipeline, as the program writes them: a chain in which each stage's input is the output before it.
 
 use super::ports::{PortPlan, Ports};
-use super::stage::{AnyStage, Fallible, Mapped, MappedAsync, Stateful, StatefulAsync};
+use super::{AnyStage, Fallible, Mapped, MappedAsync, Stateful, StatefulAsync};
 use isles_runtime::capture::CanSend;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next chain, which branches of a fork are recognised by.
+/// The number of the next chain, by which branches are recognised.
 static NEXT_CHAIN: AtomicU64 = AtomicU64::new(0);
 
 /// Stages in the order in which they run, and the ports between them.
-pub(super) struct Chain {
-    pub(super) stages: Vec<NamedStage>,
-    pub(super) ports: Vec<PortPlan>,
+pub(in crate::pipeline) struct Chain {
+    pub(in crate::pipeline) stages: Vec<NamedStage>,
+    pub(in crate::pipeline) ports: Vec<PortPlan>,
     number: u64,
 }
 
 /// A stage and what it is called.
-pub(super) struct NamedStage {
-    pub(super) name: &'static str,
-    pub(super) stage: Box<dyn AnyStage>,
+pub(in crate::pipeline) struct NamedStage {
+    pub(in crate::pipeline) name: &'static str,
+    pub(in crate::pipeline) stage: Box<dyn AnyStage>,
 }
 
 impl Chain {
@@ -46,8 +46,8 @@ impl Chain {
 /// The stages of a pipeline from items of `In` to results of `Out`, one result for each item.
 ///
 /// A stage is named, takes one value and returns one. A stage without state is a function; one with state is a function
-/// of the state as well, and the state is all that moves when the stage moves to another place. There is no way to write
-/// a cycle: a stage reads what stages before it have written.
+/// of the state as well, and the state is all that moves when the stage moves to another place. There is no way to
+/// write a cycle: a stage reads what stages before it have written.
 pub struct Stages<In, Out> {
     chain: Chain,
     /// The port of the result.
@@ -116,20 +116,20 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
     }
 
     /// Adds a stage that makes two values of one, and the branches that each of them goes through, up to
-    /// [`Fork::join`].
+    /// [`Branches::join`].
     ///
     /// Branches are part of the same order of stages, the left one first. Different items are in both at once; one item
     /// goes through one branch after the other, and the value of the other branch travels with it.
     ///
     /// # Panics
     /// If a branch does not continue the stages that it is given.
-    pub fn fork<L: CanSend, R: CanSend, A: CanSend, B: CanSend>(
+    pub fn branch<L: CanSend, R: CanSend, A: CanSend, B: CanSend>(
         mut self,
         name: &'static str,
         function: impl Fn(Out) -> (L, R) + 'static,
         left: impl FnOnce(Stages<In, L>) -> Stages<In, A>,
         right: impl FnOnce(Stages<In, R>) -> Stages<In, B>,
-    ) -> Fork<In, A, B> {
+    ) -> Branches<In, A, B> {
         let (number, input) = (self.chain.number, self.output);
         let second = self.chain.add_port::<R>();
         let split = move |first| {
@@ -150,7 +150,7 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         };
         let left = left(Stages { chain: self.chain, output: first, types: PhantomData });
         let right = right(Stages { chain: continued(left.chain), output: second, types: PhantomData });
-        Fork { chain: continued(right.chain), left: left.output, right: right.output, types: PhantomData }
+        Branches { chain: continued(right.chain), left: left.output, right: right.output, types: PhantomData }
     }
 
     fn stage<T: CanSend>(
@@ -164,21 +164,21 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
     }
 
     /// The chain, all of whose ports are read.
-    pub(super) fn finished(mut self) -> Chain {
+    pub(in crate::pipeline) fn finished(mut self) -> Chain {
         self.chain.ports[self.output].read_by = self.chain.stages.len();
         self.chain
     }
 }
 
-/// Two branches of a pipeline that [`Stages::fork`] has begun.
-pub struct Fork<In, A, B> {
+/// Two branches of a pipeline that [`Stages::branch`] has begun.
+pub struct Branches<In, A, B> {
     chain: Chain,
     left: usize,
     right: usize,
     types: PhantomData<fn(In) -> (A, B)>,
 }
 
-impl<In: CanSend, A: CanSend, B: CanSend> Fork<In, A, B> {
+impl<In: CanSend, A: CanSend, B: CanSend> Branches<In, A, B> {
     /// Adds a stage that makes one value of those of both branches.
     pub fn join<T: CanSend>(
         mut self,

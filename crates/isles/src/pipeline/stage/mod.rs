@@ -1,17 +1,20 @@
 //! Stages whose types only the program knows: what a group runs, saves and restores.
 
-use super::ports::Ports;
+pub(in crate::pipeline) mod ports;
+pub(in crate::pipeline) mod stages;
+
 use crate::{Error, ErrorKind, Result};
 use isles_runtime::capture::CanSend;
 use isles_runtime::wire::{from_bytes, to_bytes};
+use ports::Ports;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
 /// What is left of a step that waits.
-pub(super) type Rest<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+pub(in crate::pipeline) type Rest<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// A stage: takes the value of its input port, and puts one into its output port.
-pub(super) trait AnyStage {
+pub(in crate::pipeline) trait AnyStage {
     /// Runs the stage for one item. Returns the rest of it if the stage may wait.
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>>;
 
@@ -56,10 +59,10 @@ impl<F, T: 'static> Wired<F, T> {
 macro_rules! stateless {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        pub(super) struct $name<F, T>(Wired<F, T>);
+        pub(in crate::pipeline) struct $name<F, T>(Wired<F, T>);
 
         impl<F, T: 'static> $name<F, T> {
-            pub(super) fn new(function: F, input: usize, output: usize) -> Self {
+            pub(in crate::pipeline) fn new(function: F, input: usize, output: usize) -> Self {
                 $name(Wired::new(function, input, output))
             }
         }
@@ -106,16 +109,16 @@ impl<T: 'static, U: 'static, F: AsyncFn(T) -> U> AnyStage for MappedAsync<F, T> 
 }
 
 /// A function of a state and a value.
-pub(super) struct Stateful<S, F, T> {
+pub(in crate::pipeline) struct Stateful<S, F, T> {
     state: S,
     wired: Wired<F, T>,
 }
 
 /// A function of a state and a value that may wait.
-pub(super) struct StatefulAsync<S, F, T>(Stateful<S, F, T>);
+pub(in crate::pipeline) struct StatefulAsync<S, F, T>(Stateful<S, F, T>);
 
 impl<S: CanSend, F, T: 'static> Stateful<S, F, T> {
-    pub(super) fn new(state: S, function: F, input: usize, output: usize) -> Self {
+    pub(in crate::pipeline) fn new(state: S, function: F, input: usize, output: usize) -> Self {
         Stateful { state, wired: Wired::new(function, input, output) }
     }
 
@@ -131,7 +134,7 @@ impl<S: CanSend, F, T: 'static> Stateful<S, F, T> {
 }
 
 impl<S: CanSend, F, T: 'static> StatefulAsync<S, F, T> {
-    pub(super) fn new(state: S, function: F, input: usize, output: usize) -> Self {
+    pub(in crate::pipeline) fn new(state: S, function: F, input: usize, output: usize) -> Self {
         StatefulAsync(Stateful::new(state, function, input, output))
     }
 }

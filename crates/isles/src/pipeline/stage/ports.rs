@@ -9,7 +9,7 @@ use isles_runtime::wire::{from_bytes, to_bytes};
 use std::any::Any;
 
 /// A port of a type that is known elsewhere.
-pub(super) trait AnyPort: Any {
+pub(in crate::pipeline) trait AnyPort: Any {
     /// Takes the value out as bytes, for another place.
     fn take_bytes(&mut self) -> Result<Vec<u8>>;
 
@@ -18,7 +18,7 @@ pub(super) trait AnyPort: Any {
 }
 
 /// A port of values of type `T`.
-pub(super) struct Port<T>(Option<T>);
+pub(in crate::pipeline) struct Port<T>(Option<T>);
 
 impl<T: CanSend> AnyPort for Port<T> {
     fn take_bytes(&mut self) -> Result<Vec<u8>> {
@@ -35,17 +35,17 @@ impl<T: CanSend> AnyPort for Port<T> {
 
 /// What is known of a port when a pipeline is built.
 #[derive(Clone, Copy)]
-pub(super) struct PortPlan {
+pub(in crate::pipeline) struct PortPlan {
     make: fn() -> Box<dyn AnyPort>,
     /// The first stage that can find a value here: one past the stage that writes it.
     written_before: usize,
     /// The stage that reads it; the number of stages for the result of the pipeline.
-    pub(super) read_by: usize,
+    pub(in crate::pipeline) read_by: usize,
 }
 
 impl PortPlan {
     /// A port of `T` that is written by the stage before `written_before`; nobody reads it yet.
-    pub(super) fn of<T: CanSend>(written_before: usize) -> PortPlan {
+    pub(in crate::pipeline) fn of<T: CanSend>(written_before: usize) -> PortPlan {
         PortPlan { make: || Box::new(Port::<T>(None)), written_before, read_by: usize::MAX }
     }
 
@@ -56,12 +56,12 @@ impl PortPlan {
 }
 
 /// The ports whose values cross from one group to the next one between the stages `cut - 1` and `cut`.
-pub(super) fn live_at(plans: &[PortPlan], cut: usize) -> Vec<usize> {
+pub(in crate::pipeline) fn live_at(plans: &[PortPlan], cut: usize) -> Vec<usize> {
     (0..plans.len()).filter(|port| plans[*port].is_live_at(cut)).collect()
 }
 
 /// The values of some ports, under way to another group: moved at one place, bytes between two.
-pub(super) enum Payload {
+pub(in crate::pipeline) enum PortValues {
     /// The ports themselves.
     Here(Vec<Box<dyn AnyPort>>),
     /// The value of each port as bytes.
@@ -69,25 +69,25 @@ pub(super) enum Payload {
 }
 
 /// The ports of one group.
-pub(super) struct Ports {
+pub(in crate::pipeline) struct Ports {
     makes: Vec<fn() -> Box<dyn AnyPort>>,
     ports: Vec<Box<dyn AnyPort>>,
 }
 
 impl Ports {
-    pub(super) fn new(plans: &[PortPlan]) -> Ports {
+    pub(in crate::pipeline) fn new(plans: &[PortPlan]) -> Ports {
         let makes: Vec<_> = plans.iter().map(|plan| plan.make).collect();
         let ports = makes.iter().map(|make| make()).collect();
         Ports { makes, ports }
     }
 
     /// Takes the value of a port, which the stage before has put.
-    pub(super) fn take<T: 'static>(&mut self, port: usize) -> T {
+    pub(in crate::pipeline) fn take<T: 'static>(&mut self, port: usize) -> T {
         self.port(port).take().expect("the stage before has put a value")
     }
 
     /// Puts a value into a port.
-    pub(super) fn put<T: 'static>(&mut self, port: usize, value: T) {
+    pub(in crate::pipeline) fn put<T: 'static>(&mut self, port: usize, value: T) {
         *self.port(port) = Some(value);
     }
 
@@ -97,19 +97,21 @@ impl Ports {
     }
 
     /// Takes the values of `live` out, for a group at this place or another one.
-    pub(super) fn unload(&mut self, live: &[usize], stays_here: bool) -> Result<Payload> {
+    pub(in crate::pipeline) fn unload(&mut self, live: &[usize], stays_here: bool) -> Result<PortValues> {
         if stays_here {
             let take = |port: &usize| std::mem::replace(&mut self.ports[*port], (self.makes[*port])());
-            return Ok(Payload::Here(live.iter().map(take).collect()));
+            return Ok(PortValues::Here(live.iter().map(take).collect()));
         }
-        live.iter().map(|port| self.ports[*port].take_bytes()).collect::<Result<_>>().map(Payload::Bytes)
+        live.iter().map(|port| self.ports[*port].take_bytes()).collect::<Result<_>>().map(PortValues::Bytes)
     }
 
     /// Puts the values of `live` in.
-    pub(super) fn load(&mut self, live: &[usize], payload: Payload) -> Result<()> {
+    pub(in crate::pipeline) fn load(&mut self, live: &[usize], payload: PortValues) -> Result<()> {
         match payload {
-            Payload::Here(ports) => live.iter().zip(ports).for_each(|(port, full)| self.ports[*port] = full),
-            Payload::Bytes(values) => {
+            PortValues::Here(ports) => {
+                live.iter().zip(ports).for_each(|(port, full)| self.ports[*port] = full)
+            }
+            PortValues::Bytes(values) => {
                 for (port, bytes) in live.iter().zip(&values) {
                     self.ports[*port].put_bytes(bytes)?;
                 }
@@ -119,21 +121,21 @@ impl Ports {
     }
 }
 
-impl Payload {
+impl PortValues {
     /// A value that enters the pipeline.
-    pub(super) fn of<T: CanSend>(value: T, stays_here: bool) -> Result<Payload> {
+    pub(in crate::pipeline) fn of<T: CanSend>(value: T, stays_here: bool) -> Result<PortValues> {
         if stays_here {
-            return Ok(Payload::Here(vec![Box::new(Port(Some(value)))]));
+            return Ok(PortValues::Here(vec![Box::new(Port(Some(value)))]));
         }
-        Ok(Payload::Bytes(vec![to_bytes(&value)?]))
+        Ok(PortValues::Bytes(vec![to_bytes(&value)?]))
     }
 
     /// The only value, which leaves the pipeline.
-    pub(super) fn into_value<T: CanSend>(self) -> Result<T> {
+    pub(in crate::pipeline) fn into_value<T: CanSend>(self) -> Result<T> {
         let mut port = Port::<T>(None);
         match self {
-            Payload::Bytes(values) => port.put_bytes(values.first().map_or(&[], Vec::as_slice))?,
-            Payload::Here(mut ports) => {
+            PortValues::Bytes(values) => port.put_bytes(values.first().map_or(&[], Vec::as_slice))?,
+            PortValues::Here(mut ports) => {
                 let full: &mut dyn Any = &mut **ports.first_mut().expect("a payload has a value");
                 port.0 = full.downcast_mut::<Port<T>>().and_then(|full| full.0.take());
             }
