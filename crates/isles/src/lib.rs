@@ -32,6 +32,7 @@ pub mod array;
 mod chip;
 pub mod glb;
 pub mod io;
+pub mod pipeline;
 
 mod init;
 mod launch;

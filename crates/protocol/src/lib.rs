@@ -14,6 +14,7 @@ pub mod job;
 pub mod matching;
 pub mod ordered;
 pub mod phaser;
+pub mod pipeline;
 mod place;
 pub mod shared;
 pub mod sharing;

@@ -1,0 +1,404 @@
+//! The application `pipeline`: its arguments, the run with its resizes, and what it tells.
+//!
+//! Invariant: what is found depends on the scene only. How the pipeline ran (groups, pauses, costs) is told beside it.
+
+use crate::calibrated::Calibrated;
+use crate::motorcycle;
+use crate::picture::write_png;
+use crate::scene::{Background, Scene};
+use crate::sequential;
+use crate::vision::{FrameResult, STAGES, Vision};
+use clap::{Args, value_parser};
+use isles::Machine;
+use isles::pipeline::{self, Options, Pipeline, PipelineReport, RunningPipeline};
+use isles::prelude::*;
+use isles_app::Failure;
+use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, count};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Instant;
+
+/// The frame before which the stages are recombined by what they cost.
+const BALANCED_AT: u64 = 8;
+
+/// Disparities that are looked for: 0 to one less.
+const DISPARITIES: [usize; 2] = [24, 64];
+
+/// The most cycles of a stage that only takes time.
+const CYCLES_MAX: u64 = 1_000_000_000_000;
+
+/// The arguments of `isles run pipeline`.
+#[derive(Args, Clone, Debug)]
+pub struct PipelineRun {
+    /// How many frames
+    #[arg(long, value_name = "N", default_value = "60", value_parser = value_parser!(u64).range(1..=1_000_000))]
+    frames: u64,
+
+    /// Columns of an image
+    #[arg(long, value_name = "N", default_value = "320", value_parser = value_parser!(u32).range(128..=4096))]
+    width: u32,
+
+    /// Rows of an image
+    #[arg(long, value_name = "N", default_value = "240", value_parser = value_parser!(u32).range(64..=4096))]
+    height: u32,
+
+    /// How many objects move in front of the background
+    #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(0..=8))]
+    objects: u32,
+
+    /// The seed of textures and movements
+    #[arg(long, value_name = "N", default_value = "1")]
+    random_seed: u64,
+
+    /// The folder with the images and disparities of a real background, as `skimage/data` in the Python package
+    /// scikit-image: motorcycle_left.png, motorcycle_right.png, motorcycle_disp.npz
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["width", "height"])]
+    images: Option<String>,
+
+    /// How many cores the pipeline starts on [default: all places that the 18 stages can use]
+    #[arg(long, value_name = "N")]
+    cores: Option<usize>,
+
+    /// On how many cores it goes on from which frame on, such as 10@100,14@300
+    #[arg(long, value_name = "CORES@FRAME,..", value_delimiter = ',')]
+    resize: Vec<String>,
+
+    /// Save the states of all stages every so many frames, and go on if a place dies
+    #[arg(long, value_name = "FRAMES", value_parser = value_parser!(u64).range(1..))]
+    checkpoint: Option<u64>,
+
+    /// On a modelled chip, stages that only take these cycles for each frame, and look at no image: 18 numbers
+    #[arg(long, value_name = "CYCLES,..", value_delimiter = ',', conflicts_with_all = ["images", "png"])]
+    stage_costs: Vec<u64>,
+
+    /// Also draws the disparities and the objects of the last frame, as PNG; - is standard output
+    #[arg(long, value_name = "FILE")]
+    png: Option<String>,
+}
+
+/// A resize at a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ResizeAt {
+    cores: usize,
+    frame: u64,
+}
+
+/// What is computed.
+#[derive(Clone, Serialize)]
+pub struct PipelineInput {
+    frames: u64,
+    width: usize,
+    height: usize,
+    disparities: usize,
+    objects: usize,
+    images: Option<String>,
+    cores: usize,
+    resizes: Vec<ResizeAt>,
+    checkpoint: Option<u64>,
+    stage_costs: Vec<u64>,
+    #[serde(skip)]
+    scene: Scene,
+}
+
+/// What the frames come to, and how the pipeline ran.
+#[derive(Serialize)]
+pub struct PipelineFound {
+    /// The objects of each frame.
+    frames: Vec<FoundFrame>,
+    /// The mean part of pixels whose disparity is off by more than 2 pixels.
+    bad_pixels: f64,
+    /// How the pipeline ran; depends on machine and clock.
+    pipeline: PipelineReport,
+    #[serde(skip)]
+    last: FrameResult,
+    #[serde(skip)]
+    scene: Scene,
+}
+
+/// What was found in a frame: number, column, row and sixteenths of disparity of each object.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct FoundFrame {
+    objects: Vec<(u32, i32, i32, i32)>,
+    /// A hash of all disparities.
+    digest: String,
+}
+
+impl FoundFrame {
+    fn of(result: &FrameResult) -> FoundFrame {
+        let plain = |object: &crate::objects::Object| (object.number, object.x, object.y, object.disparity);
+        FoundFrame { objects: result.objects.iter().map(plain).collect(), digest: hex(result.digest) }
+    }
+}
+
+fn hex(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+/// Reads one `CORES@FRAME`.
+fn parse_resize(text: &str, frames: u64, most: usize) -> Result<ResizeAt, String> {
+    let refused = |why: String| format!("--resize {text}: {why}");
+    let Some((cores, frame)) = text.trim().split_once('@') else {
+        return Err(refused("allowed: cores and frame, such as 10@100".to_owned()));
+    };
+    let cores = cores.parse().ok().filter(|cores| (1..=most).contains(cores));
+    let cores = cores.ok_or_else(|| refused(format!("allowed: 1 to {most} cores")))?;
+    let frame = frame.parse().ok().filter(|frame| (1..frames).contains(frame));
+    let frame = frame.ok_or_else(|| refused(format!("allowed: frames 1 to {}", frames - 1)))?;
+    Ok(ResizeAt { cores, frame })
+}
+
+impl PipelineRun {
+    fn scene(&self) -> Result<Scene, Failure> {
+        let mut scene = Scene {
+            width: self.width as usize,
+            height: self.height as usize,
+            disparities: DISPARITIES[0],
+            objects: self.objects as usize,
+            seed: self.random_seed,
+            background: Background::Wall,
+        };
+        if let Some(folder) = &self.images {
+            let background = motorcycle::read(Path::new(folder)).map_err(Failure::Usage)?;
+            if let Background::Real { pair, .. } = &background {
+                (scene.width, scene.height) = (pair.left.width, pair.left.height);
+            }
+            (scene.background, scene.disparities) = (background, DISPARITIES[1]);
+        }
+        if scene.width < 2 * scene.disparities || scene.height < 64 {
+            let text =
+                format!("images of {} by {} pixels; allowed: at least 128 by 64", scene.width, scene.height);
+            return Err(Failure::Usage(text));
+        }
+        Ok(scene)
+    }
+}
+
+impl Application for PipelineRun {
+    const NAME: &'static str = "pipeline";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const NOTE: &'static str =
+        "What is tracked is the same on any number of cores, whatever is resized when.";
+    const UNITS: &'static str = "frames";
+    type Input = PipelineInput;
+    type Found = PipelineFound;
+
+    fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
+        if self.stage_costs.is_empty() {
+            return Ok(());
+        }
+        if self.stage_costs.len() != STAGES || self.stage_costs.iter().any(|cycles| *cycles > CYCLES_MAX) {
+            let text = format!("--stage-costs: allowed: {STAGES} numbers, each at most {CYCLES_MAX}");
+            return Err(Failure::Usage(text));
+        }
+        match machine {
+            Machine::Chip(_) => Ok(()),
+            machine => {
+                let name = machine.name();
+                Err(Failure::Usage(format!(
+                    "--stage-costs: stages take cycles of a modelled chip; the machine is {name}"
+                )))
+            }
+        }
+    }
+
+    fn open(&self, places: u32) -> Result<PipelineInput, Failure> {
+        let most = STAGES.min(places as usize);
+        let cores = self.cores.unwrap_or(most);
+        if !(1..=most).contains(&cores) {
+            let text =
+                format!("--cores is {cores}; allowed: 1 to {most}, for {STAGES} stages and {places} places");
+            return Err(Failure::Usage(text));
+        }
+        let resizes = self.resize.iter().map(|text| parse_resize(text, self.frames, most));
+        let resizes = resizes.collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
+        if !resizes.is_sorted_by(|one, next| one.frame < next.frame) {
+            return Err(Failure::Usage("--resize: the frames must increase".to_owned()));
+        }
+        let scene = self.scene()?;
+        Ok(PipelineInput {
+            frames: self.frames,
+            width: scene.width,
+            height: scene.height,
+            disparities: scene.disparities,
+            objects: scene.objects,
+            images: self.images.clone(),
+            cores,
+            resizes,
+            checkpoint: self.checkpoint,
+            stage_costs: self.stage_costs.clone(),
+            scene,
+        })
+    }
+
+    fn heading(&self, input: &PipelineInput) -> String {
+        let PipelineInput { frames, width, height, objects, cores, .. } = input;
+        let (frames, objects) =
+            (count(*frames, "frame", "frames"), count(*objects as u64, "object", "objects"));
+        let cores = count(*cores as u64, "core", "cores");
+        format!("{frames} of two pairs of {width} by {height} pixels, {objects}, {STAGES} stages on {cores}")
+    }
+
+    async fn compute(input: PipelineInput, dealer: Dealer) -> isles::Result<(PipelineFound, WorkDone)> {
+        let meter = dealer.meter(Some(input.frames)).await?;
+        let options =
+            Options { cores: Some(input.cores), checkpoint: input.checkpoint, ..Options::default() };
+        let scene = input.scene.clone();
+        let started = now();
+        let (results, report) = if input.stage_costs.is_empty() {
+            let vision = Vision { scene: scene.clone(), last: input.frames - 1 };
+            process(vision, options, input, &meter).await?
+        } else {
+            let calibrated = Calibrated { cycles: input.stage_costs.clone() };
+            let options = Options { costs: Some(calibrated.costs()), ..options };
+            let (items, report) = process(calibrated, options, input, &meter).await?;
+            (items.into_iter().map(FrameResult::empty).collect(), report)
+        };
+        let done = meter.done(started).await?;
+        Ok((PipelineFound::new(results, report, scene), done))
+    }
+
+    fn text(&self, found: &PipelineFound) -> String {
+        let last = found.frames.last().map_or(0, |frame| frame.objects.len());
+        let seen = found
+            .frames
+            .iter()
+            .flat_map(|frame| &frame.objects)
+            .map(|object| object.0 + 1)
+            .max()
+            .unwrap_or(0);
+        let mut text = format!(
+            "objects  {last} in the last frame, {seen} in all\nbad      {:.2}% of the pixels, off by more than 2\nstages  ",
+            found.bad_pixels * 100.0
+        );
+        if !self.stage_costs.is_empty() {
+            text = format!("period   {:.3} ms\nstages  ", found.pipeline.period.as_secs_f64() * 1e3);
+        }
+        let mut place = None;
+        for stage in &found.pipeline.stages {
+            let separator = if place.replace(stage.place) == Some(stage.place) { " + " } else { " | " };
+            text += if text.ends_with("stages  ") { " " } else { separator };
+            text += stage.name;
+        }
+        for resize in &found.pipeline.resizes {
+            let pause = resize.pause.map_or(0.0, |pause| pause.as_secs_f64() * 1e3);
+            let period = resize.period.as_secs_f64() * 1e3;
+            text += &format!(
+                "\nresize   {} to {} groups at frame {}: {pause:.2} ms between two results, {period:.2} ms before",
+                resize.from, resize.to, resize.item
+            );
+        }
+        text
+    }
+
+    fn speed(&self, found: &PipelineFound, seconds: f64) -> String {
+        format!("{:.1} frames a second", found.frames.len() as f64 / seconds)
+    }
+
+    fn verify(&self, found: &PipelineFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
+        let bound = if self.images.is_some() { 0.30 } else { 0.05 };
+        let mut holds = found.bad_pixels < bound;
+        let mut text = format!(
+            "{:.2}% of the pixels with a known disparity are off by more than 2; allowed: {:.0}%",
+            found.bad_pixels * 100.0,
+            bound * 100.0
+        );
+        if !self.stage_costs.is_empty() {
+            let is_all = found.frames.len() as u64 == self.frames;
+            let in_order = (0..).zip(&found.frames).all(|(number, frame)| frame.digest == hex(number));
+            let text = "all frames have come, in order".to_owned();
+            return Ok(Some(Verification { holds: is_all && in_order, text }));
+        }
+        if is_thorough {
+            let mut frames = found.frames.iter();
+            let mut is_same = true;
+            let bad = sequential::frames(&found.scene, self.frames, |digest, objects| {
+                let same = |frame: &FoundFrame| frame.digest == hex(digest) && frame.objects == objects;
+                is_same &= frames.next().is_some_and(same);
+            });
+            holds &= is_same && frames.next().is_none() && bad.to_bits() == found.bad_pixels.to_bits();
+            text += "; compared with the same stages in a plain loop";
+        }
+        Ok(Some(Verification { holds, text }))
+    }
+
+    fn write_csv(&self, found: &PipelineFound, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "frame,object,x,y,disparity")?;
+        for (number, frame) in found.frames.iter().enumerate() {
+            for (object, x, y, disparity) in &frame.objects {
+                writeln!(out, "{number},{object},{x},{y},{}", f64::from(*disparity) / 16.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pictures(&self) -> Vec<(&'static str, &str)> {
+        self.png.iter().map(|path| ("--png", path.as_str())).collect()
+    }
+
+    fn write_picture(&self, _: &str, found: &PipelineFound, out: &mut dyn Write) -> io::Result<()> {
+        match &found.last.disparities {
+            Some(map) => write_png(map, &found.last.objects, out),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Sends all frames through a pipeline; returns their results.
+async fn process<P: Pipeline<Input = u64>>(
+    pipeline: P,
+    options: Options,
+    input: PipelineInput,
+    meter: &RunMeter,
+) -> isles::Result<(Vec<P::Output>, PipelineReport)> {
+    pipeline::run(pipeline, options, async |flow| {
+        finish(async {
+            let sender = flow.clone();
+            spawn(async move {
+                let sent = send(&sender, &input).await;
+                sender.close();
+                sent
+            });
+            let mut results = Vec::new();
+            let mut last = Instant::now();
+            while let Some(result) = flow.recv().await? {
+                results.push(result);
+                meter.add_done(last);
+                last = Instant::now();
+            }
+            Ok::<_, isles::Error>(results)
+        })
+        .await
+    })
+    .await
+}
+
+/// Sends all frames, and resizes before those that were said.
+async fn send<P: Pipeline<Input = u64>>(
+    flow: &RunningPipeline<P>,
+    input: &PipelineInput,
+) -> isles::Result<()> {
+    let mut resizes = input.resizes.iter().peekable();
+    for frame in 0..input.frames {
+        if let Some(resize) = resizes.next_if(|resize| resize.frame == frame) {
+            flow.resize(resize.cores).await?;
+        } else if frame == BALANCED_AT && input.stage_costs.is_empty() {
+            flow.rebalance().await?;
+        }
+        flow.send(frame).await?;
+    }
+    Ok(())
+}
+
+impl PipelineFound {
+    fn new(results: Vec<FrameResult>, pipeline: PipelineReport, scene: Scene) -> PipelineFound {
+        let sum: f64 = results.iter().map(|result| result.bad_pixels).sum();
+        PipelineFound {
+            frames: results.iter().map(FoundFrame::of).collect(),
+            bad_pixels: sum / results.len().max(1) as f64,
+            pipeline,
+            last: results.into_iter().next_back().expect("there is at least one frame"),
+            scene,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `isles run pipeline`: the same objects on every machine whatever is resized when, a check, files, refusals in a
+//! line.
+
+#[path = "../../../crates/cli/tests/command/scene/mod.rs"]
+mod scene;
+
+use scene::{Scene, words};
+use serde_json::Value;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-pipeline");
+
+/// A scene that takes little time.
+const SMALL: &str = "--width 128 --height 64 --objects 1";
+
+/// What `isles run pipeline` with these arguments writes as JSON.
+fn document(line: &str) -> Value {
+    let scene = Scene::new("pipeline");
+    let ended = scene.run(&words(&format!("--json - --csv /dev/null {SMALL} {line}")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn the_objects_are_the_same_on_every_machine_whatever_is_resized_when() {
+    let one = document("--frames 24 --places 1 --machine threads --verify");
+    assert_eq!(one["verification"]["holds"], true, "{one}");
+    assert_eq!(one["frames"].as_array().unwrap().len(), 24);
+    for (line, resizes) in [
+        ("--places 2 --machine threads --resize 1@8,2@16", 2),
+        ("--places 3 --machine processes --cores 1 --resize 3@5,2@6,1@7,3@20", 4),
+        ("--places 18 --machine loopback --resize 9@3,18@12", 2),
+        ("--places 18 --machine chip:scc --cores 4 --resize 18@10", 1),
+        ("--places 3 --machine threads --checkpoint 5 --resize 1@11", 1),
+    ] {
+        let other = document(&format!("--frames 24 {line}"));
+        assert_eq!((&other["frames"], &other["bad_pixels"]), (&one["frames"], &one["bad_pixels"]), "{line}");
+        // The stages may also have been recombined by what they cost.
+        let changes = other["pipeline"]["resizes"].as_array().unwrap();
+        let changed = changes.iter().filter(|change| change["from"] != change["to"]).count();
+        assert_eq!(changed, resizes, "{line}: {changes:?}");
+        assert_eq!(other["pipeline"]["stages"].as_array().unwrap().len(), 18);
+    }
+}
+
+#[test]
+fn a_run_tells_what_was_found_and_draws_the_last_frame() {
+    let scene = Scene::new("pipeline-files");
+    let line = format!("{SMALL} --frames 12 --places 2 --cores 1 --resize 2@4 --png depth.png --verify");
+    let ended = scene.run(&words(&line));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let heading =
+        "12 frames of two pairs of 128 by 64 pixels, 1 object, 18 stages on 1 core; 2 places (processes)\n";
+    assert!(ended.stdout.starts_with(heading), "{ended:?}");
+    for told in [
+        "\nstages   capture 1 + capture 2",
+        "\nresize   1 to 2 groups at frame 4: ",
+        "; compared with the same stages in a plain loop\n",
+    ] {
+        assert!(ended.stdout.contains(told), "{told}: {ended:?}");
+    }
+    assert!(scene.result("out/pipeline.csv").starts_with("frame,object,x,y,disparity\n"));
+    assert!(std::fs::read(scene.path("depth.png")).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_in_a_line_that_says_what_is_allowed() {
+    let scene = Scene::new("pipeline-refused");
+    for (line, expected) in [
+        ("--places 2 --cores 0", "--cores is 0; allowed: 1 to 2, for 18 stages and 2 places"),
+        ("--places 2 --cores 3", "--cores is 3; allowed: 1 to 2, for 18 stages and 2 places"),
+        ("--places 2 --resize 0@5", "--resize 0@5: allowed: 1 to 2 cores"),
+        ("--places 2 --resize 3@5", "--resize 3@5: allowed: 1 to 2 cores"),
+        ("--places 2 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),
+        ("--places 2 --resize 1", "--resize 1: allowed: cores and frame, such as 10@100"),
+        ("--places 2 --resize 1@9,2@8", "--resize: the frames must increase"),
+        ("--images nowhere", "nowhere/motorcycle_left.png: No such file or directory"),
+        ("--width 100", "100 is not in 128..=4096"),
+        ("--checkpoint 0", "0 is not in 1.."),
+    ] {
+        let ended = scene.run(&words(line));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(ended.stderr.contains(expected), "{expected}: {ended:?}");
+    }
+}

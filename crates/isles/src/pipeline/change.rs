@@ -1,0 +1,242 @@
+//! Changes of the groups of a pipeline that runs.
+//!
+//! New groups and their channels are made while the old groups go on; then a marker goes through the pipeline behind
+//! the last item of the old groups. Invariant: one change is prepared at a time, and its marker waits behind those
+//! before.
+
+use super::Pipeline;
+use super::crew::{Command, command};
+use super::flow::{Exit, PipelineState, partition_of};
+use super::kit::Kit;
+use super::options::check_cores;
+use super::packet::{EpochPlan, StageMessage};
+use super::recovery::{is_dead, is_death};
+use super::report::StageReport;
+use super::source::Switch;
+use super::worker::GroupTask;
+use crate::prelude::*;
+use crate::{Result, yield_now};
+use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts, assign};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A recombination that makes the slowest group faster by less than one part in this many is left.
+const GAIN_MIN: u64 = 20;
+
+/// What a place knows of a stage.
+#[derive(Serialize, Deserialize)]
+struct StageFacts {
+    mean: Option<f64>,
+    state_bytes: Option<usize>,
+}
+
+/// What this place knows of some stages.
+fn stage_facts<P: Pipeline>(kit: &Kit<P>, first: usize, end: usize) -> Vec<StageFacts> {
+    let fact =
+        |stage: usize| StageFacts { mean: kit.monitor.means()[stage], state_bytes: kit.state_bytes()[stage] };
+    (first..end).map(fact).collect()
+}
+
+/// Groups at places, their channels and their tasks.
+pub(super) struct Prepared {
+    pub(super) groups: Vec<PlacedGroup>,
+    pub(super) epoch: u64,
+    pub(super) entry: Sender<StageMessage>,
+    exit: Receiver<StageMessage>,
+    tasks: Vec<(Place, GroupTask)>,
+}
+
+/// Lets the next change be prepared.
+pub(super) struct ChangeGuard<'a>(&'a Monitor<bool>);
+
+impl Drop for ChangeGuard<'_> {
+    fn drop(&mut self) {
+        self.0.atomic(|is_changing| *is_changing = false);
+    }
+}
+
+impl<P: Pipeline> PipelineState<P> {
+    /// The living places that the pipeline may use.
+    pub(super) fn living(&self) -> Vec<Place> {
+        self.options.usable_places().into_iter().filter(|place| !place.is_dead()).collect()
+    }
+
+    /// Starts the first groups.
+    pub(super) async fn begin(&self, partition: &Partition) -> Result<()> {
+        let prepared = self.prepare(partition, true).await?;
+        self.source.atomic(|source| source.entry = Some(prepared.entry.clone()));
+        self.start_crew();
+        self.start(prepared);
+        Ok(())
+    }
+
+    /// Changes to the groups that `choose` makes of those there are, and the costs. Nothing once the end has been sent.
+    pub(super) async fn change(
+        &self,
+        choose: impl Fn(&Partition, &StageCosts) -> Partition,
+        cores: Option<usize>,
+    ) -> Result<()> {
+        loop {
+            let living = self.living().len();
+            if self.has_dead_group() {
+                self.mend().await?;
+            }
+            match self.change_once(&choose, cores).await {
+                Err(error) if is_death(&error) => {
+                    // The error of a death may come before its news.
+                    while !self.has_dead_group() && self.living().len() == living {
+                        yield_now().await;
+                    }
+                }
+                Ok(false) => {}
+                changed => return changed.map(drop),
+            }
+        }
+    }
+
+    /// As [`PipelineState::change`]; returns false if a place of the groups died meanwhile.
+    async fn change_once(
+        &self,
+        choose: impl Fn(&Partition, &StageCosts) -> Partition,
+        cores: Option<usize>,
+    ) -> Result<bool> {
+        let _guard = self.change_guard().await;
+        if let Some(cores) = cores {
+            check_cores(cores, self.living().len(), self.names.len())?;
+        }
+        self.gather().await?;
+        let costs = self.kit.lock().monitor.costs();
+        let before = self.groups.borrow().clone();
+        let partition = choose(&partition_of(&before), &costs);
+        if self.has_dead_group() {
+            return Ok(false);
+        }
+        if partition == partition_of(&before) {
+            return Ok(true);
+        }
+        check_cores(partition.groups(), self.living().len(), self.names.len())?;
+        let prepared = self.prepare(&partition, false).await?;
+        if self.source.atomic(|source| source.takes_no_change()) {
+            return Ok(true);
+        }
+        let plan = EpochPlan::new(prepared.epoch, &prepared.groups);
+        let entry = prepared.entry.clone();
+        self.sink.borrow_mut().asked.push_back((prepared.epoch, before.len(), prepared.groups.len()));
+        self.start(prepared);
+        self.source.atomic(|source| source.switches.push_back(Switch::Change { plan, entry }));
+        Ok(true)
+    }
+
+    /// Waits until no change is prepared, and keeps others from preparing one.
+    pub(super) async fn change_guard(&self) -> ChangeGuard<'_> {
+        self.is_changing.when(|is_changing| !is_changing, |is_changing| *is_changing = true).await;
+        ChangeGuard(&self.is_changing)
+    }
+
+    /// Whether a group that takes items is at a dead place.
+    pub(super) fn has_dead_group(&self) -> bool {
+        self.groups.borrow().iter().any(is_dead)
+    }
+
+    /// See [`RunningPipeline::rebalance`](super::RunningPipeline::rebalance).
+    pub(super) async fn rebalance(&self) -> Result<()> {
+        let recombine = |partition: &Partition, costs: &StageCosts| {
+            let optimal = Partition::optimal(costs, partition.groups());
+            let (before, after) = (partition.bottleneck(costs), optimal.bottleneck(costs));
+            if after + after / GAIN_MIN <= before { optimal } else { partition.clone() }
+        };
+        self.change(recombine, None).await
+    }
+
+    /// Makes the channels of new groups, which stay near the states they need.
+    pub(super) async fn prepare(&self, partition: &Partition, is_first: bool) -> Result<Prepared> {
+        let living = self.living();
+        let numbers: Vec<usize> = living.iter().map(|place| place.index()).collect();
+        let bytes = self.known_state_bytes();
+        let assigned = assign(&self.groups.borrow(), partition, &numbers, &bytes);
+        let epoch = self.epoch.get() + 1;
+        self.epoch.set(epoch);
+        let queue = self.options.queue;
+        let (mut output, exit) = channel::<StageMessage>(queue);
+        let (mut groups, mut tasks) = (Vec::new(), Vec::new());
+        for (stages, number) in partition.ranges().zip(assigned).collect::<Vec<_>>().into_iter().rev() {
+            let place = Place::new(number).expect("it is a place of the run");
+            let (entry, input) = finish(async { channel_at::<StageMessage>(place, queue).await }).await?;
+            tasks.push((
+                place,
+                GroupTask { epoch, stages: stages.clone(), is_first, keeper: here(), input, output },
+            ));
+            groups.push(PlacedGroup { stages, place: number });
+            output = entry;
+        }
+        groups.reverse();
+        Ok(Prepared { groups, epoch, entry: output, exit, tasks })
+    }
+
+    /// Starts prepared groups, which become those that take the next items.
+    pub(super) fn start(&self, prepared: Prepared) {
+        let Prepared { groups, epoch, exit, tasks, .. } = prepared;
+        self.exits.borrow_mut().push_back(Exit { epoch, results: exit, groups: groups.clone().into() });
+        *self.groups.borrow_mut() = groups;
+        command(&self.crew, Command::Start(tasks));
+    }
+
+    /// Takes over what the places of the groups have measured.
+    async fn gather(&self) -> Result<()> {
+        for (stage, fact) in self.facts().await? {
+            let mut kit = self.kit.lock();
+            if let Some(mean) = fact.mean {
+                kit.monitor.adopt(stage, mean);
+            }
+            kit.learn_state_bytes(stage, fact.state_bytes);
+        }
+        Ok(())
+    }
+
+    fn known_state_bytes(&self) -> Vec<u64> {
+        self.kit.lock().state_bytes().iter().map(|bytes| bytes.unwrap_or(0) as u64).collect()
+    }
+
+    /// What the place of each stage knows of it.
+    async fn facts(&self) -> Result<Vec<(usize, StageFacts)>> {
+        let mut facts = Vec::new();
+        let groups = self.groups.borrow().clone();
+        for PlacedGroup { stages, place } in groups {
+            let place = Place::new(place).expect("it is a place of the run");
+            let (kit, first, end) = (&self.kit, stages.start, stages.end);
+            match finish(async { at!(place, stage_facts(&kit.lock(), first, end)).await }).await {
+                Ok(own) => facts.extend(stages.zip(own)),
+                // What this place knows of them is old, but known.
+                Err(error) if is_death(&error) => {
+                    facts.extend(stages.zip(stage_facts(&kit.lock(), first, end)))
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(facts)
+    }
+
+    /// The stages as they are, and the bytes of states that have moved between places.
+    pub(super) async fn stage_reports(&self) -> Result<(Vec<StageReport>, u64)> {
+        let groups = self.groups.borrow().clone();
+        let partition = partition_of(&groups);
+        let mut stages = Vec::new();
+        for (stage, fact) in self.facts().await? {
+            stages.push(StageReport {
+                name: self.names[stage],
+                place: groups[partition.group_of(stage)].place,
+                cost: fact.mean.map(|mean| Duration::from_nanos(mean as u64)),
+                state_bytes: fact.state_bytes,
+            });
+        }
+        let mut moved = 0;
+        for place in self.living() {
+            let kit = &self.kit;
+            moved += match finish(async { at!(place, kit.lock().moved_bytes).await }).await {
+                Err(error) if is_death(&error) => 0,
+                bytes => bytes?,
+            };
+        }
+        Ok((stages, moved))
+    }
+}

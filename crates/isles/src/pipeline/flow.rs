@@ -1,0 +1,340 @@
+//! A pipeline that runs, as its program sees it: items go in, results come out.
+//!
+//! All of it is at the place that runs the pipeline. Invariant: results leave in the order of the items, each once; the
+//! sink checks the number of each.
+
+use super::crew::{Command, Crew, command, outcome, supervise};
+use super::kit::Kit;
+use super::options::Options;
+use super::packet::StageMessage;
+use super::recovery::{Replay, is_death};
+use super::report::{PipelineReport, Resize};
+use super::source::{PipelineSource, Turnstile, send_markers};
+use super::stage::ports::PortValues;
+use super::{Pipeline, misused};
+use crate::prelude::*;
+use crate::{Error, ErrorKind, RecvError, Result};
+use isles_protocol::pipeline::{Partition, PlacedGroup};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Items after which [`process`](super::process) recombines the stages for the first time.
+const REBALANCED_FIRST: u64 = 16;
+
+/// Items between two looks of [`process`](super::process) whether other groups are faster.
+const REBALANCED_APART: u64 = 512;
+
+/// Whether stages are looked at before this item.
+pub(super) fn is_time_to_rebalance(item: u64) -> bool {
+    item == REBALANCED_FIRST || item > 0 && item.is_multiple_of(REBALANCED_APART)
+}
+
+/// A pipeline that runs. Clones are the same pipeline; they stay at the place that runs it.
+pub struct RunningPipeline<P: Pipeline> {
+    pub(super) shared: Rc<PipelineState<P>>,
+}
+
+impl<P: Pipeline> Clone for RunningPipeline<P> {
+    fn clone(&self) -> Self {
+        RunningPipeline { shared: Rc::clone(&self.shared) }
+    }
+}
+
+/// What clones share.
+pub(super) struct PipelineState<P: Pipeline> {
+    pub(super) kit: PlaceLocal<Kit<P>>,
+    pub(super) options: Options,
+    pub(super) names: Rc<[&'static str]>,
+    pub(super) source: Monitor<PipelineSource>,
+    pub(super) crew: Rc<Monitor<Crew>>,
+    /// Whether groups are being changed just now.
+    pub(super) is_changing: Monitor<bool>,
+    /// The groups that take the next items.
+    pub(super) groups: RefCell<Vec<PlacedGroup>>,
+    pub(super) epoch: Cell<u64>,
+    /// Where results come out, of each epoch whose results are not all received.
+    pub(super) exits: RefCell<VecDeque<Exit>>,
+    pub(super) sink: RefCell<Sink>,
+    pub(super) replay: RefCell<Option<Replay>>,
+    pub(super) lost_places: Cell<usize>,
+    /// Why the pipeline has ended early.
+    pub(super) fate: RefCell<Option<(ErrorKind, String)>>,
+    started: Duration,
+}
+
+/// Where the results of an epoch come out.
+#[derive(Clone)]
+pub(super) struct Exit {
+    pub(super) epoch: u64,
+    pub(super) results: Receiver<StageMessage>,
+    pub(super) groups: Rc<[PlacedGroup]>,
+}
+
+/// What is known of the results that have come.
+#[derive(Default)]
+pub(super) struct Sink {
+    pub(super) received: u64,
+    last: Option<Duration>,
+    /// Mean time between two results, in nanoseconds.
+    period: f64,
+    resizes: Vec<Resize>,
+    /// Changes that were asked for: the epoch, and the numbers of groups before and after.
+    pub(super) asked: VecDeque<(u64, usize, usize)>,
+    has_ended: bool,
+}
+
+impl Sink {
+    fn result_came(&mut self, now: Duration) {
+        if let Some(last) = self.last.replace(now) {
+            let between = now - last;
+            let is_first_after = self.resizes.last().is_some_and(|resize| resize.item == self.received);
+            if is_first_after {
+                let last = self.resizes.iter_mut().rev().take_while(|resize| resize.item == self.received);
+                last.for_each(|resize| resize.pause = Some(between));
+            } else {
+                let weight = if self.period == 0.0 { 1.0 } else { 0.125 };
+                self.period += weight * (between.as_nanos() as f64 - self.period);
+            }
+        }
+        self.received += 1;
+    }
+
+    fn change_came(&mut self, epoch: u64) {
+        while self.asked.front().is_some_and(|(asked, ..)| *asked <= epoch) {
+            let Some((asked, from, to)) = self.asked.pop_front() else { return };
+            if asked == epoch {
+                let period = Duration::from_nanos(self.period as u64);
+                self.resizes.push(Resize { item: self.received, from, to, pause: None, period });
+            }
+        }
+    }
+}
+
+impl<P: Pipeline> RunningPipeline<P> {
+    /// Sends an item; waits for room before the first group.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Closed`]: the pipeline is closed. That of the stage or the place that ended the pipeline.
+    pub async fn send(&self, item: P::Input) -> Result<()> {
+        let shared = &*self.shared;
+        loop {
+            let enter = |source: &mut PipelineSource| {
+                if source.is_over || source.is_closed || source.is_broken {
+                    return Err(source.is_broken && !source.is_over);
+                }
+                source.is_sending = true;
+                Ok((source.entry.clone().expect("it has been started"), source.sent, source.generation()))
+            };
+            let (entry, number, generation) =
+                match shared.source.when(PipelineSource::takes_items, enter).await {
+                    Ok(entered) => entered,
+                    Err(true) => {
+                        shared.mend().await?;
+                        continue;
+                    }
+                    Err(false) => {
+                        return Err(Error::new(ErrorKind::Closed, "the pipeline takes no more items"));
+                    }
+                };
+            let turnstile = Turnstile::new(&shared.source, number, generation);
+            let payload = match shared.keep_for_replay(&entry, number, &item).await? {
+                Some(bytes) => PortValues::Bytes(vec![bytes]),
+                None => PortValues::of(item, entry.home() == here())?,
+            };
+            let is_kept = matches!(&payload, PortValues::Bytes(_)) && shared.options.checkpoint.is_some();
+            if !turnstile.send(&entry, payload).await && !is_kept {
+                shared.mend().await?;
+                return Err(misused("the pipeline has lost an item that it was to keep".to_owned()));
+            }
+            return Ok(());
+        }
+    }
+
+    /// Receives the next result; `None` after the last one, if the pipeline was closed.
+    ///
+    /// # Errors
+    /// That of the stage or the place that ended the pipeline.
+    pub async fn recv(&self) -> Result<Option<P::Output>> {
+        let shared = &*self.shared;
+        loop {
+            if shared.sink.borrow().has_ended {
+                return Ok(None);
+            }
+            let Some(Exit { epoch, results, .. }) = shared.exits.borrow().front().cloned() else {
+                shared.mend().await?;
+                continue;
+            };
+            match results.recv().await {
+                Ok(StageMessage::Item { number, payload }) => {
+                    let received = shared.sink.borrow().received;
+                    if number < received {
+                        continue; // it was received before a place died
+                    }
+                    if number > received {
+                        return Err(misused(format!("result {number} has come in place of {received}")));
+                    }
+                    shared.sink.borrow_mut().result_came(now());
+                    shared.forget_replay(number);
+                    return payload.into_value().map(Some);
+                }
+                Ok(StageMessage::Change(plan)) => {
+                    shared.exits.borrow_mut().retain(|other| other.epoch != epoch);
+                    shared.sink.borrow_mut().change_came(plan.epoch);
+                }
+                Ok(StageMessage::Checkpoint { number }) => shared.checkpoint_came(number),
+                Ok(StageMessage::End) => shared.sink.borrow_mut().has_ended = true,
+                Err(RecvError::Closed) => {
+                    let is_current = shared.exits.borrow().front().is_some_and(|front| front.epoch == epoch);
+                    if is_current && !shared.sink.borrow().has_ended {
+                        shared.mend().await?;
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Lets no more items in; [`RunningPipeline::recv`] returns `None` after the last result.
+    pub fn close(&self) {
+        self.shared.source.atomic(|source| source.is_closed = true);
+    }
+
+    /// Runs the pipeline on `cores` places from the next item on: neighbouring groups are fused or split if the number
+    /// changes by one, else all stages are recombined by what they cost. Returns when the new groups are started; does
+    /// not wait until the items before have left the pipeline.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misused`]: no cores, or more than there are places or stages. [`ErrorKind::DeadPlace`].
+    pub async fn resize(&self, cores: usize) -> Result<()> {
+        self.shared.change(|partition, costs| partition.resized(costs, cores), Some(cores)).await
+    }
+
+    /// Runs the pipeline in these groups from the next item on; otherwise as [`RunningPipeline::resize`].
+    ///
+    /// # Errors
+    /// As [`RunningPipeline::resize`].
+    pub async fn resize_to(&self, partition: Partition) -> Result<()> {
+        if partition.stages() != self.shared.names.len() {
+            let (stages, own) = (partition.stages(), self.shared.names.len());
+            return Err(misused(format!("the groups are of {stages} stages; the pipeline has {own}")));
+        }
+        let cores = partition.groups();
+        self.shared.change(move |_, _| partition.clone(), Some(cores)).await
+    }
+
+    /// Recombines the stages over the same number of places by what they cost, if the slowest group becomes at least a
+    /// twentieth faster.
+    ///
+    /// # Errors
+    /// As [`RunningPipeline::resize`].
+    pub async fn rebalance(&self) -> Result<()> {
+        self.shared.rebalance().await
+    }
+
+    /// The groups that take the next item: how many stages each has, summed up.
+    pub fn partition(&self) -> Partition {
+        partition_of(&self.shared.groups.borrow())
+    }
+
+    /// Results that were received.
+    pub fn received(&self) -> u64 {
+        self.shared.sink.borrow().received
+    }
+}
+
+/// The partition that groups are of.
+pub(super) fn partition_of(groups: &[PlacedGroup]) -> Partition {
+    Partition::of_ends(groups.iter().map(|group| group.stages.end).collect())
+}
+
+/// As [`super::run`]; errors name lines of this library.
+pub(super) async fn run<P: Pipeline, R>(
+    pipeline: P,
+    options: Options,
+    body: impl AsyncFnOnce(RunningPipeline<P>) -> Result<R>,
+) -> Result<(R, PipelineReport)> {
+    let seed = (pipeline, options.state_bytes_max);
+    let kit = PlaceLocal::with(seed, |(pipeline, max): (P, usize)| Kit::new(&pipeline, max)).await?;
+    let names = Rc::clone(&kit.lock().names);
+    let partition = options.check(names.len())?;
+    let states = kit.lock().first_states()?;
+    let replay = options.checkpoint.map(|_| Replay::new(states));
+    let shared = PipelineState {
+        kit,
+        options,
+        names,
+        source: Monitor::default(),
+        crew: Rc::default(),
+        is_changing: Monitor::default(),
+        groups: RefCell::default(),
+        epoch: Cell::new(0),
+        exits: RefCell::default(),
+        sink: RefCell::default(),
+        replay: RefCell::new(replay),
+        lost_places: Cell::new(0),
+        fate: RefCell::default(),
+        started: now(),
+    };
+    let flow = RunningPipeline { shared: Rc::new(shared) };
+    finish(async {
+        let _over = OverGuard(&flow.shared);
+        spawn(send_markers(flow.clone()));
+        flow.shared.begin(&partition).await?;
+        let value = match body(flow.clone()).await {
+            Ok(value) => value,
+            Err(error) => {
+                flow.shared.give_up().await;
+                return Err(error);
+            }
+        };
+        flow.close();
+        while flow.recv().await?.is_some() {}
+        command(&flow.shared.crew, Command::Stop);
+        match outcome(&flow.shared.crew).await {
+            Err(error) if !is_death(&error) => return Err(error),
+            _ => {} // a place that died after the last result has taken nothing with it
+        }
+        Ok((value, flow.shared.report().await?))
+    })
+    .await
+}
+
+/// Ends everything when the program's part is over, also by a panic: the task of the markers ends, and groups do as
+/// channels close.
+struct OverGuard<'a, P: Pipeline>(&'a Rc<PipelineState<P>>);
+
+impl<P: Pipeline> Drop for OverGuard<'_, P> {
+    fn drop(&mut self) {
+        self.0.source.atomic(|source| {
+            source.is_over = true;
+            source.entry = None;
+            source.switches.clear();
+        });
+        self.0.exits.borrow_mut().clear();
+        command(&self.0.crew, Command::Stop);
+        self.0.kit.lock().abort(u64::MAX);
+    }
+}
+
+impl<P: Pipeline> PipelineState<P> {
+    /// Starts the task that starts groups.
+    pub(super) fn start_crew(&self) {
+        spawn(supervise(self.kit.clone(), Rc::clone(&self.crew)));
+    }
+
+    async fn report(&self) -> Result<PipelineReport> {
+        let (stages, moved_bytes) = self.stage_reports().await?;
+        let sink = self.sink.borrow();
+        Ok(PipelineReport {
+            items: sink.received,
+            elapsed: sink.last.unwrap_or(self.started) - self.started,
+            period: Duration::from_nanos(sink.period as u64),
+            resizes: sink.resizes.clone(),
+            stages,
+            moved_bytes,
+            lost_places: self.lost_places.get(),
+        })
+    }
+}

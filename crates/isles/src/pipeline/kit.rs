@@ -1,0 +1,216 @@
+//! What a place has of a pipeline: its stages while no group here runs them, what was measured, states that arrive.
+//!
+//! Invariant: a stage's state is at one place, in a group, or under way between two; what lies here of a stage
+//! that runs elsewhere is stale, and is restored before it runs.
+
+use super::recovery::States;
+use super::stage::AnyStage;
+use super::stage::ports::PortPlan;
+use super::{Pipeline, StageFault, misused};
+use crate::Result;
+use crate::prelude::*;
+use isles_protocol::pipeline::CostMonitor;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Stages on their way to another place: the number of each, and its state, if it has one.
+pub(super) type SavedStages = Vec<(usize, Option<Vec<u8>>)>;
+
+/// The part of a pipeline at one place.
+pub(super) struct Kit<P: Pipeline> {
+    pub(super) names: Rc<[&'static str]>,
+    pub(super) ports: Rc<[PortPlan]>,
+    /// The stages that no group here runs.
+    stages: Vec<Option<Box<dyn AnyStage>>>,
+    pub(super) monitor: CostMonitor,
+    /// Bytes of each stage's state when it was last saved; `None` if it has none.
+    state_bytes: Vec<Option<usize>>,
+    state_bytes_max: usize,
+    /// Bytes of states that have left this place.
+    pub(super) moved_bytes: u64,
+    pub(super) arrivals: Rc<Monitor<Arrivals>>,
+    /// At the first place: states of checkpoints that are not complete, by the item before which they are.
+    checkpoints: BTreeMap<u64, Vec<Option<Option<Vec<u8>>>>>,
+    pipeline: std::marker::PhantomData<P>,
+}
+
+/// States that have come for groups of this place.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    handovers: Vec<Handover>,
+    /// Groups of epochs before this one are given up.
+    aborted_before: u64,
+}
+
+/// A stage for a group of an epoch.
+struct Handover {
+    epoch: u64,
+    stage: usize,
+    form: HandoverForm,
+}
+
+enum HandoverForm {
+    /// It was at this place before.
+    Stayed(Box<dyn AnyStage>),
+    /// It comes from another place; `None` if it has no state.
+    State(Option<Vec<u8>>),
+}
+
+impl Arrivals {
+    fn has_all(&self, epoch: u64, stages: usize) -> bool {
+        self.handovers.iter().filter(|handover| handover.epoch == epoch).count() == stages
+    }
+
+    fn take(&mut self, epoch: u64) -> Vec<Handover> {
+        let mut taken: Vec<Handover> =
+            self.handovers.extract_if(.., |handover| handover.epoch == epoch).collect();
+        taken.sort_unstable_by_key(|handover| handover.stage);
+        taken
+    }
+}
+
+impl<P: Pipeline> Kit<P> {
+    pub(super) fn new(pipeline: &P, state_bytes_max: usize) -> Kit<P> {
+        let chain = pipeline.stages().finished();
+        let names: Rc<[&str]> = chain.stages.iter().map(|stage| stage.name).collect();
+        Kit {
+            monitor: CostMonitor::new(names.len()),
+            state_bytes: vec![None; names.len()],
+            names,
+            ports: chain.ports.into(),
+            stages: chain.stages.into_iter().map(|stage| Some(stage.stage)).collect(),
+            state_bytes_max,
+            moved_bytes: 0,
+            arrivals: Rc::default(),
+            checkpoints: BTreeMap::new(),
+            pipeline: std::marker::PhantomData,
+        }
+    }
+
+    /// The states of all stages before any group runs.
+    ///
+    /// # Errors
+    /// One is too large, or cannot be saved.
+    pub(super) fn first_states(&mut self) -> Result<States> {
+        let mut states = Vec::with_capacity(self.stages.len());
+        for stage in 0..self.stages.len() {
+            let idle = self.take(stage);
+            states.push(self.save(stage, &*idle)?);
+            self.put(stage, idle);
+        }
+        Ok(states)
+    }
+
+    /// Takes in what another place knows of the size of a state.
+    pub(super) fn learn_state_bytes(&mut self, stage: usize, bytes: Option<usize>) {
+        self.state_bytes[stage] = bytes.or(self.state_bytes[stage]);
+    }
+
+    /// Takes in states of the checkpoint before the item `number`; at the first place.
+    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: SavedStages) {
+        let empty = || vec![None; self.stages.len()];
+        let checkpoint = self.checkpoints.entry(number).or_insert_with(empty);
+        states.into_iter().for_each(|(stage, state)| checkpoint[stage] = Some(state));
+    }
+
+    /// The states of a checkpoint, if all are here; those before are forgotten.
+    pub(super) fn take_checkpoint(&mut self, number: u64) -> Option<States> {
+        self.checkpoints = self.checkpoints.split_off(&number);
+        self.checkpoints.remove(&number)?.into_iter().collect()
+    }
+
+    /// Bytes of each stage's state when it was last saved here.
+    pub(super) fn state_bytes(&self) -> &[Option<usize>] {
+        &self.state_bytes
+    }
+
+    /// The state of a stage, which must not be larger than a state may be.
+    pub(super) fn save(&mut self, stage: usize, idle: &dyn AnyStage) -> Result<Option<Vec<u8>>> {
+        let name = self.names[stage];
+        let state = idle.save().map_err(|error| StageFault { name }.in_error(&error))?;
+        if let Some(state) = &state {
+            if state.len() > self.state_bytes_max {
+                let text = format!(
+                    "the state of stage `{name}` has {} bytes; allowed: at most {}",
+                    state.len(),
+                    self.state_bytes_max
+                );
+                return Err(misused(text));
+            }
+            self.state_bytes[stage] = Some(state.len());
+        }
+        Ok(state)
+    }
+
+    /// Takes a stage that no group here runs.
+    pub(super) fn take(&mut self, stage: usize) -> Box<dyn AnyStage> {
+        self.stages[stage].take().expect("a stage runs in one group")
+    }
+
+    /// Takes a stage back from a group.
+    pub(super) fn put(&mut self, stage: usize, idle: Box<dyn AnyStage>) {
+        self.stages[stage] = Some(idle);
+    }
+
+    /// Hands a stage of a group that ends to the group of `epoch`, also of this place.
+    pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
+        let handover = Handover { epoch, stage, form: HandoverForm::Stayed(idle) };
+        let refused = self.arrivals.atomic(|arrivals| {
+            if epoch < arrivals.aborted_before {
+                return Some(handover);
+            }
+            arrivals.handovers.push(handover);
+            None
+        });
+        self.put_back(refused);
+    }
+
+    fn put_back(&mut self, handovers: impl IntoIterator<Item = Handover>) {
+        for handover in handovers {
+            if let HandoverForm::Stayed(idle) = handover.form {
+                self.put(handover.stage, idle);
+            }
+        }
+    }
+
+    /// Takes in states from another place, for the group of `epoch`.
+    pub(super) fn deliver(&self, epoch: u64, states: SavedStages) {
+        let handover = |(stage, state)| Handover { epoch, stage, form: HandoverForm::State(state) };
+        self.arrivals.atomic(|arrivals| arrivals.handovers.extend(states.into_iter().map(handover)));
+    }
+
+    /// Gives up the groups of epochs before `epoch`.
+    pub(super) fn abort(&mut self, epoch: u64) {
+        let useless: Vec<Handover> = self.arrivals.atomic(|arrivals| {
+            arrivals.aborted_before = epoch;
+            arrivals.handovers.extract_if(.., |handover| handover.epoch < epoch).collect()
+        });
+        self.put_back(useless);
+    }
+}
+
+/// Waits for the stages of the group of `epoch`, which has `count` of them; returns them in order, `None` if the group
+/// is given up.
+pub(super) async fn arrived<P: Pipeline>(
+    kit: &PlaceLocal<Kit<P>>,
+    epoch: u64,
+    count: usize,
+) -> Result<Option<Vec<Box<dyn AnyStage>>>> {
+    let arrivals = Rc::clone(&kit.lock().arrivals);
+    let is_ready = |arrivals: &Arrivals| epoch < arrivals.aborted_before || arrivals.has_all(epoch, count);
+    let take = |arrivals: &mut Arrivals| (epoch >= arrivals.aborted_before).then(|| arrivals.take(epoch));
+    let Some(handovers) = arrivals.when(is_ready, take).await else { return Ok(None) };
+    let mut kit = kit.lock();
+    let restored = handovers.into_iter().map(|Handover { stage, form, .. }| match form {
+        HandoverForm::Stayed(idle) => Ok(idle),
+        HandoverForm::State(state) => {
+            let mut idle = kit.take(stage);
+            if let Some(state) = state {
+                let name = kit.names[stage];
+                idle.restore(&state).map_err(|error| StageFault { name }.in_error(&error))?;
+            }
+            Ok(idle)
+        }
+    });
+    restored.collect::<Result<_>>().map(Some)
+}

@@ -1,0 +1,92 @@
+//! How a pipeline is run.
+
+use super::misused;
+use crate::Result;
+use crate::prelude::*;
+use isles_protocol::pipeline::{Partition, StageCosts};
+
+/// The most bytes of a stage's state unless [`Options::state_bytes_max`] says otherwise: the 38 kilobytes that were the
+/// worst case of J. Jahn et al., "Malleable Software Pipelines", section III.
+pub const STATE_BYTES_MAX: usize = 38 * 1024;
+
+/// How a pipeline is run. The default: all places that the stages can use, queues of 4 items, no checkpoints.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many places it starts on; `None` for as many as it can use.
+    pub cores: Option<usize>,
+    /// The places that it may use, of which it takes the first; `None` for all.
+    pub places: Option<Vec<Place>>,
+    /// Items that wait before each group; 1 to 2^20.
+    pub queue: usize,
+    /// What the stages cost, if that is known beforehand; else the first groups have equally many stages.
+    pub costs: Option<StageCosts>,
+    /// The most bytes of the state of a stage.
+    pub state_bytes_max: usize,
+    /// If a place dies, go on without it: states are saved every so many items. 1 or more; stages without state need no
+    /// checkpoint, and go on with any number. `None`: the death of a place ends the pipeline.
+    pub checkpoint: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            cores: None,
+            places: None,
+            queue: 4,
+            costs: None,
+            state_bytes_max: STATE_BYTES_MAX,
+            checkpoint: None,
+        }
+    }
+}
+
+impl Options {
+    /// The default on `cores` places.
+    pub fn on(cores: usize) -> Options {
+        Options { cores: Some(cores), ..Options::default() }
+    }
+
+    /// The places that the pipeline may use.
+    pub(super) fn usable_places(&self) -> Vec<Place> {
+        self.places.clone().unwrap_or_else(|| places().collect())
+    }
+
+    /// Checks everything for a pipeline of `stages` stages; returns its first partition.
+    pub(super) fn check(&self, stages: usize) -> Result<Partition> {
+        if stages == 0 {
+            return Err(misused("the pipeline has no stages".to_owned()));
+        }
+        if !(1..=1 << 20).contains(&self.queue) {
+            return Err(misused(format!("the queue of a group is {}; allowed: 1 to 1048576", self.queue)));
+        }
+        if self.checkpoint == Some(0) {
+            return Err(misused("a checkpoint after every 0 items; allowed: 1 or more".to_owned()));
+        }
+        let usable = self.usable_places();
+        let distinct = usable.iter().enumerate().all(|(index, place)| !usable[..index].contains(place));
+        if !distinct {
+            return Err(misused("a place is listed twice among those of the pipeline".to_owned()));
+        }
+        if let Some(costs) = self.costs.as_ref().filter(|costs| costs.stages() != stages) {
+            return Err(misused(format!(
+                "the costs are of {} stages; the pipeline has {stages}",
+                costs.stages()
+            )));
+        }
+        let cores = self.cores.unwrap_or(usable.len().min(stages));
+        check_cores(cores, usable.len(), stages)?;
+        let even = || StageCosts::new(vec![1; stages]);
+        Ok(Partition::optimal(&self.costs.clone().unwrap_or_else(even), cores))
+    }
+}
+
+/// Refuses a number of cores that a pipeline cannot run on.
+pub(super) fn check_cores(cores: usize, places: usize, stages: usize) -> Result<()> {
+    if cores > 0 && cores <= places.min(stages) {
+        return Ok(());
+    }
+    let most = places.min(stages);
+    let text =
+        format!("a pipeline on {cores} cores; allowed: 1 to {most}, for {stages} stages and {places} places");
+    Err(misused(text))
+}

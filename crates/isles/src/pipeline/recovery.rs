@@ -1,0 +1,255 @@
+//! Going on after deaths: states of the last checkpoint, and the items since then once more.
+//!
+//! A checkpoint is a marker that goes through the pipeline as a change does, so the states it collects are all of the
+//! same moment: between two items (K. M. Chandy and L. Lamport, "Distributed Snapshots", 1985, on channels in order).
+//! Invariant: items from the checkpoint on are kept as bytes until the next one is complete; results that were received
+//! before a death are dropped when they come again.
+
+use super::Pipeline;
+use super::crew::{Command, command, outcome};
+use super::flow::{PipelineState, partition_of};
+use super::packet::StageMessage;
+use super::stage::ports::PortValues;
+use crate::prelude::*;
+use crate::{Error, ErrorKind, Result, yield_now};
+use isles_protocol::PlaceId;
+use isles_protocol::ordered::OrderedSet;
+use isles_protocol::pipeline::{Partition, PlacedGroup};
+use isles_runtime::capture::CanSend;
+use isles_runtime::wire::to_bytes;
+use std::collections::VecDeque;
+
+/// The state of each stage as bytes; `None` for a stage that has none.
+pub(super) type States = Vec<Option<Vec<u8>>>;
+
+/// What makes items processed again exact.
+pub(super) struct Replay {
+    /// The item before which `states` were.
+    number: u64,
+    states: States,
+    /// The items from `number` on.
+    items: VecDeque<Vec<u8>>,
+}
+
+impl Replay {
+    /// Before any item.
+    pub(super) fn new(states: States) -> Replay {
+        Replay { number: 0, states, items: VecDeque::new() }
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.states.iter().all(Option::is_none)
+    }
+
+    fn advance_to(&mut self, number: u64) {
+        let passed = number.saturating_sub(self.number) as usize;
+        self.items.drain(..passed.min(self.items.len()));
+        self.number = self.number.max(number);
+    }
+}
+
+/// Whether an error says nothing but that places have died.
+pub(super) fn is_death(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::DeadPlace(_) => true,
+        ErrorKind::Several => error.causes().iter().all(is_death),
+        _ => false,
+    }
+}
+
+/// Sends the items since the checkpoint once more, into new groups.
+pub(super) async fn replay<P: Pipeline>(shared: &PipelineState<P>) {
+    let (entry, sent, generation) =
+        shared.source.atomic(|source| (source.entry.clone(), source.sent, source.generation()));
+    let Some(entry) = entry else { return };
+    let mut number = shared.replay.borrow().as_ref().map_or(sent, |replay| replay.number);
+    while number < sent {
+        let bytes = shared.replay.borrow().as_ref().and_then(|replay| {
+            let index = number.checked_sub(replay.number)?;
+            replay.items.get(index as usize).cloned()
+        });
+        // An item that is no longer kept has left the pipeline.
+        if let Some(bytes) = bytes {
+            let payload = PortValues::Bytes(vec![bytes]);
+            if entry.send(StageMessage::Item { number, payload }).await.is_err() {
+                shared.source.atomic(|source| source.refused(generation));
+                return;
+            }
+        }
+        number += 1;
+    }
+}
+
+impl<P: Pipeline> PipelineState<P> {
+    /// Keeps an item as bytes, which are returned, and sends the marker of a checkpoint before it if one is due.
+    /// Nothing without checkpoints.
+    pub(super) async fn keep_for_replay<T: CanSend>(
+        &self,
+        entry: &Sender<StageMessage>,
+        number: u64,
+        item: &T,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(apart) = self.options.checkpoint else { return Ok(None) };
+        let bytes = to_bytes(item)?;
+        let is_stateless = {
+            let mut replay = self.replay.borrow_mut();
+            let replay = replay.as_mut().expect("a pipeline with checkpoints has one");
+            replay.items.push_back(bytes.clone());
+            replay.is_stateless()
+        };
+        if !is_stateless && number > 0 && number.is_multiple_of(apart) {
+            // If it is refused, so is the item.
+            let _ = entry.send(StageMessage::Checkpoint { number }).await;
+        }
+        Ok(Some(bytes))
+    }
+
+    /// A result was received: without states, nothing before it is needed again.
+    pub(super) fn forget_replay(&self, number: u64) {
+        if let Some(replay) = &mut *self.replay.borrow_mut()
+            && replay.is_stateless()
+        {
+            replay.advance_to(number + 1);
+        }
+    }
+
+    /// The marker of a checkpoint has come out: all states are here.
+    pub(super) fn checkpoint_came(&self, number: u64) {
+        let states = self.kit.lock().take_checkpoint(number);
+        if let Some((replay, states)) = self.replay.borrow_mut().as_mut().zip(states) {
+            replay.advance_to(number);
+            replay.states = states;
+        }
+    }
+
+    /// Ends the groups that there are; returns what they came to.
+    async fn end_groups(&self) -> Result<()> {
+        self.exits.borrow_mut().clear();
+        self.source.atomic(|source| {
+            source.is_broken = true;
+            source.entry = None;
+        });
+        let epoch = self.epoch.get() + 1;
+        for place in places().filter(|place| !place.is_dead()) {
+            let kit = &self.kit;
+            // A place that dies just now needs no telling.
+            let _ = finish(async { at!(place, kit.lock().abort(epoch)).await }).await;
+        }
+        command(&self.crew, Command::Stop);
+        outcome(&self.crew).await
+    }
+
+    /// Gives the pipeline up.
+    pub(super) async fn give_up(&self) {
+        let is_over = self.source.atomic(|source| std::mem::replace(&mut source.is_over, true));
+        if !is_over {
+            let _ = self.end_groups().await;
+        }
+    }
+
+    /// After the groups have ended without an end: goes on with others, if a death was the cause and there are
+    /// checkpoints.
+    ///
+    /// # Errors
+    /// What ended them, with the stages that a dead place had.
+    pub(super) async fn mend(&self) -> Result<()> {
+        let generation = || self.source.atomic(|source| source.generation());
+        let broken = generation();
+        let _guard = self.change_guard().await;
+        if let Some((kind, text)) = &*self.fate.borrow() {
+            return Err(Error::new(kind.clone(), text.clone()));
+        }
+        // Another task may have done it meanwhile.
+        if generation() == broken { self.restart().await } else { Ok(()) }
+    }
+
+    async fn restart(&self) -> Result<()> {
+        let under_way: Vec<PlacedGroup> =
+            self.exits.borrow().iter().flat_map(|exit| exit.groups.iter().cloned()).collect();
+        let ended = self.end_groups().await;
+        let fatal = match ended {
+            Ok(()) => Some(Error::new(ErrorKind::Closed, "the pipeline has ended before its last result")),
+            Err(error) if !is_death(&error) => Some(error),
+            Err(error) => {
+                // The error of a death may come before its news.
+                while dead_of(&error).any(|place| !place.is_dead()) {
+                    yield_now().await;
+                }
+                let goes_on = self.options.checkpoint.is_some() && !self.living().is_empty();
+                (!goes_on).then(|| self.what_is_lost(&error, &under_way))
+            }
+        };
+        if let Some(error) = fatal {
+            self.source.atomic(|source| source.is_over = true);
+            *self.fate.borrow_mut() = Some((error.kind().clone(), error.to_string()));
+            return Err(error);
+        }
+        let dead: OrderedSet<usize> =
+            under_way.iter().filter(|group| is_dead(group)).map(|group| group.place).collect();
+        self.lost_places.set(self.lost_places.get() + dead.len());
+        let groups = self.groups.borrow().clone();
+        let cores = groups.len().min(self.living().len());
+        let partition = match cores == groups.len() {
+            true => partition_of(&groups),
+            false => Partition::optimal(&self.kit.lock().monitor.costs(), cores),
+        };
+        let prepared = self.prepare(&partition, false).await?;
+        for group in &prepared.groups {
+            let states: Vec<_> = match &*self.replay.borrow() {
+                Some(replay) => {
+                    group.stages.clone().map(|stage| (stage, replay.states[stage].clone())).collect()
+                }
+                None => Vec::new(),
+            };
+            let (place, kit, epoch) = (Place::new(group.place), &self.kit, prepared.epoch);
+            let place = place.expect("it is a place of the run");
+            finish(async { at!(place, kit.lock().deliver(epoch, states)).await }).await?;
+        }
+        let entry = prepared.entry.clone();
+        self.start_crew();
+        self.start(prepared);
+        self.source.atomic(|source| source.restart(entry));
+        Ok(())
+    }
+
+    /// The error of a pipeline that cannot go on, with the stages of the dead places.
+    fn what_is_lost(&self, error: &Error, under_way: &[PlacedGroup]) -> Error {
+        let states = self.kit.lock().state_bytes().to_vec();
+        let stages: OrderedSet<usize> =
+            under_way.iter().filter(|group| is_dead(group)).flat_map(|group| group.stages.clone()).collect();
+        let told = stages.iter().map(|stage| match states[stage] {
+            Some(_) => format!("stage `{}` with its state", self.names[stage]),
+            None => format!("stage `{}`", self.names[stage]),
+        });
+        let lost = told.collect::<Vec<_>>().join(", ");
+        let text = format!("{error}; it ran {lost}; with `checkpoint` the pipeline would have gone on");
+        Error::new(first_death(error).unwrap_or(error.kind().clone()), text)
+    }
+}
+
+/// Whether a group's place is dead.
+pub(super) fn is_dead(group: &PlacedGroup) -> bool {
+    Place::new(group.place).is_none_or(Place::is_dead)
+}
+
+/// The kind of the first error of a death among those of several places.
+fn first_death(error: &Error) -> Option<ErrorKind> {
+    match error.kind() {
+        ErrorKind::DeadPlace(place) => Some(ErrorKind::DeadPlace(*place)),
+        _ => error.causes().iter().find_map(first_death),
+    }
+}
+
+/// The places whose deaths an error tells of.
+fn dead_of(error: &Error) -> impl Iterator<Item = Place> {
+    let mut told = Vec::new();
+    collect_dead(error, &mut told);
+    places().filter(move |place| told.contains(&place.id()))
+}
+
+fn collect_dead(error: &Error, told: &mut Vec<PlaceId>) {
+    if let ErrorKind::DeadPlace(place) = error.kind() {
+        told.push(*place);
+    }
+    error.causes().iter().for_each(|cause| collect_dead(cause, told));
+}

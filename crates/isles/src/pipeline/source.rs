@@ -1,0 +1,153 @@
+//! The entry of a pipeline: one sender at a time, and markers that wait for their turn without holding anybody up.
+//!
+//! Markers go into the pipeline by a task of their own, `send_markers`. So a task that resizes does not wait for room,
+//! and may be the one that receives. Invariant: a packet goes into the entry by whoever has `is_sending`; items wait
+//! until no marker does.
+
+use super::flow::RunningPipeline;
+use super::packet::{EpochPlan, StageMessage};
+use super::stage::ports::PortValues;
+use super::{Pipeline, recovery};
+use crate::prelude::*;
+use std::collections::VecDeque;
+
+/// What goes into the pipeline next, besides items.
+pub(super) enum Switch {
+    /// A change of groups: the marker goes into the entry that was, items after it into the new one.
+    Change { plan: EpochPlan, entry: Sender<StageMessage> },
+    /// New groups in place of those that a death has ended: what they lost is sent again.
+    Restart { entry: Sender<StageMessage> },
+}
+
+/// The source side of a pipeline.
+#[derive(Default)]
+pub(super) struct PipelineSource {
+    pub(super) entry: Option<Sender<StageMessage>>,
+    /// Whether somebody sends a packet just now.
+    pub(super) is_sending: bool,
+    /// Items that were sent.
+    pub(super) sent: u64,
+    pub(super) switches: VecDeque<Switch>,
+    /// No items will come.
+    pub(super) is_closed: bool,
+    is_end_sent: bool,
+    /// The groups do not take packets: a place died, or a stage failed.
+    pub(super) is_broken: bool,
+    /// How often groups were replaced after a death.
+    generation: u64,
+    /// The pipeline is over.
+    pub(super) is_over: bool,
+}
+
+impl PipelineSource {
+    /// Whether an item may go in, or be refused.
+    pub(super) fn takes_items(&self) -> bool {
+        self.is_over || self.is_broken || self.is_closed || !self.is_sending && self.switches.is_empty()
+    }
+
+    /// Whether no item will go by other groups than those there are.
+    pub(super) fn takes_no_change(&self) -> bool {
+        self.is_over || self.is_end_sent || self.is_broken
+    }
+
+    fn has_marker(&self) -> bool {
+        let has_end = self.is_closed && !self.is_end_sent;
+        self.is_over || !self.is_sending && !self.is_broken && (has_end || !self.switches.is_empty())
+    }
+
+    /// Takes over new groups after a death: markers for the old ones are of no use.
+    pub(super) fn restart(&mut self, entry: Sender<StageMessage>) {
+        self.switches.clear();
+        self.switches.push_back(Switch::Restart { entry });
+        (self.is_broken, self.is_end_sent) = (false, false);
+        self.generation += 1;
+    }
+
+    /// How often groups were replaced after a death.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Notes that the groups of a generation have refused a packet, if they are still those that take packets.
+    pub(super) fn refused(&mut self, generation: u64) {
+        self.is_broken |= self.generation == generation;
+    }
+}
+
+/// What [`send_markers`] does next.
+enum Step {
+    Over,
+    End(Sender<StageMessage>),
+    Change { plan: EpochPlan, entry: Sender<StageMessage> },
+    Restart,
+}
+
+fn next_step(source: &mut PipelineSource) -> Step {
+    if source.is_over {
+        return Step::Over;
+    }
+    source.is_sending = true;
+    match source.switches.pop_front() {
+        Some(Switch::Change { plan, entry }) => {
+            let old = source.entry.replace(entry).expect("a change comes after a start");
+            Step::Change { plan, entry: old }
+        }
+        Some(Switch::Restart { entry }) => {
+            source.entry = Some(entry);
+            Step::Restart
+        }
+        None => {
+            source.is_end_sent = true;
+            Step::End(source.entry.clone().expect("an end comes after a start"))
+        }
+    }
+}
+
+/// Sends markers into the pipeline until it is over.
+pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
+    let source = &flow.shared.source;
+    loop {
+        // Where a marker is refused, the groups have ended; whoever receives hears why.
+        match source.when(PipelineSource::has_marker, next_step).await {
+            Step::Over => return,
+            Step::End(entry) => drop(entry.send(StageMessage::End).await),
+            Step::Change { plan, entry } => drop(entry.send(StageMessage::Change(plan)).await),
+            Step::Restart => recovery::replay(&flow.shared).await,
+        }
+        source.atomic(|source| source.is_sending = false);
+    }
+}
+
+/// The right to send an item; given back when dropped.
+pub(super) struct Turnstile<'a> {
+    source: &'a Monitor<PipelineSource>,
+    number: u64,
+    generation: u64,
+    has_sent: bool,
+}
+
+impl<'a> Turnstile<'a> {
+    /// For the item `number`; the caller has set `is_sending`.
+    pub(super) fn new(source: &'a Monitor<PipelineSource>, number: u64, generation: u64) -> Self {
+        Turnstile { source, number, generation, has_sent: false }
+    }
+
+    /// Sends the item; returns whether the groups took it. Whether or not they did, its number is used.
+    pub(super) async fn send(mut self, entry: &Sender<StageMessage>, payload: PortValues) -> bool {
+        let was_taken = entry.send(StageMessage::Item { number: self.number, payload }).await.is_ok();
+        self.has_sent = true;
+        if !was_taken {
+            self.source.atomic(|source| source.refused(self.generation));
+        }
+        was_taken
+    }
+}
+
+impl Drop for Turnstile<'_> {
+    fn drop(&mut self) {
+        self.source.atomic(|source| {
+            source.is_sending = false;
+            source.sent += u64::from(self.has_sent);
+        });
+    }
+}

@@ -1,0 +1,177 @@
+//! Stages whose types only the program knows: what a group runs, saves and restores.
+
+pub(in crate::pipeline) mod ports;
+pub(in crate::pipeline) mod stages;
+
+use crate::{Error, ErrorKind, Result};
+use isles_runtime::capture::CanSend;
+use isles_runtime::wire::{from_bytes, to_bytes};
+use ports::Ports;
+use std::marker::PhantomData;
+use std::pin::Pin;
+
+/// What is left of a step that waits.
+pub(in crate::pipeline) type Rest<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+/// A stage: takes the value of its input port, and puts one into its output port.
+pub(in crate::pipeline) trait AnyStage {
+    /// Runs the stage for one item. Returns the rest of it if the stage may wait.
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>>;
+
+    /// The state as bytes; `None` if the stage has none.
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// Replaces the state by one that [`AnyStage::save`] has written.
+    fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
+}
+
+/// A stage without state that does its own taking and putting.
+impl<F: Fn(&mut Ports)> AnyStage for F {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+        self(ports);
+        Ok(None)
+    }
+}
+
+/// What all stages of one input and one output have.
+struct Wired<F, T> {
+    function: F,
+    input: usize,
+    output: usize,
+    takes: PhantomData<fn(T)>,
+}
+
+impl<F, T: 'static> Wired<F, T> {
+    fn new(function: F, input: usize, output: usize) -> Self {
+        Wired { function, input, output, takes: PhantomData }
+    }
+
+    fn take(&self, ports: &mut Ports) -> T {
+        ports.take(self.input)
+    }
+}
+
+macro_rules! stateless {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        pub(in crate::pipeline) struct $name<F, T>(Wired<F, T>);
+
+        impl<F, T: 'static> $name<F, T> {
+            pub(in crate::pipeline) fn new(function: F, input: usize, output: usize) -> Self {
+                $name(Wired::new(function, input, output))
+            }
+        }
+    };
+}
+
+stateless! {
+    /// A function.
+    Mapped
+}
+stateless! {
+    /// A function that may fail.
+    Fallible
+}
+stateless! {
+    /// A function that may wait.
+    MappedAsync
+}
+
+impl<T: 'static, U: 'static, F: Fn(T) -> U> AnyStage for Mapped<F, T> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+        let value = (self.0.function)(self.0.take(ports));
+        ports.put(self.0.output, value);
+        Ok(None)
+    }
+}
+
+impl<T: 'static, U: 'static, F: Fn(T) -> Result<U>> AnyStage for Fallible<F, T> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+        let value = (self.0.function)(self.0.take(ports))?;
+        ports.put(self.0.output, value);
+        Ok(None)
+    }
+}
+
+impl<T: 'static, U: 'static, F: AsyncFn(T) -> U> AnyStage for MappedAsync<F, T> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+        Ok(Some(Box::pin(async move {
+            let value = (self.0.function)(self.0.take(ports)).await;
+            ports.put(self.0.output, value);
+            Ok(())
+        })))
+    }
+}
+
+/// A function of a state and a value.
+pub(in crate::pipeline) struct Stateful<S, F, T> {
+    state: S,
+    wired: Wired<F, T>,
+}
+
+/// A function of a state and a value that may wait.
+pub(in crate::pipeline) struct StatefulAsync<S, F, T>(Stateful<S, F, T>);
+
+impl<S: CanSend, F, T: 'static> Stateful<S, F, T> {
+    pub(in crate::pipeline) fn new(state: S, function: F, input: usize, output: usize) -> Self {
+        Stateful { state, wired: Wired::new(function, input, output) }
+    }
+
+    fn saved(&self) -> Result<Option<Vec<u8>>> {
+        to_bytes(&self.state).map(Some)
+    }
+
+    fn restored(&mut self, bytes: &[u8]) -> Result<()> {
+        let state = from_bytes(bytes);
+        self.state = state.map_err(|fault| Error::new(ErrorKind::Undecodable, fault.to_string()))?;
+        Ok(())
+    }
+}
+
+impl<S: CanSend, F, T: 'static> StatefulAsync<S, F, T> {
+    pub(in crate::pipeline) fn new(state: S, function: F, input: usize, output: usize) -> Self {
+        StatefulAsync(Stateful::new(state, function, input, output))
+    }
+}
+
+impl<S: CanSend, T: 'static, U: 'static, F: Fn(&mut S, T) -> U> AnyStage for Stateful<S, F, T> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+        let item = self.wired.take(ports);
+        let value = (self.wired.function)(&mut self.state, item);
+        ports.put(self.wired.output, value);
+        Ok(None)
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        self.saved()
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        self.restored(bytes)
+    }
+}
+
+impl<S: CanSend, T: 'static, U: 'static, F: AsyncFn(&mut S, T) -> U> AnyStage for StatefulAsync<S, F, T> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+        let Stateful { state, wired } = &mut self.0;
+        Ok(Some(Box::pin(async move {
+            let item = wired.take(ports);
+            let value = (wired.function)(state, item).await;
+            ports.put(wired.output, value);
+            Ok(())
+        })))
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        self.0.saved()
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.restored(bytes)
+    }
+}

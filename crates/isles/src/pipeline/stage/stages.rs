@@ -1,0 +1,200 @@
+//! The stages of a pipeline, as the program writes them: a chain in which each stage's input is the output before it.
+
+use super::ports::{PortPlan, Ports};
+use super::{AnyStage, Fallible, Mapped, MappedAsync, Stateful, StatefulAsync};
+use isles_runtime::capture::CanSend;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of the next chain, by which branches are recognised.
+static NEXT_CHAIN: AtomicU64 = AtomicU64::new(0);
+
+/// Stages in the order in which they run, and the ports between them.
+pub(in crate::pipeline) struct Chain {
+    pub(in crate::pipeline) stages: Vec<NamedStage>,
+    pub(in crate::pipeline) ports: Vec<PortPlan>,
+    number: u64,
+}
+
+/// A stage and what it is called.
+pub(in crate::pipeline) struct NamedStage {
+    pub(in crate::pipeline) name: &'static str,
+    pub(in crate::pipeline) stage: Box<dyn AnyStage>,
+}
+
+impl Chain {
+    /// Adds a stage that reads `input` and writes a new port of `T`, which is returned. `make` gets that port's number.
+    fn add<T: CanSend>(
+        &mut self,
+        name: &'static str,
+        input: usize,
+        make: impl FnOnce(usize) -> Box<dyn AnyStage>,
+    ) -> usize {
+        let output = self.add_port::<T>();
+        self.ports[input].read_by = self.stages.len();
+        self.stages.push(NamedStage { name, stage: make(output) });
+        output
+    }
+
+    /// Adds a port that the next stage to be added writes.
+    fn add_port<T: CanSend>(&mut self) -> usize {
+        self.ports.push(PortPlan::of::<T>(self.stages.len() + 1));
+        self.ports.len() - 1
+    }
+}
+
+/// The stages of a pipeline from items of `In` to results of `Out`, one result for each item.
+///
+/// A stage is named, takes one value and returns one. A stage without state is a function; one with state is a function
+/// of the state as well, and the state is all that moves when the stage moves to another place. There is no way to
+/// write a cycle: a stage reads what stages before it have written.
+pub struct Stages<In, Out> {
+    chain: Chain,
+    /// The port of the result.
+    output: usize,
+    types: PhantomData<fn(In) -> Out>,
+}
+
+impl<In: CanSend> Stages<In, In> {
+    /// No stages yet: the result is the item.
+    pub fn new() -> Self {
+        let number = NEXT_CHAIN.fetch_add(1, Ordering::Relaxed); // relaxed: only distinct
+        let chain = Chain { stages: Vec::new(), ports: vec![PortPlan::of::<In>(0)], number };
+        Stages { chain, output: 0, types: PhantomData }
+    }
+}
+
+impl<In: CanSend> Default for Stages<In, In> {
+    fn default() -> Self {
+        Stages::new()
+    }
+}
+
+impl<In: CanSend, Out: CanSend> Stages<In, Out> {
+    /// Adds a stage without state.
+    pub fn map<T: CanSend>(self, name: &'static str, function: impl Fn(Out) -> T + 'static) -> Stages<In, T> {
+        self.stage(name, |input, output| Box::new(Mapped::new(function, input, output)))
+    }
+
+    /// Adds a stage without state that may fail: its first error ends the pipeline, and names the stage.
+    pub fn try_map<T: CanSend>(
+        self,
+        name: &'static str,
+        function: impl Fn(Out) -> crate::Result<T> + 'static,
+    ) -> Stages<In, T> {
+        self.stage(name, |input, output| Box::new(Fallible::new(function, input, output)))
+    }
+
+    /// Adds a stage without state that may wait.
+    pub fn map_async<T: CanSend>(
+        self,
+        name: &'static str,
+        function: impl AsyncFn(Out) -> T + 'static,
+    ) -> Stages<In, T> {
+        self.stage(name, |input, output| Box::new(MappedAsync::new(function, input, output)))
+    }
+
+    /// Adds a stage with a state, which it keeps from item to item. The state starts as `state`, and moves with the
+    /// stage.
+    pub fn stateful<S: CanSend, T: CanSend>(
+        self,
+        name: &'static str,
+        state: S,
+        function: impl Fn(&mut S, Out) -> T + 'static,
+    ) -> Stages<In, T> {
+        self.stage(name, |input, output| Box::new(Stateful::new(state, function, input, output)))
+    }
+
+    /// Adds a stage with a state that may wait; otherwise as [`Stages::stateful`].
+    pub fn stateful_async<S: CanSend, T: CanSend>(
+        self,
+        name: &'static str,
+        state: S,
+        function: impl AsyncFn(&mut S, Out) -> T + 'static,
+    ) -> Stages<In, T> {
+        self.stage(name, |input, output| Box::new(StatefulAsync::new(state, function, input, output)))
+    }
+
+    /// Adds a stage that makes two values of one, and the branches that each of them goes through, up to
+    /// [`Branches::join`].
+    ///
+    /// Branches are part of the same order of stages, the left one first. Different items are in both at once; one item
+    /// goes through one branch after the other, and the value of the other branch travels with it.
+    ///
+    /// # Panics
+    /// If a branch does not continue the stages that it is given.
+    pub fn branch<L: CanSend, R: CanSend, A: CanSend, B: CanSend>(
+        mut self,
+        name: &'static str,
+        function: impl Fn(Out) -> (L, R) + 'static,
+        left: impl FnOnce(Stages<In, L>) -> Stages<In, A>,
+        right: impl FnOnce(Stages<In, R>) -> Stages<In, B>,
+    ) -> Branches<In, A, B> {
+        let (number, input) = (self.chain.number, self.output);
+        let second = self.chain.add_port::<R>();
+        let split = move |first| {
+            let step = move |ports: &mut Ports| {
+                let (left, right) = function(ports.take(input));
+                ports.put(first, left);
+                ports.put(second, right);
+            };
+            Box::new(step) as Box<dyn AnyStage>
+        };
+        let first = self.chain.add::<L>(name, input, split);
+        let continued = |chain: Chain| {
+            assert_eq!(
+                chain.number, number,
+                "a branch of `{name}` must continue the stages that it is given"
+            );
+            chain
+        };
+        let left = left(Stages { chain: self.chain, output: first, types: PhantomData });
+        let right = right(Stages { chain: continued(left.chain), output: second, types: PhantomData });
+        Branches { chain: continued(right.chain), left: left.output, right: right.output, types: PhantomData }
+    }
+
+    fn stage<T: CanSend>(
+        mut self,
+        name: &'static str,
+        make: impl FnOnce(usize, usize) -> Box<dyn AnyStage>,
+    ) -> Stages<In, T> {
+        let input = self.output;
+        let output = self.chain.add::<T>(name, input, |output| make(input, output));
+        Stages { chain: self.chain, output, types: PhantomData }
+    }
+
+    /// The chain, all of whose ports are read.
+    pub(in crate::pipeline) fn finished(mut self) -> Chain {
+        self.chain.ports[self.output].read_by = self.chain.stages.len();
+        self.chain
+    }
+}
+
+/// Two branches of a pipeline that [`Stages::branch`] has begun.
+pub struct Branches<In, A, B> {
+    chain: Chain,
+    left: usize,
+    right: usize,
+    types: PhantomData<fn(In) -> (A, B)>,
+}
+
+impl<In: CanSend, A: CanSend, B: CanSend> Branches<In, A, B> {
+    /// Adds a stage that makes one value of those of both branches.
+    pub fn join<T: CanSend>(
+        mut self,
+        name: &'static str,
+        function: impl Fn(A, B) -> T + 'static,
+    ) -> Stages<In, T> {
+        let (left, right) = (self.left, self.right);
+        self.chain.ports[right].read_by = self.chain.stages.len();
+        let join = move |output| {
+            let step = move |ports: &mut Ports| {
+                let value = function(ports.take(left), ports.take(right));
+                ports.put(output, value);
+            };
+            Box::new(step) as Box<dyn AnyStage>
+        };
+        let output = self.chain.add::<T>(name, left, join);
+        Stages { chain: self.chain, output, types: PhantomData }
+    }
+}

@@ -1,0 +1,408 @@
+//! Pipelines in seeded worlds: results in order, each once, whatever is resized when; deaths; what is refused.
+
+use super::*;
+use crate::prelude::*;
+use crate::{Plan, PlannedDeath, simulate};
+use isles_protocol::PlaceId;
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Eighteen stages: each third has a state, two are in branches, one waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Mixed {
+    /// Bytes of the large state of one stage.
+    ballast: usize,
+    has_states: bool,
+    fails_at: Option<u64>,
+}
+
+const PLAIN: Mixed = Mixed { ballast: 0, has_states: true, fails_at: None };
+
+/// A hash of a state and a value, which depends on their order.
+fn mixed(state: u64, value: u64) -> u64 {
+    (state ^ value.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn stateful(state: &mut (u64, Vec<u8>), value: u64) -> u64 {
+    state.0 = mixed(state.0, value);
+    if let Some(byte) = state.1.first_mut() {
+        *byte = byte.wrapping_add(value as u8);
+        return state.0 ^ u64::from(*byte);
+    }
+    state.0
+}
+
+impl Pipeline for Mixed {
+    type Input = u64;
+    type Output = u64;
+
+    fn stages(&self) -> Stages<u64, u64> {
+        let fails_at = self.fails_at;
+        let mut stages = Stages::new()
+            .try_map("fallible", move |value| match fails_at {
+                Some(at) if at == value => Err(Error::message("no")),
+                _ => Ok(mixed(1, value)),
+            })
+            .branch("branch", |value| (value, value.to_string()), branch_of_numbers, branch_of_texts)
+            .join("join", mixed)
+            .map_async("waiting", async |value| {
+                crate::yield_now().await;
+                value + 1
+            });
+        for round in 0..6 {
+            stages = stages.map("odd", move |value| mixed(round, value));
+            stages = match self.has_states {
+                true => stages.stateful("memory", (round, vec![0; self.ballast]), stateful),
+                false => stages.map("no memory", |value| value + 1),
+            };
+        }
+        stages
+    }
+}
+
+fn branch_of_numbers<In: CanSend>(stages: Stages<In, u64>) -> Stages<In, u64> {
+    stages.map("number", |value| value.rotate_left(3))
+}
+
+fn branch_of_texts<In: CanSend>(stages: Stages<In, String>) -> Stages<In, u64> {
+    stages.map("text", |text| text.len() as u64)
+}
+
+/// What the pipeline comes to in a plain loop.
+fn expected(pipeline: &Mixed, items: u64) -> Vec<u64> {
+    let mut states: Vec<_> = (0..6).map(|round| (round, vec![0; pipeline.ballast])).collect();
+    let mut results = Vec::new();
+    for item in 0..items {
+        let value = mixed(1, item);
+        let mut value = mixed(value.rotate_left(3), value.to_string().len() as u64) + 1;
+        for (round, state) in (0..).zip(&mut states) {
+            value = mixed(round, value);
+            value = if pipeline.has_states { stateful(state, value) } else { value + 1 };
+        }
+        results.push(value);
+    }
+    results
+}
+
+/// A small generator, so that a seed says when is resized to what.
+fn draw(state: &mut u64, below: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % below
+}
+
+/// Resizes to `cores`, which may be more than live.
+async fn try_resize(flow: &RunningPipeline<Mixed>, cores: usize) -> Result<()> {
+    match flow.resize(cores).await {
+        Err(error) if *error.kind() == ErrorKind::Misused && places().any(Place::is_dead) => Ok(()),
+        resized => resized,
+    }
+}
+
+/// Sends `items` through, and resizes before one in `apart`, from the task that sends or the one that receives.
+async fn resized(
+    pipeline: Mixed,
+    options: Options,
+    items: u64,
+    apart: usize,
+    seed: u64,
+) -> Result<PipelineReport> {
+    let all = place_count().min(18);
+    let results = Rc::new(RefCell::new(Vec::new()));
+    let body = async |flow: RunningPipeline<Mixed>| {
+        let feed = async {
+            let mut random = seed;
+            for item in 0..items {
+                if seed.is_multiple_of(2) && draw(&mut random, apart) == 0 {
+                    try_resize(&flow, 1 + draw(&mut random, all)).await?;
+                }
+                flow.send(item).await?;
+            }
+            flow.close();
+            Ok(())
+        };
+        let drain = async {
+            let mut random = seed;
+            while let Some(result) = flow.recv().await? {
+                results.borrow_mut().push(result);
+                if seed % 2 == 1 && draw(&mut random, apart) == 0 {
+                    try_resize(&flow, 1 + draw(&mut random, all)).await?;
+                }
+            }
+            Ok(())
+        };
+        both(feed, drain).await
+    };
+    let ((), report) = run(pipeline.clone(), options, body).await?;
+    assert_eq!(*results.borrow(), expected(&pipeline, items), "seed {seed}");
+    Ok(report)
+}
+
+#[test]
+fn results_come_in_order_each_once_whatever_is_resized_in_worlds_of_any_order_and_delay() {
+    for places in [1, 2, 3, 7, 18, 20] {
+        for seed in 0..20 {
+            let (result, ..) = simulate(places, Plan::adversarial(seed), move || async move {
+                let options = Options { queue: 1 + seed as usize % 5, ..Options::default() };
+                let report = resized(PLAIN, options, 60, 5, seed).await?;
+                assert_eq!(report.items, 60);
+                Ok::<_, Error>(())
+            });
+            result.unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_resizes_of_18_stages_with_38_kilobytes_of_state_lose_double_and_reorder_nothing() {
+    let (result, ..) = simulate(18, Plan::calm(1), || async {
+        let pipeline = Mixed { ballast: 38_000, ..PLAIN };
+        let results = Rc::new(Cell::new(0_u64));
+        let wanted = expected(&pipeline, 10_000);
+        let body = async |flow: RunningPipeline<Mixed>| {
+            let feed = async {
+                let mut random = 7;
+                for item in 0..10_000 {
+                    let now = flow.partition().groups();
+                    let other = 1 + draw(&mut random, 17);
+                    flow.resize(if other < now { other } else { other + 1 }).await?;
+                    flow.send(item).await?;
+                }
+                flow.close();
+                Ok(())
+            };
+            let drain = async {
+                while let Some(result) = flow.recv().await? {
+                    assert_eq!(result, wanted[results.get() as usize]);
+                    results.set(results.get() + 1);
+                }
+                Ok(())
+            };
+            both(feed, drain).await
+        };
+        let ((), report) = run(pipeline, Options::default(), body).await?;
+        assert_eq!((results.get(), report.items, report.resizes.len()), (10_000, 10_000, 10_000));
+        assert!(report.moved_bytes > 10_000 * 38_000, "{}", report.moved_bytes);
+        Ok::<_, Error>(())
+    });
+    result.unwrap();
+}
+
+#[test]
+fn a_state_moves_only_when_its_stage_does() {
+    let (result, ..) = simulate(3, Plan::calm(1), || async {
+        let pipeline = Mixed { ballast: 1000, ..PLAIN };
+        let one_more = async |flow: RunningPipeline<Mixed>| {
+            let two = Partition::of_ends(vec![9, 18]);
+            for partition in [two.clone(), Partition::of_ends(vec![9, 17, 18]), two] {
+                flow.resize_to(partition).await?;
+                flow.send(1).await?;
+                flow.recv().await?;
+            }
+            Ok(flow.received())
+        };
+        let options = Options { cores: Some(2), ..Options::default() };
+        let (received, report) = run(pipeline, options, one_more).await?;
+        // The last stage has gone to the third place and back; no other has moved.
+        let state = report.stages[17].state_bytes.expect("it has a state") as u64;
+        assert!(state > 1000, "{state}");
+        // One byte more or less, as numbers grow.
+        assert!(received == 3 && report.moved_bytes.abs_diff(2 * state) < 10, "{report:?}");
+        assert_eq!(
+            report.resizes.iter().map(|resize| (resize.item, resize.from, resize.to)).collect::<Vec<_>>(),
+            [(1, 2, 3), (2, 3, 2)]
+        );
+        Ok::<_, Error>(())
+    });
+    result.unwrap();
+}
+
+#[test]
+fn a_stage_that_fails_ends_the_pipeline_and_is_named() {
+    for places in [1, 3] {
+        let (result, ..) = simulate(places, Plan::adversarial(3), || async {
+            let pipeline = Mixed { fails_at: Some(20), ..PLAIN };
+            process(pipeline, Options::default(), 0..100, |_| {}).await.map(|_| ())
+        });
+        let error = result.unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Failed, "{error}");
+        assert!(error.to_string().contains("stage `fallible`: no"), "{error}");
+    }
+}
+
+/// A stage that panics, and one with too large a state.
+#[derive(Clone, Serialize, Deserialize)]
+struct Faulty {
+    state: usize,
+}
+
+impl Pipeline for Faulty {
+    type Input = u64;
+    type Output = u64;
+
+    fn stages(&self) -> Stages<u64, u64> {
+        Stages::new()
+            .map("first", |value| value)
+            .stateful("hoarder", vec![0_u8; self.state], |state, value| {
+                state.push(0);
+                value
+            })
+            .map("divides", |value: u64| 100 / (5 - value.min(5)))
+    }
+}
+
+#[test]
+fn a_panic_and_a_state_that_is_too_large_name_the_stage() {
+    let run_of = |state: usize, items: u64, checkpoint: Option<u64>| {
+        let (result, ..) = simulate(2, Plan::calm(1), move || async move {
+            let body = async |flow: RunningPipeline<Faulty>| {
+                for item in 0..items {
+                    flow.send(item).await?;
+                    flow.recv().await?;
+                }
+                Ok(())
+            };
+            run(Faulty { state }, Options { checkpoint, ..Options::default() }, body).await.map(|_| ())
+        });
+        result
+    };
+    let error = run_of(0, 6, None).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Panicked);
+    assert!(error.to_string().contains("stage `divides`: "), "{error}");
+    let error = run_of(39_000, 1, None).unwrap_err();
+    let told = "the state of stage `hoarder` has 39004 bytes; allowed: at most 38912";
+    assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(told), "{error}");
+    let error = run_of(38_906, 5, Some(1)).unwrap_err();
+    assert!(
+        *error.kind() == ErrorKind::Misused && error.to_string().contains("the state of stage `hoarder`"),
+        "{error}"
+    );
+    run_of(38_000, 5, Some(1)).unwrap();
+}
+
+#[test]
+fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on() {
+    let (result, ..) = simulate(2, Plan::calm(1), || async {
+        let refused = [
+            (Options::on(0), "a pipeline on 0 cores; allowed: 1 to 2, for 18 stages and 2 places"),
+            (Options::on(3), "a pipeline on 3 cores; allowed: 1 to 2"),
+            (Options { queue: 0, ..Options::default() }, "the queue of a group is 0; allowed: 1 to 1048576"),
+            (
+                Options { checkpoint: Some(0), ..Options::default() },
+                "after every 0 items; allowed: 1 or more",
+            ),
+            (Options { places: Some(vec![here(); 2]), ..Options::default() }, "a place is listed twice"),
+            (
+                Options { costs: Some(StageCosts::new(vec![1])), ..Options::default() },
+                "the costs are of 1 stages",
+            ),
+        ];
+        for (options, told) in refused {
+            let error = process(PLAIN, options, 0..1, |_| {}).await.unwrap_err();
+            assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(told), "{error}");
+        }
+        let body = async |flow: RunningPipeline<Mixed>| {
+            for cores in [0, 3] {
+                let error = flow.resize(cores).await.unwrap_err();
+                assert!(
+                    error.to_string().contains(&format!("a pipeline on {cores} cores; allowed: 1 to 2")),
+                    "{error}"
+                );
+            }
+            flow.send(0).await?;
+            assert_eq!(flow.recv().await?, Some(expected(&PLAIN, 1)[0]));
+            flow.close();
+            let error = flow.send(1).await.unwrap_err();
+            assert_eq!(*error.kind(), ErrorKind::Closed);
+            assert_eq!(flow.recv().await?, None);
+            Ok(())
+        };
+        run(PLAIN, Options::default(), body).await.map(|_| ())
+    });
+    result.unwrap();
+}
+
+#[test]
+fn results_that_nobody_receives_are_dropped_and_the_error_of_the_body_is_that_of_the_run() {
+    let (result, ..) = simulate(3, Plan::adversarial(5), || async {
+        let body = async |flow: RunningPipeline<Mixed>| {
+            flow.send(1).await?;
+            flow.resize(2).await?;
+            flow.send(2).await
+        };
+        let ((), report) = run(PLAIN, Options::default(), body).await?;
+        assert_eq!(report.items, 2);
+        let body = async |flow: RunningPipeline<Mixed>| {
+            flow.send(1).await?;
+            Err::<(), _>(Error::message("enough"))
+        };
+        let error = run(PLAIN, Options::default(), body).await.unwrap_err();
+        assert!(error.to_string().contains("enough"), "{error}");
+        Ok::<_, Error>(())
+    });
+    result.unwrap();
+}
+
+/// What a place is called; only a place can say.
+fn id_of(number: usize) -> PlaceId {
+    let id = Rc::new(Cell::new(None));
+    let told = Rc::clone(&id);
+    let say = move || async move { told.set(Place::new(number).map(Place::id)) };
+    simulate(number as u32 + 1, Plan::calm(0), say).0.expect("it only says it");
+    id.get().expect("the last place")
+}
+
+/// How a pipeline of 120 items ends in which a place dies at a step of the world; that it ends is part of the test.
+fn end_with_death(
+    places: u32,
+    place: usize,
+    step: u64,
+    seed: u64,
+    pipeline: Mixed,
+    checkpoint: Option<u64>,
+) -> Result<PipelineReport> {
+    let losses = vec![PlannedDeath { place: id_of(place), step }];
+    let plan = Plan { losses, stops: Vec::new(), ..Plan::adversarial(seed) };
+    let found = Rc::new(Cell::new(None));
+    let told = Rc::clone(&found);
+    let (result, ..) = simulate(places, plan, move || async move {
+        let options = Options { checkpoint, ..Options::default() };
+        told.set(Some(resized(pipeline, options, 120, 30, seed).await));
+    });
+    found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
+}
+
+/// The step before which a pipeline, which needs all places to begin, may not have begun.
+const BEGUN: u64 = 1500;
+
+#[test]
+fn with_checkpoints_results_are_exact_whenever_a_place_dies() {
+    for (has_states, checkpoint) in [(true, 1), (true, 7), (true, 1000), (false, 1)] {
+        let mut died = 0;
+        for seed in 0..40 {
+            let places = 2 + seed as u32 % 5;
+            let place = 1 + seed as usize % (places as usize - 1);
+            let pipeline = Mixed { has_states, ..PLAIN };
+            let step = BEGUN + seed * 337 % 9000;
+            let report = end_with_death(places, place, step, seed, pipeline, Some(checkpoint))
+                .unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
+            assert_eq!(report.items, 120);
+            died += report.lost_places;
+        }
+        assert!(died > 10, "only {died} runs lost a place that had stages");
+    }
+}
+
+#[test]
+fn without_checkpoints_a_death_ends_the_pipeline_and_names_the_stages() {
+    let mut died = 0;
+    for seed in 0..40 {
+        let Err(error) = end_with_death(4, 2, BEGUN + seed * 131, seed, PLAIN, None) else { continue };
+        assert!(
+            matches!(error.kind(), ErrorKind::DeadPlace(place) if *place == id_of(2)),
+            "seed {seed}: {error}"
+        );
+        died += usize::from(error.to_string().contains("it ran stage `"));
+    }
+    assert!(died > 10, "only {died} runs lost a place that had stages");
+}

@@ -1,0 +1,17 @@
+//! Which stages of a pipeline run together, and where: pure decisions.
+//!
+//! A pipeline of n stages runs as groups of consecutive stages, one group a core (J. Jahn et al., "Malleable Software
+//! Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). [`Partition::optimal`] recombines all
+//! stages, [`Partition::fused`] and [`Partition::split`] change two neighbours, [`CostMonitor`] smooths what stages
+//! cost, [`speed_ups`] predicts, [`divide`] shares cores among pipelines. `docs/design/pipelines.md` has the protocol
+//! of the change itself. Invariant: a partition covers all stages, in order, each once.
+
+mod costs;
+mod partition;
+mod share;
+#[cfg(test)]
+mod tests;
+
+pub use costs::{CostMonitor, StageCosts};
+pub use partition::{Partition, PlacedGroup, assign, speed_ups};
+pub use share::{Demand, DivisionFault, Objective, divide, exchange};
