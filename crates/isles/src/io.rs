@@ -5,7 +5,7 @@
 
 use isles_transport::FileAccess;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Reads a whole file.
@@ -39,6 +39,28 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
     std::fs::write(path.as_ref(), bytes.as_ref())?;
     tell(path.as_ref(), bytes.as_ref().len(), true);
     Ok(())
+}
+
+/// Reads a part of a file: `length` bytes from `offset` on, or fewer if the file ends before.
+///
+/// On a modelled chip it takes what [`read`] takes for so many bytes; the whole file is warm from then on.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_part(path: impl AsRef<Path>, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(path.as_ref())?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(length as u64).read_to_end(&mut bytes)?;
+    tell(path.as_ref(), bytes.len(), false);
+    Ok(bytes)
+}
+
+/// Says that so many bytes of a file were read otherwise, for example through a mapping.
+///
+/// On a modelled chip it takes what [`read_part`] takes; the file need not be there. On other machines it does nothing.
+pub fn note_read(path: impl AsRef<Path>, bytes: usize) {
+    tell(path.as_ref(), bytes, false);
 }
 
 fn tell(path: &Path, bytes: usize, is_write: bool) {

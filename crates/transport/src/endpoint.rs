@@ -342,12 +342,12 @@ pub trait Multicast {
     ) -> Result<(), SendError>;
 }
 
-/// A file that a program has read or written as a whole.
+/// A file, or a part of one, that a program has read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAccess {
     /// A number of it, the same for all who name it alike.
     pub file: u64,
-    /// How long it is.
+    /// How many bytes were read or written.
     pub bytes: u64,
     /// Whether it was written.
     pub is_write: bool,

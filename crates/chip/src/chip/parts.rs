@@ -123,12 +123,15 @@ impl Interrupts {
 pub struct FileServer {
     /// Until the first byte of a file comes from the disk.
     pub cold_latency: Cost,
-    /// What each KiB takes then.
+    /// What each KiB takes the server then, whose time all cores share.
     pub cold_kib: Cost,
     /// The same of one that is in the server's memory.
     pub warm_latency: Cost,
     /// What each KiB takes then.
     pub warm_kib: Cost,
+    /// What each KiB takes the core that asks, whoever else does: blocks of a network file system come one after the
+    /// other. Nothing if the file does not say.
+    pub core_kib: Cost,
 }
 
 impl TimingTable<HopCost> {

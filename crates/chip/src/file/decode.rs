@@ -329,12 +329,15 @@ fn files(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<FileServe
     };
     let [cold_latency, cold_kib, warm_latency, warm_kib] =
         ["cold_latency", "cold_kib", "warm_latency", "warm_kib"].map(&mut cost);
+    let core_kib =
+        part.constant(findings, "core_kib", TIMED, |value| quantity(value, |text| unit::cost(text, None)));
     part.close(findings);
     Some(FileServer {
         cold_latency: cold_latency?,
         cold_kib: cold_kib?,
         warm_latency: warm_latency?,
         warm_kib: warm_kib?,
+        core_kib: core_kib.unwrap_or_default(),
     })
 }
 

@@ -126,6 +126,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::memory::modularity::MODULARITY,
     programs::at_opt::AT_OPT,
     programs::auv::AUV,
+    programs::rdf::RDF,
 ];
 
 /// The rows of one experiment.

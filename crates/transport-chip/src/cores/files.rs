@@ -1,7 +1,8 @@
 //! Files behind the cores: one server, whose disk and link all places share.
 //!
-//! The latency of a call is its place's own; the bytes of all go one call after the other. What was read or written
-//! once stays in the server's memory and is warm from then on. A chip whose file says nothing of a server has one that
+//! The latency of a call is its place's own, and so is what its core needs for the bytes; the server's time for the
+//! bytes of all goes one call after the other. What was read or written once stays in the server's memory and is warm
+//! from then on. A chip whose file says nothing of a server has one that
 //! takes no time. Invariant: what calls wait for is booked as waiting, and counted.
 
 use super::Cores;
@@ -21,6 +22,8 @@ type CallTimes = [Picoseconds; 2];
 pub(crate) struct FileTimes {
     cold: CallTimes,
     warm: CallTimes,
+    /// What a KiB takes the core that asks.
+    core_kib: Picoseconds,
 }
 
 impl FileTimes {
@@ -32,6 +35,7 @@ impl FileTimes {
         Some(FileTimes {
             cold: times([&server.cold_latency, &server.cold_kib]),
             warm: times([&server.warm_latency, &server.warm_kib]),
+            core_kib: server.core_kib.at(clocks).over(0),
         })
     }
 }
@@ -53,11 +57,13 @@ impl Cores {
         *calls += 1;
         traffic.bytes += access.bytes;
         traffic.cold += u64::from(!is_warm);
-        let Some(FileTimes { cold, warm }) = self.costs.files else { return };
+        let Some(FileTimes { cold, warm, core_kib }) = self.costs.files else { return };
         let [latency, kib] = if is_warm { warm } else { cold };
-        let bytes = Picoseconds((u128::from(kib.0) * u128::from(access.bytes) / 1_024) as u64);
+        let of_bytes =
+            |kib: Picoseconds| Picoseconds((u128::from(kib.0) * u128::from(access.bytes) / 1_024) as u64);
         let (present, now) = (self.present, self.now(place));
-        let end = self.files.link.reserve(present, now + latency, bytes) + bytes;
+        let sent = self.files.link.reserve(present, now + latency, of_bytes(kib)) + of_bytes(kib);
+        let end = sent.max(now + latency + of_bytes(core_kib));
         self.files.traffic.waited += end - now;
         self.spend(place, end - now, TimeCategory::Waiting);
     }

@@ -14,6 +14,7 @@ pub mod manyman;
 pub mod memory;
 pub mod power_loops;
 pub mod rates;
+pub mod rdf;
 pub mod teams;
 
 use isles::Protocol;

@@ -1,0 +1,271 @@
+//! RDF queries on the SCC: the task-parallel workloads of the paper, one master and 47 workers over RCKMPI.
+//!
+//! A query of table II is what its columns say: its share of the processor is work, its footprint is read from the chip's
+//! server of files. That server was calibrated on one query, so the serial times of the others are predictions. Queries
+//! go in slices, so that reading and computing alternate. Invariant: every row could come out on the wrong side.
+
+use super::super::quantity::{Quantity, Title};
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use super::CORES;
+use isles::prelude::*;
+use isles::{Launch, ModelledChip, Protocol};
+use isles_app::Failure;
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Table II and the task-parallel figures.
+pub const RDF: Experiment = Experiment {
+    name: "rdf",
+    about: "RDF queries from a server of files: serial times, and speed-ups of pools of queries over 47 workers, by sections, \
+            at 800/1600/1066",
+    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, 6th MARC symposium (2012), paper 3",
+    instructions: "",
+    rows: RowSource::Runs(rows),
+};
+
+/// Cycles of a core in a second.
+const HERTZ: f64 = 800e6;
+
+/// How much of a file is read between two slices of work.
+const SLICE_BYTES: usize = 1 << 20;
+
+/// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, its serial time.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct TableQuery {
+    number: u32,
+    kib: u32,
+    percent: f64,
+    seconds: f64,
+}
+
+const fn query(number: u32, kib: u32, percent: f64, seconds: f64) -> TableQuery {
+    TableQuery { number, kib, percent, seconds }
+}
+
+/// A data set of the paper: its small queries, its large ones, how often those are in the pool of a run, and the
+/// speed-up that was published for the small ones.
+struct DataSet {
+    name: &'static str,
+    small: &'static [TableQuery],
+    large: &'static [TableQuery],
+    large_rounds: usize,
+    small_speedup: f64,
+}
+
+/// How often small queries are in the pool of a run.
+const SMALL_ROUNDS: usize = 100;
+
+/// The query on which the server of files was calibrated.
+const CALIBRATION: (&str, u32) = ("YAGO", 5);
+
+const DATA_SETS: [DataSet; 3] = [
+    DataSet {
+        name: "YAGO",
+        small: &[
+            query(1, 14_756, 29.0, 4.73),
+            query(2, 15_004, 40.0, 9.23),
+            query(3, 22_832, 29.0, 6.51),
+            query(4, 33_492, 21.0, 9.27),
+        ],
+        large: &[
+            query(5, 216_564, 22.0, 82.65),
+            query(6, 272_848, 30.0, 120.08),
+            query(7, 332_944, 43.0, 218.43),
+        ],
+        large_rounds: 33,
+        small_speedup: 34.92,
+    },
+    DataSet {
+        name: "LUBM",
+        small: &[query(1, 2_668, 25.0, 1.4), query(2, 3_132, 35.0, 1.47), query(3, 9_804, 19.0, 3.5)],
+        large: &[query(4, 636_204, 32.0, 299.99), query(5, 673_924, 29.0, 206.58)],
+        large_rounds: 50,
+        small_speedup: 32.74,
+    },
+    DataSet {
+        name: "Uniprot",
+        small: &[query(1, 4_468, 39.0, 2.08), query(2, 10_344, 39.0, 6.46)],
+        large: &[
+            query(3, 48_020, 31.0, 19.39),
+            query(4, 62_188, 19.0, 15.48),
+            query(5, 166_808, 17.0, 43.51),
+        ],
+        large_rounds: 33,
+        small_speedup: 32.27,
+    },
+];
+
+impl TableQuery {
+    /// Seconds of the processor.
+    fn busy(&self) -> f64 {
+        self.seconds * self.percent / 100.0
+    }
+
+    /// Answers it at this place.
+    async fn answer(&self, file: &str) {
+        let bytes = self.kib as usize * 1_024;
+        let slices = bytes.div_ceil(SLICE_BYTES);
+        let cycles = (self.busy() * HERTZ / slices as f64) as u64;
+        for slice in 0..slices {
+            isles::io::note_read(file, SLICE_BYTES.min(bytes - slice * SLICE_BYTES));
+            work(Cycles(cycles));
+            yield_now().await; // others ask the server meanwhile
+        }
+    }
+}
+
+/// Runs a program on so many cores of the SCC; the seconds that it says.
+fn run<F>(places: u32, main: impl FnOnce(Rc<Cell<f64>>) -> F) -> Result<f64, Failure>
+where
+    F: Future<Output = isles::Result<()>> + 'static,
+{
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
+    let launch = launch.places(places).protocol(Protocol::Sections);
+    let chip = ModelledChip::new("scc").and_then(|chip| chip.with_preset("800/1600/1066"));
+    let chip = chip.map_err(|error| usage(&error))?;
+    let seconds = Rc::new(Cell::new(0.0));
+    let told = Rc::clone(&seconds);
+    let (result, ..) = launch.run_on_chip(chip, move || main(told)).map_err(|error| usage(&error))?;
+    result.map_err(Failure::Run)?;
+    Ok(seconds.get())
+}
+
+/// The seconds that one core takes for a query out of a server that has the file in its memory.
+fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
+    run(1, move |told| async move {
+        isles::io::note_read(data, 0); // nobody has found the file on the disk before
+        let started = now();
+        query.answer(data).await;
+        told.set((now() - started).as_secs_f64());
+        Ok(())
+    })
+}
+
+/// The seconds that so many cores, of which the first one deals, take for a pool of queries in order: algorithm 1 of
+/// 004:423, where each worker asks for the next when it has answered one.
+fn pool(
+    data: &'static str,
+    queries: &'static [TableQuery],
+    rounds: usize,
+    cores: u32,
+) -> Result<f64, Failure> {
+    run(cores, move |told| async move {
+        isles::io::note_read(data, 0);
+        let (next, last) = (Counter::new(), (queries.len() * rounds) as u64);
+        let (queries, file) = (queries.to_vec(), data.to_owned());
+        let started = now();
+        finish(async {
+            for place in places().skip(1) {
+                let (next, queries, file) = (&next, &queries, &file);
+                spawn_at!(place, {
+                    while let Some(number) = next.take_below(last).await? {
+                        queries[number as usize % queries.len()].answer(&file).await;
+                    }
+                    Ok::<_, isles::Error>(())
+                });
+            }
+        })
+        .await?;
+        told.set((now() - started).as_secs_f64());
+        Ok(())
+    })
+}
+
+const SERIAL: Family =
+    Family { deck: "", unit: "s", band: Band::Within(25.0), basis: Basis::Predicted, source: "004:542-560" };
+const SPEEDUP: Family =
+    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Predicted, source: "004:589" };
+const SHAPE: Family = Family { band: Band::AtMost, ..SPEEDUP };
+
+fn rows() -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    let mut pools = Vec::new();
+    for data in &DATA_SETS {
+        let mut serial = [0.0, 0.0];
+        for (total, queries) in serial.iter_mut().zip([data.small, data.large]) {
+            for query in queries {
+                let seconds = alone(data.name, *query)?;
+                *total += seconds;
+                let is_calibration = CALIBRATION == (data.name, query.number);
+                let basis = if is_calibration { Basis::Calibrated } else { Basis::Predicted };
+                let title = format!("{} query {} alone", data.name, query.number);
+                rows.push(Family { basis, ..SERIAL }.row(Title::from(title), query.seconds, seconds));
+            }
+        }
+        pools.push(PoolRuns::measure(data, serial)?);
+    }
+    pools.iter().for_each(|pools| pools.rows(&mut rows));
+    let falls =
+        |data: &str| pools.iter().find(|pools| pools.data.name == data).map_or(f64::NAN, PoolRuns::fall);
+    for data in ["LUBM", "Uniprot"] {
+        let title =
+            format!("large queries, use of the processor on {CORES} cores against 2: {data} against YAGO");
+        rows.push(SHAPE.at("004:591").row(Title::from(title), 1.0, falls(data) / falls("YAGO")));
+    }
+    Ok(rows)
+}
+
+/// The pools of a data set on 2 cores, which is one worker, and on all: of small queries, and of large ones.
+struct PoolRuns {
+    data: &'static DataSet,
+    /// Seconds of one core alone.
+    serial: [f64; 2],
+    two: [f64; 2],
+    all: [f64; 2],
+}
+
+impl PoolRuns {
+    fn measure(data: &'static DataSet, rounds: [f64; 2]) -> Result<PoolRuns, Failure> {
+        let times = [SMALL_ROUNDS, data.large_rounds];
+        let [small, large] = [data.small, data.large];
+        let on = |cores| {
+            Ok::<_, Failure>([
+                pool(data.name, small, times[0], cores)?,
+                pool(data.name, large, times[1], cores)?,
+            ])
+        };
+        let serial = [rounds[0] * times[0] as f64, rounds[1] * times[1] as f64];
+        Ok(PoolRuns { data, serial, two: on(2)?, all: on(CORES)? })
+    }
+
+    fn speedup(&self, kind: usize) -> f64 {
+        self.serial[kind] / self.all[kind]
+    }
+
+    /// The use of the processor by the large queries on all cores against that on two.
+    fn fall(&self) -> f64 {
+        let workers = f64::from(CORES - 1);
+        self.two[1] / (self.all[1] * workers)
+    }
+
+    fn rows(&self, rows: &mut Vec<Row>) {
+        let data = self.data;
+        let title = |what: &str| Title::from(format!("{}, {what}", data.name)).over(Quantity::cores(CORES));
+        rows.push(SPEEDUP.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));
+        let large = self.speedup(1);
+        let at_least = Family { basis: Basis::Derived, ..SHAPE.at("004:591") };
+        rows.push(at_least.row(
+            title("large queries, the least published, 25, against the speed-up"),
+            1.0,
+            25.0 / large,
+        ));
+        rows.push(at_least.row(
+            title("large queries, the speed-up against the most published, 30"),
+            1.0,
+            large / 30.0,
+        ));
+        let less = SHAPE.at("004:606");
+        rows.push(less.row(
+            title("speed-up of large queries against small ones"),
+            1.0,
+            large / self.speedup(0),
+        ));
+        let even = Family { band: Band::Within(10.0), basis: Basis::Derived, ..SHAPE.at("004:589") };
+        let workers = f64::from(CORES - 1);
+        let used = self.two[0] / (self.all[0] * workers);
+        rows.push(even.row(title("small queries, use of the processor against that on 2"), 1.0, used));
+    }
+}
