@@ -11,6 +11,7 @@ use crate::setup::Setup;
 use crate::tile::{HALO, Tile};
 use crate::tracer::{Advection, TracerScratch};
 use isles::array::{DistArray, Distribution, Halo};
+use isles::measured;
 use isles::prelude::*;
 use isles_app::frame::RunMeter;
 use serde::{Deserialize, Serialize};
@@ -210,7 +211,7 @@ impl<'a> TileState<'a> {
             is_first,
         );
         north.tend((v.values(), u.values()), (rise, surface, u_mean), [tendency_v, ahead, slow_v], is_first);
-        work(self.work_of_levels(102, 192));
+        work(self.work_of_levels(102, 96));
     }
 
     async fn run_external(&mut self, number: u64) -> isles::Result<()> {
@@ -252,7 +253,7 @@ impl<'a> TileState<'a> {
         {
             component.push(velocity.lock().values_mut(), ahead, mean, self.setup.stepping.step);
         }
-        work(self.work_of_levels(10, 80));
+        work(self.work_of_levels(10, 48));
     }
 
     /// The tracer after step `number`.
@@ -277,7 +278,7 @@ impl<'a> TileState<'a> {
         let mut new = fields.tracers[(number as usize + 1) % 2].lock();
         let three = (old.values(), new.values_mut(), &mut rise[..]);
         advection.advance((u.values(), v.values()), three, transports, scratch);
-        work(self.work_of_levels(106, 136));
+        work(self.work_of_levels(106, 48));
     }
 
     /// What `floats` operations and `bytes` of memory for each cell of each level cost, with one operation on integers
@@ -375,9 +376,11 @@ pub async fn run_part(
 ) -> isles::Result<Vec<Snapshot>> {
     let mut part = TileState::new(fields, setup);
     let mut records: Vec<Snapshot> = part.record(0, recording).await?.into_iter().collect();
+    // So that nobody is in the region of the steps while the first record is collected.
+    Team::world().barrier().await?;
     for step in 0..setup.stepping.steps {
         let started = Instant::now();
-        part.advance(step).await?;
+        measured("steps", part.advance(step)).await?;
         meter.add_done(started);
         let done = step + 1;
         if done.is_multiple_of(recording.every) || done == setup.stepping.steps {

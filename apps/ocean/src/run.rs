@@ -9,7 +9,7 @@ use crate::setup::{Case, Grid, Physics, Setup, Stepping};
 use crate::{netcdf, picture};
 use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;
-use isles::{Claim, Plan, measured};
+use isles::{Claim, Plan};
 use isles_app::Failure;
 use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
 use serde::Serialize;
@@ -311,7 +311,7 @@ impl Application for Ocean {
         let setup = Replicated::new(input.setup.clone()).await?;
         let recording = input.recording;
         let started = now();
-        let parts = everywhere!(measured("steps", run_part(&fields, &setup, recording, &meter)).await?);
+        let parts = everywhere!(run_part(&fields, &setup, recording, &meter).await?);
         let snapshots = parts.await?.swap_remove(0);
         let done = meter.done(started).await?;
         Ok((OceanFound::new(input, snapshots), done))

@@ -58,7 +58,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 14] = [
+    pub const ALL: [Suite; 15] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
