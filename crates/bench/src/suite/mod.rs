@@ -11,6 +11,7 @@ mod imsuite;
 mod memory;
 mod mpi;
 mod people;
+mod pipelines;
 mod prk;
 mod rdf;
 pub mod twin;
@@ -37,6 +38,8 @@ pub enum Suite {
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
+    /// Pipelines of stages.
+    Pipeline,
     /// The Parallel Research Kernels over distributed arrays.
     Prk,
     /// SPARQL over triples that lie on all places.
@@ -55,7 +58,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 14] = [
+    pub const ALL: [Suite; 15] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -63,6 +66,7 @@ impl Suite {
         Suite::Glb,
         Suite::ImSuite,
         Suite::Mpi,
+        Suite::Pipeline,
         Suite::Prk,
         Suite::Rdf,
         Suite::Windows,
@@ -82,6 +86,7 @@ impl Suite {
             Suite::Glb => "glb",
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
+            Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
@@ -102,6 +107,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
+            Suite::Pipeline => pipelines::GROUPS,
             Suite::Prk => prk::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
