@@ -16,6 +16,7 @@ mod picture;
 mod run;
 mod scene;
 mod sequential;
+mod sharing;
 mod stereo;
 #[cfg(test)]
 mod tests;

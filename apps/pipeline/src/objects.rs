@@ -10,7 +10,7 @@ const CELL: usize = 8;
 const NEARER: i32 = 32;
 
 /// Fewer cells are no object.
-const CELLS_MIN: usize = 3;
+const CELLS_MIN: usize = 4;
 
 /// How far an object moves between two frames at most, in pixels.
 const STEP_MAX: i32 = 24;
@@ -103,7 +103,7 @@ pub fn detected(foreground: &Foreground) -> Vec<Blob> {
             let (column, last) = (cell % columns, columns - 1);
             let mut visit = |holds: bool, other: usize| {
                 // Cells of one object are about as near.
-                if holds && is_open[other] && means[other].abs_diff(means[cell]) < 3 * NEARER as u32 {
+                if holds && is_open[other] && means[other].abs_diff(means[cell]) < 6 * NEARER as u32 {
                     stack.push(other);
                 }
             };
@@ -126,7 +126,8 @@ fn blob(cells: &[usize], columns: usize, means: &[i32]) -> Blob {
     Blob {
         x: mean(&|cell| centre(cell % columns)),
         y: mean(&|cell| centre(cell / columns)),
-        disparity: mean(&|cell| means[cell]),
+        // Cells at the edges are of the background in part.
+        disparity: cells.iter().map(|cell| means[*cell]).max().unwrap_or(0),
     }
 }
 

@@ -44,6 +44,23 @@ fn the_objects_are_the_same_on_every_machine_whatever_is_resized_when() {
 }
 
 #[test]
+fn a_second_pipeline_comes_and_goes_and_both_find_what_they_would_alone() {
+    let alone = document("--frames 24 --places 1 --machine threads");
+    let other = document("--frames 8 --places 1 --machine threads --random-seed 2");
+    for line in ["--places 2 --machine threads", "--places 4 --machine loopback --objective fairness"] {
+        let both = document(&format!("--frames 24 --apps 2 {line} --verify"));
+        assert_eq!(
+            (&both["frames"], &both["second"]["frames"]),
+            (&alone["frames"], &other["frames"]),
+            "{line}"
+        );
+        assert_eq!(both["verification"]["holds"], true);
+        let cores = ["cores", "cores_of_first"].map(|name| both["second"][name].as_u64().unwrap());
+        assert!(cores.iter().all(|cores| *cores > 0) && cores.iter().sum::<u64>() <= 4, "{cores:?}");
+    }
+}
+
+#[test]
 fn a_run_tells_what_was_found_and_draws_the_last_frame() {
     let scene = Scene::new("pipeline-files");
     let line = format!("{SMALL} --frames 12 --places 2 --cores 1 --resize 2@4 --png depth.png --verify");
@@ -74,6 +91,9 @@ fn what_cannot_be_run_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--places 2 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),
         ("--places 2 --resize 1", "--resize 1: allowed: cores and frame, such as 10@100"),
         ("--places 2 --resize 1@9,2@8", "--resize: the frames must increase"),
+        ("--places 1 --apps 2", "--apps is 2; allowed: at most one for each of the 1 places"),
+        ("--places 2 --apps 2 --frames 5", "--frames is 5; allowed with --apps 2: at least 12"),
+        ("--places 2 --stage-costs 1,2", "--stage-costs: allowed: 18 numbers"),
         ("--images nowhere", "nowhere/motorcycle_left.png: No such file or directory"),
         ("--width 100", "100 is not in 128..=4096"),
         ("--checkpoint 0", "0 is not in 1.."),

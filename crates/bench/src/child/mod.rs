@@ -20,7 +20,7 @@ pub mod watched;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{betweenness, calls, channels, members, places, transfers, wavefront, windows};
+use ours::{betweenness, calls, channels, members, pipelines, places, transfers, wavefront, windows};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -80,6 +80,11 @@ const CHILDREN: &[(&str, Body)] = &[
     ("jobs-in-memory", jobs::in_memory),
     ("jobs-on-disk", jobs::on_disk),
     ("isles-steal", balance::steals),
+    ("isles-pipeline-short", pipelines::short),
+    ("isles-pipeline-long", pipelines::long),
+    ("isles-pipeline-resizes", pipelines::resizes),
+    ("loop-pipeline-long", tasks::loop_pipeline),
+    ("tokio-pipeline", tasks::tokio_pipeline),
     ("loop-uts-t1", balance::loop_t1),
     ("loop-uts-t1l", balance::loop_t1l),
     ("loops-uts-t1l", balance::loops_t1l),

@@ -3,6 +3,7 @@
 //! Its own file because they are libraries of tasks. None keeps a handle of each of the million, as none of ours does.
 //! The invariant: every task has ended when the step returns.
 
+use super::ours::pipelines;
 use super::{say, say_version, seconds_of_whole, seconds_per_step};
 use crate::options::Effort;
 use std::future::poll_fn;
@@ -11,6 +12,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 const TASKS: usize = 1_000_000;
 
@@ -148,4 +150,50 @@ impl OpenTasks {
         })
         .await;
     }
+}
+
+/// Items through 8 trivial stages over tokio's bounded channels, a task for each stage, on the calling thread. Prints
+/// `rate_million`.
+pub fn tokio_pipeline(effort: Effort) {
+    say_version("tokio");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the thread is there");
+    let seconds = seconds_per_step(effort, |count| {
+        let sum = runtime.block_on(async {
+            let (first, mut numbers) = tokio::sync::mpsc::channel::<u64>(pipelines::QUEUE);
+            drop(tokio::spawn(async move {
+                for number in 0..count {
+                    first.send(number).await.expect("the stage takes all");
+                }
+            }));
+            for stage in 0..pipelines::SHORT_STAGES {
+                let (next, numbers_of_next) = tokio::sync::mpsc::channel::<u64>(pipelines::QUEUE);
+                let mut own = std::mem::replace(&mut numbers, numbers_of_next);
+                drop(tokio::spawn(async move {
+                    while let Some(value) = own.recv().await {
+                        next.send(value + black_box(stage)).await.expect("the next stage takes all");
+                    }
+                }));
+            }
+            let receiving = tokio::spawn(async move {
+                let mut sum = 0;
+                while let Some(value) = numbers.recv().await {
+                    sum += value;
+                }
+                sum
+            });
+            receiving.await.expect("nothing panics")
+        });
+        assert_eq!(sum, pipelines::short_sum(count));
+    });
+    say("rate_million", 1e-6 / seconds);
+}
+
+/// The 18 long stages of a pipeline in a plain loop. Prints `seconds`.
+pub fn loop_pipeline(_effort: Effort) {
+    let started = Instant::now();
+    let through =
+        |item| (0..pipelines::LONG_STAGES).fold(item, |value, stage| pipelines::long_step(stage, value));
+    let sum = (0..pipelines::LONG_ITEMS).fold(0_u64, |sum, item| sum.wrapping_add(through(item)));
+    black_box(sum);
+    say("seconds", started.elapsed().as_secs_f64());
 }

@@ -12,6 +12,7 @@ mod imsuite;
 mod memory;
 mod mpi;
 mod people;
+mod pipelines;
 mod prk;
 mod rdf;
 pub mod twin;
@@ -38,6 +39,8 @@ pub enum Suite {
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
+    /// Pipelines of stages.
+    Pipeline,
     /// The Parallel Research Kernels over distributed arrays.
     Prk,
     /// SPARQL over triples that lie on all places.
@@ -66,6 +69,7 @@ impl Suite {
         Suite::Glb,
         Suite::ImSuite,
         Suite::Mpi,
+        Suite::Pipeline,
         Suite::Prk,
         Suite::Rdf,
         Suite::Windows,
@@ -86,6 +90,7 @@ impl Suite {
             Suite::Glb => "glb",
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
+            Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
@@ -107,6 +112,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
+            Suite::Pipeline => pipelines::GROUPS,
             Suite::Prk => prk::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,

@@ -58,7 +58,7 @@ impl Drop for ChangeGuard<'_> {
 impl<P: Pipeline> PipelineState<P> {
     /// The living places that the pipeline may use.
     pub(super) fn living(&self) -> Vec<Place> {
-        self.options.usable_places().into_iter().filter(|place| !place.is_dead()).collect()
+        self.usable.borrow().iter().copied().filter(|place| !place.is_dead()).collect()
     }
 
     /// Starts the first groups.
@@ -111,7 +111,9 @@ impl<P: Pipeline> PipelineState<P> {
         if self.has_dead_group() {
             return Ok(false);
         }
-        if partition == partition_of(&before) {
+        let living = self.living();
+        let stays = |group: &PlacedGroup| living.iter().any(|place| place.index() == group.place);
+        if partition == partition_of(&before) && before.iter().all(stays) {
             return Ok(true);
         }
         check_cores(partition.groups(), self.living().len(), self.names.len())?;
@@ -182,7 +184,7 @@ impl<P: Pipeline> PipelineState<P> {
     }
 
     /// Takes over what the places of the groups have measured.
-    async fn gather(&self) -> Result<()> {
+    pub(super) async fn gather(&self) -> Result<()> {
         for (stage, fact) in self.facts().await? {
             let mut kit = self.kit.lock();
             if let Some(mean) = fact.mean {

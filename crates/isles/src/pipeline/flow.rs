@@ -5,7 +5,7 @@
 
 use super::crew::{Command, Crew, command, outcome, supervise};
 use super::kit::Kit;
-use super::options::Options;
+use super::options::{Options, check_places};
 use super::packet::StageMessage;
 use super::recovery::{Replay, is_death};
 use super::report::{PipelineReport, Resize};
@@ -14,7 +14,7 @@ use super::stage::ports::PortValues;
 use super::{Pipeline, misused};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, RecvError, Result};
-use isles_protocol::pipeline::{Partition, PlacedGroup};
+use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -46,6 +46,8 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
 pub(super) struct PipelineState<P: Pipeline> {
     pub(super) kit: PlaceLocal<Kit<P>>,
     pub(super) options: Options,
+    /// The places that it may use.
+    pub(super) usable: RefCell<Vec<Place>>,
     pub(super) names: Rc<[&'static str]>,
     pub(super) source: Monitor<PipelineSource>,
     pub(super) crew: Rc<Monitor<Crew>>,
@@ -224,6 +226,30 @@ impl<P: Pipeline> RunningPipeline<P> {
         self.shared.change(move |_, _| partition.clone(), Some(cores)).await
     }
 
+    /// Runs the pipeline on these places from the next item on, and on no other: all stages are recombined over as many
+    /// of them as there are stages.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misused`]: no places, or one of them twice. Otherwise as [`RunningPipeline::resize`].
+    pub async fn move_to(&self, places: Vec<Place>) -> Result<()> {
+        check_places(&places)?;
+        *self.shared.usable.borrow_mut() = places;
+        let shared = &self.shared;
+        let choose = |partition: &Partition, costs: &StageCosts| {
+            Partition::optimal(costs, shared.living().len().clamp(1, partition.stages()))
+        };
+        shared.change(choose, None).await
+    }
+
+    /// What the stages cost, as far as it was measured, in nanoseconds: for [`speed_ups`](super::speed_ups).
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn measured_costs(&self) -> Result<StageCosts> {
+        self.shared.gather().await?;
+        Ok(self.shared.kit.lock().monitor.costs())
+    }
+
     /// Recombines the stages over the same number of places by what they cost, if the slowest group becomes at least a
     /// twentieth faster.
     ///
@@ -263,6 +289,7 @@ pub(super) async fn run<P: Pipeline, R>(
     let replay = options.checkpoint.map(|_| Replay::new(states));
     let shared = PipelineState {
         kit,
+        usable: RefCell::new(options.usable_places()),
         options,
         names,
         source: Monitor::default(),

@@ -63,10 +63,7 @@ impl Options {
             return Err(misused("a checkpoint after every 0 items; allowed: 1 or more".to_owned()));
         }
         let usable = self.usable_places();
-        let distinct = usable.iter().enumerate().all(|(index, place)| !usable[..index].contains(place));
-        if !distinct {
-            return Err(misused("a place is listed twice among those of the pipeline".to_owned()));
-        }
+        check_places(&usable)?;
         if let Some(costs) = self.costs.as_ref().filter(|costs| costs.stages() != stages) {
             return Err(misused(format!(
                 "the costs are of {} stages; the pipeline has {stages}",
@@ -78,6 +75,16 @@ impl Options {
         let even = || StageCosts::new(vec![1; stages]);
         Ok(Partition::optimal(&self.costs.clone().unwrap_or_else(even), cores))
     }
+}
+
+/// Refuses places that a pipeline cannot use.
+pub(super) fn check_places(places: &[Place]) -> Result<()> {
+    let is_twice = |(index, place): (usize, &Place)| places[..index].contains(place);
+    if places.is_empty() || places.iter().enumerate().any(is_twice) {
+        let text = "the places of the pipeline: allowed: at least one, and none twice";
+        return Err(misused(text.to_owned()));
+    }
+    Ok(())
 }
 
 /// Refuses a number of cores that a pipeline cannot run on.

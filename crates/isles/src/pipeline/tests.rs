@@ -218,6 +218,40 @@ fn a_state_moves_only_when_its_stage_does() {
 }
 
 #[test]
+fn two_pipelines_share_places_and_one_moves_to_those_that_the_other_has_left() {
+    let (result, ..) = simulate(4, Plan::adversarial(2), || async {
+        let all: Vec<Place> = places().collect();
+        let (left, right) = (all[..2].to_vec(), all[2..].to_vec());
+        let body = async |flow: RunningPipeline<Mixed>| {
+            let wanted = expected(&PLAIN, 30);
+            for item in 0..30 {
+                match item {
+                    10 => flow.move_to(left.clone()).await?,
+                    20 => flow.move_to(right.clone()).await?,
+                    _ => {}
+                }
+                flow.send(item).await?;
+                assert_eq!(flow.recv().await?, Some(wanted[item as usize]));
+                if item == 15 {
+                    let other = Options { places: Some(right.clone()), ..Options::default() };
+                    let mut results = Vec::new();
+                    process(PLAIN, other, 0..20, |result| results.push(result)).await?;
+                    assert_eq!(results, expected(&PLAIN, 20));
+                }
+            }
+            assert_eq!(flow.measured_costs().await?.stages(), 18);
+            let error = flow.move_to(Vec::new()).await.unwrap_err();
+            assert_eq!(*error.kind(), ErrorKind::Misused);
+            Ok(())
+        };
+        let ((), report) = run(PLAIN, Options::default(), body).await?;
+        assert!(report.stages.iter().all(|stage| stage.place >= 2), "{report:?}");
+        Ok::<_, Error>(())
+    });
+    result.unwrap();
+}
+
+#[test]
 fn a_stage_that_fails_ends_the_pipeline_and_is_named() {
     for places in [1, 3] {
         let (result, ..) = simulate(places, Plan::adversarial(3), || async {
@@ -291,7 +325,10 @@ fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on
                 Options { checkpoint: Some(0), ..Options::default() },
                 "after every 0 items; allowed: 1 or more",
             ),
-            (Options { places: Some(vec![here(); 2]), ..Options::default() }, "a place is listed twice"),
+            (
+                Options { places: Some(vec![here(); 2]), ..Options::default() },
+                "allowed: at least one, and none twice",
+            ),
             (
                 Options { costs: Some(StageCosts::new(vec![1])), ..Options::default() },
                 "the costs are of 1 stages",

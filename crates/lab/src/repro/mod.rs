@@ -121,6 +121,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,
+    programs::pipeline::PIPELINE,
     programs::memory::gups::RANDOM_ACCESS,
     programs::memory::automaton::AUTOMATON,
     programs::memory::modularity::MODULARITY,

@@ -7,6 +7,7 @@ pub mod betweenness;
 pub mod calls;
 pub mod channels;
 pub mod members;
+pub mod pipelines;
 pub mod places;
 pub mod transfers;
 pub mod wavefront;

@@ -12,6 +12,7 @@ pub mod ga;
 pub mod hartree_fock;
 pub mod manyman;
 pub mod memory;
+pub mod pipeline;
 pub mod power_loops;
 pub mod rates;
 pub mod rdf;

@@ -1,0 +1,109 @@
+//! Two pipelines that share the places: a second one comes while the first runs, and goes again.
+//!
+//! When it comes, both say what speed-up they have with how many places, as the costs of the first's stages predict;
+//! the objective divides the places. The first gives up those it loses before the second starts, and gets them back
+//! when it has ended. Invariant: what each finds is what it would find alone.
+
+use crate::run::{FoundFrame, Goal, PipelineInput};
+use crate::scene::Scene;
+use crate::vision::{FrameResult, STAGES, Vision};
+use isles::pipeline::{self, Demand, Objective, Options, PipelineReport, RunningPipeline, divide, speed_ups};
+use isles::prelude::*;
+use isles_app::frame::RunMeter;
+use serde::Serialize;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// What the second pipeline found, and the places of both while it ran.
+#[derive(Serialize)]
+pub struct SharedFound {
+    pub frames: Vec<FoundFrame>,
+    pub cores: usize,
+    pub cores_of_first: usize,
+}
+
+/// What the second pipeline looks at: other objects.
+pub fn second_scene(scene: &Scene) -> Scene {
+    Scene { seed: scene.seed.wrapping_add(1), ..scene.clone() }
+}
+
+/// How many frames the second pipeline has.
+pub fn second_frames(frames: u64) -> u64 {
+    frames / 3
+}
+
+/// Runs both; returns the results of the first, how it ran, and what became of the second.
+pub async fn run(
+    input: PipelineInput,
+    meter: &RunMeter,
+) -> isles::Result<(Vec<FrameResult>, PipelineReport, SharedFound)> {
+    let vision = Vision { scene: input.scene.clone(), last: input.frames - 1 };
+    let second = Rc::new(RefCell::new(None));
+    let kept = Rc::clone(&second);
+    let (results, report) = pipeline::run(vision, Options::default(), async |flow| {
+        finish(async {
+            let sender = flow.clone();
+            spawn(async move {
+                let sent = send(&sender, &input, &kept).await;
+                sender.close();
+                sent
+            });
+            let (mut results, mut last) = (Vec::new(), Instant::now());
+            while let Some(result) = flow.recv().await? {
+                results.push(result);
+                meter.add_done(last);
+                last = Instant::now();
+            }
+            Ok::<_, isles::Error>(results)
+        })
+        .await
+    })
+    .await?;
+    let second = second.take().expect("the second one comes before the last frame");
+    Ok((results, report, second))
+}
+
+/// Sends the frames of the first pipeline; lets the second one run meanwhile.
+async fn send(
+    flow: &RunningPipeline<Vision>,
+    input: &PipelineInput,
+    second: &Rc<RefCell<Option<SharedFound>>>,
+) -> isles::Result<()> {
+    finish(async {
+        for frame in 0..input.frames {
+            if frame == input.frames / 3 {
+                let (own, others) = divided(flow, input.objective).await?;
+                flow.move_to(own.clone()).await?;
+                let (flow, second) = (flow.clone(), Rc::clone(second));
+                let (scene, frames) = (second_scene(&input.scene), second_frames(input.frames));
+                spawn(async move {
+                    let mut found =
+                        SharedFound { frames: Vec::new(), cores: others.len(), cores_of_first: own.len() };
+                    let vision = Vision { scene, last: frames - 1 };
+                    let options = Options { places: Some(others), ..Options::default() };
+                    let each = |result: FrameResult| found.frames.push(FoundFrame::of(&result));
+                    pipeline::process(vision, options, 0..frames, each).await?;
+                    *second.borrow_mut() = Some(found);
+                    flow.move_to(places().collect()).await
+                });
+            }
+            flow.send(frame).await?;
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await
+}
+
+/// The places of the first pipeline and those of the second.
+async fn divided(flow: &RunningPipeline<Vision>, goal: Goal) -> isles::Result<(Vec<Place>, Vec<Place>)> {
+    let all: Vec<Place> = places().collect();
+    let demand = Demand::new(speed_ups(&flow.measured_costs().await?, all.len().min(STAGES)));
+    let objective = match goal {
+        Goal::Throughput => Objective::Throughput,
+        Goal::Fairness => Objective::Fairness,
+    };
+    let cores = divide(&[demand.clone(), demand], all.len(), objective)?;
+    let others = all[cores[0]..cores[0] + cores[1]].to_vec();
+    Ok((all[..cores[0]].to_vec(), others))
+}

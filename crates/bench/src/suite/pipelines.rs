@@ -1,0 +1,101 @@
+//! The suite `pipeline`: stages that run at one place, at two and at more than there are cores, and resizes.
+//!
+//! Its own file because its peers are those of no other suite: a chain of tasks with channels, and the loop that a
+//! program has before it has stages. It holds no code but the table.
+
+use super::{ONE_PLACE, TWO_PLACES, figure, ours};
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::program::Program;
+
+const TOKIO: &str = "tokio, 1 thread";
+const LOOP: &str = "plain loop";
+const ALL_PLACES: &str = "isles, 18 places";
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[SHORT, LONG, RESIZES];
+
+const SHORT: Group = Group {
+    name: "pipeline-short",
+    setting: "8 stages that add a number, queues of 64; tokio: a task a stage, mpsc channels between them",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-pipeline-short", 1) },
+        Contender { label: TOKIO, program: Program::Peer("tokio-pipeline") },
+    ],
+    rows: &[Row {
+        name: "pipeline-items",
+        question: "items through 8 trivial stages, 1 place",
+        unit: "million/s",
+        better: Better::More,
+        ours: figure(ONE_PLACE, "rate_million"),
+        peers: &[figure(TOKIO, "rate_million")],
+        beside: &[],
+        targets: &[Target::BestPeer(1.0)],
+        quoted_with: None,
+    }],
+};
+
+const LONG: Group = Group {
+    name: "pipeline-long",
+    setting: "4,000 items through 18 stages of about 20 µs each, without state",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-pipeline-long", 1) },
+        Contender { label: TWO_PLACES, program: ours("isles-pipeline-long", 2) },
+        Contender { label: ALL_PLACES, program: ours("isles-pipeline-long", 18) },
+        Contender { label: LOOP, program: Program::Peer("loop-pipeline-long") },
+    ],
+    rows: &[
+        Row {
+            name: "pipeline-1",
+            question: "18 stages at 1 place",
+            unit: "s",
+            better: Better::Less,
+            ours: figure(ONE_PLACE, "seconds"),
+            peers: &[figure(LOOP, "seconds")],
+            beside: &[],
+            targets: &[Target::BestPeer(1.1)],
+            quoted_with: None,
+        },
+        Row {
+            name: "pipeline-2",
+            question: "18 stages at 2 places",
+            unit: "s",
+            better: Better::Less,
+            ours: figure(TWO_PLACES, "seconds"),
+            peers: &[figure(LOOP, "seconds")],
+            beside: &[figure(ONE_PLACE, "seconds")],
+            targets: &[Target::Speedup { limit: 1.8, over: ONE_PLACE }],
+            quoted_with: None,
+        },
+        Row {
+            name: "pipeline-18",
+            question: "18 stages at 18 places on 2 cores",
+            unit: "s",
+            better: Better::Less,
+            ours: figure(ALL_PLACES, "seconds"),
+            peers: &[figure(LOOP, "seconds")],
+            beside: &[figure(TWO_PLACES, "seconds")],
+            targets: &[Target::BestPeer(1.1)],
+            quoted_with: None,
+        },
+    ],
+};
+
+const RESIZES: Group = Group {
+    name: "pipeline-resizes",
+    setting: "18 stages of about 20 µs and 38 kB of state each, from 2 places to 1 and back every second item",
+    slow: false,
+    contenders: &[Contender { label: TWO_PLACES, program: ours("isles-pipeline-resizes", 2) }],
+    rows: &[Row {
+        name: "pipeline-pause",
+        question: "time between two results at a resize, in times of an item through all stages; median",
+        unit: "items",
+        better: Better::Less,
+        ours: figure(TWO_PLACES, "pause_items"),
+        peers: &[],
+        beside: &[],
+        targets: &[Target::Value(2.0)],
+        quoted_with: None,
+    }],
+};
