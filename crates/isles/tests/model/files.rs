@@ -87,7 +87,7 @@ fn assert_near(times: &[Duration], expected: [Duration; 4]) {
 #[test]
 fn a_file_is_cold_once_then_warm_and_a_core_is_slower_than_the_server() {
     let (times, report, summary) = on(&|| ModelledChip::new("scc").unwrap());
-    // 10 ms from the disk, 1 ms out of the server's memory; 298 us for each of 1,024 KiB, of which the server needs less.
+    // 10 ms from the disk, 1 ms out of the server's memory; 298 us for each KiB, of which the server needs less.
     let [cold, warm] = [10_000 + 305_152, 1_000 + 305_152].map(Duration::from_micros);
     assert_near(&times[..4], [cold, warm, warm, warm]);
     // Four at once do not wait for each other.

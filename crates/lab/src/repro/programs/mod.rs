@@ -5,7 +5,6 @@
 //! itself; what a row says is the time or the energy of a run.
 
 pub mod at_opt;
-mod at_opt_places;
 pub mod auv;
 pub mod betweenness;
 pub mod ga;

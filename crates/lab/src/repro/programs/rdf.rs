@@ -1,8 +1,9 @@
 //! RDF queries on the SCC: the task-parallel workloads of the paper, one master and 47 workers over RCKMPI.
 //!
-//! A query of table II is what its columns say: its share of the processor is work, its footprint is read from the chip's
-//! server of files. That server was calibrated on one query, so the serial times of the others are predictions. Queries
-//! go in slices, so that reading and computing alternate. Invariant: every row could come out on the wrong side.
+//! A query of table II is what its columns say: its share of the processor is work, its footprint is read from the
+//! chip's server of files. That server was calibrated on one query, so the serial times of the others are predictions.
+//! Queries go in slices, so that reading and computing alternate. Invariant: every row could come out on the wrong
+//! side.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -18,8 +19,7 @@ use std::rc::Rc;
 /// Table II and the task-parallel figures.
 pub const RDF: Experiment = Experiment {
     name: "rdf",
-    about: "RDF queries from a server of files: serial times, and speed-ups of pools of queries over 47 workers, by sections, \
-            at 800/1600/1066",
+    about: "RDF queries from a server of files: serial times, speed-ups of pools over 47 workers, at 800/1600/1066",
     source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, 6th MARC symposium (2012), paper 3",
     instructions: "",
     rows: RowSource::Runs(rows),

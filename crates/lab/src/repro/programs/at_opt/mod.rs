@@ -4,12 +4,14 @@
 //! its own as a user starts it. On processes the time is that of this host, the least of a few runs, because whatever
 //! else runs there only adds to it; on the modelled SCC it is predicted. Bytes are those of the whole run, the
 //! distribution of the network included. Each answer is verified, so a time never stands for a wrong one. The paper's
-//! sweep of places is in `at_opt_places`. Invariant: the two runs of a ratio differ in what their calls take along, and
+//! sweep of places is in `places`. Invariant: the two runs of a ratio differ in what their calls take along, and
 //! in nothing else.
 
-use super::super::row::{Band, Basis, Family, Row};
-use super::super::{Experiment, RowSource};
-use super::{at_opt_places, document, seconds};
+mod places;
+
+use super::super::super::row::{Band, Basis, Family, Row};
+use super::super::super::{Experiment, RowSource};
+use super::super::{document, seconds};
 use isles_app::Failure;
 use isles_app::console;
 use serde_json::Value;
@@ -118,7 +120,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
             mean,
         ));
     }
-    all.extend(at_opt_places::rows()?);
+    all.extend(places::rows()?);
     Ok(all)
 }
 

@@ -5,9 +5,9 @@
 //! within a minute. Of a run on processes the fastest of a few counts. Invariant: a printed mean stands beside the mean
 //! of the same kernels over the same numbers of places.
 
-use super::super::quantity::{Quantity, Title};
-use super::super::row::{Band, Basis, Family, Row};
-use super::at_opt::{AtOptRun, KERNELS, MINIMAL, Measured, REACHABLE};
+use super::super::super::quantity::{Quantity, Title};
+use super::super::super::row::{Band, Basis, Family, Row};
+use super::{AtOptRun, KERNELS, MINIMAL, Measured, REACHABLE};
 use isles_app::Failure;
 use isles_app::console;
 
