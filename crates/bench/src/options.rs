@@ -3,6 +3,7 @@
 //! Its own file so that every refusal is in one place. It does not know what is measured beyond the names
 //! that [`crate::suite`] lists. The invariant: a word that is not understood is refused, never ignored.
 
+use crate::child::timing::Effort;
 use crate::measure::{Group, Row, SLOW_RUNS};
 use crate::suite::Suite;
 use std::path::PathBuf;
@@ -30,15 +31,6 @@ pub struct Options {
     pub json: Option<PathBuf>,
     /// The documents whose tables are filled.
     pub documents: Vec<PathBuf>,
-}
-
-/// What a timed program does for one figure: so many batches, each at least so long; the median counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Least length of one batch.
-    pub batch: Duration,
-    /// Batches for each figure, odd.
-    pub repetitions: usize,
 }
 
 /// What the person asks for.
@@ -129,23 +121,6 @@ impl Options {
     /// How many rounds this group gets.
     pub fn rounds(&self, group: &Group) -> usize {
         if group.slow { self.runs.min(SLOW_RUNS) } else { self.runs }
-    }
-}
-
-impl Effort {
-    /// Reads back what [`crate::program`] hands to a child: milliseconds and repetitions.
-    ///
-    /// # Errors
-    /// One line that names the word.
-    pub fn read(batch: &str, repetitions: &str) -> Result<Effort, String> {
-        let number = |word: &str| match word.parse::<u32>() {
-            Ok(number) if number > 0 => Ok(number),
-            _ => Err(format!("{word:?}: a whole number from 1 up is wanted")),
-        };
-        Ok(Effort {
-            batch: Duration::from_millis(u64::from(number(batch)?)),
-            repetitions: number(repetitions)? as usize,
-        })
     }
 }
 

@@ -5,9 +5,9 @@
 //! [`Missing`] that says how to get it.
 
 use crate::child;
+use crate::child::timing::Effort;
 use crate::install::Package;
 use crate::mpi::{MpiLibrary, Ranks};
-use crate::options::Effort;
 use crate::work_folder::WorkFolder;
 use isles_app::companion::Companion;
 use serde::{Deserialize, Serialize};

@@ -4,9 +4,10 @@
 //! machine's mood falls on all alike. It does not judge. The invariant: the figures of a contender come
 //! from all rounds or the contender is absent.
 
+use crate::child::timing::Effort;
 use crate::machine::{LOAD_DOUBTFUL, Machine};
 use crate::measure::{Contender, Figures, Group, Row};
-use crate::options::{Effort, Options};
+use crate::options::Options;
 use crate::output::Output;
 use crate::program::Missing;
 use crate::samples::Samples;

@@ -5,8 +5,8 @@
 //! published one.
 
 use super::ours::run;
-use super::{pin, say, seconds_of_whole};
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{pin, say, seconds_of_whole};
 use isles::glb::{self, Bag, Balanced};
 use isles_nqueens::{QueensCount, sequential};
 use isles_uts::tree::{SAMPLES, SampleTree, SearchTree, TreeSize, child, root};

@@ -3,8 +3,8 @@
 //! A job server over two threads is asked as people ask it, through its socket. Invariants: the plain loop does the
 //! same steps with nothing between them; a checkpoint is over when its file is whole, a restart when the job runs.
 
-use super::{median, say};
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say};
 use isles::{Launch, Machine, Random};
 use isles_jobs::{
     Job, JobKind, JobOrder, JobOutput, JobProgress, JobReply, JobRequest, JobServerOptions, JobSpec, Policy,

@@ -3,8 +3,8 @@
 //! Its own file because other programs of applications have one run. The invariant: each answer is verified by the
 //! application, and the networks and draws of both ways of shipping are the same.
 
-use super::{median, say};
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say};
 use crate::output::{BYTES, Output, SECONDS};
 use crate::program::built;
 use std::path::Path;

@@ -4,9 +4,9 @@
 //! take, against two crossbeam threads and Go. The invariant: a job takes its time by the clock on every side, so that
 //! other programs of the host change nothing but who takes the next.
 
-use super::{median, say, say_version};
 use crate::child::ours::run;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say, say_version};
 use crossbeam_channel::bounded;
 use isles::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,8 +4,8 @@
 //! all of them answer the same queries over the same triples, and a contender with another number of rows has no
 //! figures.
 
-use super::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use crate::output::Output;
 use crate::program::{built, built_example};
 use crate::work_folder::WorkFolder;

@@ -4,8 +4,8 @@
 //! The invariant: every task has ended when the step returns.
 
 use super::ours::pipelines;
-use super::{say, say_version, seconds_of_whole, seconds_per_step};
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{say, say_version, seconds_of_whole, seconds_per_step};
 use std::future::poll_fn;
 use std::hint::black_box;
 use std::sync::atomic::AtomicUsize;

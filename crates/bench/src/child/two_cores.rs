@@ -5,8 +5,8 @@
 //! channels (Rust's usual means where memory is shared). Rings are in `ring`. The invariants: the copy is not optimised
 //! away; the sleeper is in the kernel before the clock starts; a batch ends when its last message has been taken.
 
-use super::{median, pin, say, say_version, seconds_per_step};
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{median, pin, say, say_version, seconds_per_step};
 use crossbeam_channel::bounded;
 use rustix::thread::futex;
 use std::hint::black_box;

@@ -4,8 +4,8 @@
 //! it away. Nothing of it is timed: the child that is watched reads the clock. Invariants: a run whose page has shown
 //! nothing has no figures; what it wrote is gone at the end.
 
-use super::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use crate::output::{ELAPSED, Output, PROCESSORS};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

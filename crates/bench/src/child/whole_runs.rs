@@ -6,9 +6,9 @@
 //! the application. The invariants: nothing built or fetched earlier is found; reading a graph is not timed, as it is
 //! not for the peer.
 
-use super::{median, say};
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say};
 use crate::machine::cores;
-use crate::options::Effort;
 use crate::output::{Output, SECONDS};
 use crate::program::{built, built_example};
 use crate::suite::BC_POWER;

@@ -7,9 +7,9 @@
 pub mod markdown;
 pub mod table;
 
+use crate::child::timing::Effort;
 use crate::machine::Machine;
 use crate::measure::{Better, Figure, Figures, Row, Verdict, samples};
-use crate::options::Effort;
 use crate::program::Missing;
 use crate::samples::Samples;
 use crate::session::{Session, SessionOutcome};

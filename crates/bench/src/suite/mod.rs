@@ -61,7 +61,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 15] = [
+    pub const ALL: [Suite; 16] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,

@@ -5,9 +5,9 @@
 //! adding up is.
 
 use super::run;
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say};
 use crate::child::whole_runs::graph;
-use crate::child::{median, say};
-use crate::options::Effort;
 use isles::prelude::*;
 use isles_app::frame::{Balance, Dealer};
 use isles_bc::{Betweenness, Scores};

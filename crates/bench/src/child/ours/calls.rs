@@ -6,9 +6,9 @@
 //! read; the pause before a call to a sleeping place is not in the figure.
 
 use super::{run, seconds_of_both, seconds_per_step};
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say};
 use crate::child::two_cores::{LONG_PAUSE, PAUSE, keep_busy};
-use crate::child::{median, say};
-use crate::options::Effort;
 use isles::CanTravel;
 use isles::prelude::*;
 use std::hint::black_box;

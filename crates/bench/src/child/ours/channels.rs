@@ -5,8 +5,8 @@
 //! when its last value has been received, which the partner says.
 
 use super::{run, seconds_per_step};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use isles::prelude::*;
 
 /// Values that the channel of a stream holds at most; crossbeam's and Go's hold as many.

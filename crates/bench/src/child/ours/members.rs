@@ -4,8 +4,8 @@
 //! its last message has come back.
 
 use super::{run, seconds_per_step};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use isles::prelude::*;
 
 /// As much as travels in the rows of the suite `core`.

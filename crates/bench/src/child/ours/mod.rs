@@ -13,8 +13,8 @@ pub mod transfers;
 pub mod wavefront;
 pub mod windows;
 
-use super::median;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::median;
 use isles::{Launch, RunReport};
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ where
     report
 }
 
-/// As [`super::batch::seconds_per_step`], for steps that wait for other places.
+/// As [`crate::child::timing::seconds_per_step`], for steps that wait for other places.
 async fn seconds_per_step(
     effort: Effort,
     mut step: impl AsyncFnMut(u64) -> isles::Result<()>,

@@ -3,9 +3,9 @@
 //! The trivial stages add a number each, so what is measured is the way of an item through them. The long ones compute
 //! for some microseconds, each as long as the next. The invariant: both sides compute the same sum.
 
-use super::super::{median, say};
 use super::run;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{median, say};
 use isles::pipeline::{self, Options, Pipeline, RunningPipeline, Stages};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -6,8 +6,8 @@
 //! waits; the place that is looked at does nothing else.
 
 use super::{run, seconds_per_step, transfers};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use crate::output::Output;
 use isles::prelude::*;
 use isles::{Launch, SMALL_TASK_BYTES};

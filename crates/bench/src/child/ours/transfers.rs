@@ -4,8 +4,8 @@
 //! array in memory that it may read; all places do the same collectives in the same order.
 
 use super::{run, seconds_per_step};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use isles::prelude::*;
 use std::hint::black_box;
 

@@ -7,8 +7,8 @@
 //! cell is right after each batch.
 
 use super::{run, seconds_per_step};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use isles::prelude::*;
 
 /// Rows that a place may be ahead of the next one, as in the listing.

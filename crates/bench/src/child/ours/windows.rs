@@ -5,8 +5,8 @@
 //! target, or over, when the clock is read.
 
 use super::{run, seconds_per_step};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use isles::prelude::*;
 
 /// Words of the long put and of a halo.

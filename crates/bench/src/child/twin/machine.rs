@@ -5,8 +5,8 @@
 //! the first one. The invariant: everything from the chip's file to the end of the last place is timed.
 
 use super::{drive, send_as};
-use crate::child::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use isles::counters::CounterId;
 use isles::prelude::*;
 use isles::{Launch, ModelledChip};

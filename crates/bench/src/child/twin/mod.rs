@@ -8,8 +8,8 @@ mod machine;
 
 pub use machine::{machine, program as machine_program};
 
-use super::say;
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::say;
 use crate::suite::twin::{LONG, MESH_MESSAGES, PING_PONGS, SHORT, TASKS, TORUS_MESSAGES};
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, place_count};

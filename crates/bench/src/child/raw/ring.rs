@@ -6,8 +6,8 @@
 //! has a wake-up, classes or checks: what those cost is what the comparison shows.
 //! The invariant: only the producer stores `tail` and slots, only the consumer `head`; both count since creation.
 
-use super::{pin, say, seconds_per_step};
-use crate::options::Effort;
+use crate::child::timing::Effort;
+use crate::child::timing::{pin, say, seconds_per_step};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;

@@ -4,8 +4,10 @@
 //! It sends through the same endpoint as every place and leaves nothing out. The invariant: both sides are
 //! busy, each process on a core of its own.
 
-use super::{say, seconds_per_step};
-use crate::options::Effort;
+pub mod ring;
+
+use crate::child::timing::Effort;
+use crate::child::timing::{say, seconds_per_step};
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_shm::processes::{Children, Program, join, spawn};
 use isles_transport_shm::{Geometry, Pinning, Segment, ShmEndpoint};

@@ -1,0 +1,102 @@
+//! How a timed process measures: repeated steps, the median of batches, cores, and the lines that it prints.
+//!
+//! It knows no child and no target. Invariant: side 0 and side 1 never get the same core if the process may use two.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// What a timed program does for one figure: so many batches, each at least so long; the median counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Least length of one batch.
+    pub batch: Duration,
+    /// Batches for each figure, odd.
+    pub repetitions: usize,
+}
+
+impl Effort {
+    /// Reads back what [`crate::program`] hands to a child: milliseconds and repetitions.
+    ///
+    /// # Errors
+    /// One line that names the word.
+    pub fn read(batch: &str, repetitions: &str) -> Result<Effort, String> {
+        let number = |word: &str| match word.parse::<u32>() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(format!("{word:?}: a whole number from 1 up is wanted")),
+        };
+        Ok(Effort {
+            batch: Duration::from_millis(u64::from(number(batch)?)),
+            repetitions: number(repetitions)? as usize,
+        })
+    }
+}
+
+/// Prints one figure.
+pub fn say(name: &str, value: f64) {
+    println!("measured {name} {value}");
+}
+
+/// Prints the version of a library from the lock file that this binary was built with.
+pub fn say_version(library: &str) {
+    let lock = include_str!("../../../../Cargo.lock");
+    let entry = format!("name = \"{library}\"\nversion = \"");
+    let version = lock.split_once(&entry).and_then(|(_, rest)| rest.split('"').next());
+    println!("version {library} {}", version.unwrap_or("of unknown version"));
+}
+
+/// The median of the seconds that one step takes. `step(count)` does `count` steps and returns when the
+/// last has ended.
+pub fn seconds_per_step(effort: Effort, mut step: impl FnMut(u64)) -> f64 {
+    let mut time = |count| {
+        let start = Instant::now();
+        step(count);
+        start.elapsed()
+    };
+    let count = calibrate(effort.batch, &mut time);
+    median((0..effort.repetitions).map(|_| time(count).as_secs_f64() / count as f64).collect())
+}
+
+/// The median of the seconds that a step of fixed size takes, the first one not counted.
+pub fn seconds_of_whole(effort: Effort, mut step: impl FnMut()) -> f64 {
+    step();
+    let time = |_| {
+        let start = Instant::now();
+        step();
+        start.elapsed().as_secs_f64()
+    };
+    median((0..effort.repetitions).map(time).collect())
+}
+
+/// The middle one of an odd number of values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn calibrate(batch: Duration, time: &mut impl FnMut(u64) -> Duration) -> u64 {
+    let mut count = 1;
+    while time(count) < batch {
+        count *= 2;
+    }
+    count
+}
+
+/// Cores that the process might use when it first asked; pinning a thread narrows what its children see.
+static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Looks up the cores. To be called by the first thread before any is pinned or started.
+pub fn prepare() {
+    CORES.get_or_init(|| {
+        let allowed = sched_getaffinity(None).expect("the own affinity can be read");
+        (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
+    });
+}
+
+/// Pins the calling thread to the `side`-th core that the process may use, counted round.
+pub fn pin(side: usize) {
+    let cores = CORES.get().expect("`prepare` was called first");
+    let mut one = CpuSet::new();
+    one.set(cores[side % cores.len()]);
+    sched_setaffinity(None, &one).expect("a core that the process may use can be chosen");
+}
