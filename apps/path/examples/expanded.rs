@@ -18,8 +18,21 @@ use std::error::Error;
 use std::time::Instant;
 
 /// The mission: arrivals are whole minutes.
-const WORDS: [&str; 9] =
-    ["expanded", "--case", "jet", "--quantum", "60", "--profiles", "2", "--piece", "200"];
+const WORDS: [&str; 13] = [
+    "expanded",
+    "--case",
+    "jet",
+    "--quantum",
+    "60",
+    "--profiles",
+    "1",
+    "--piece",
+    "400",
+    "--columns",
+    "13",
+    "--rows",
+    "7",
+];
 
 /// The arguments as a command of their own.
 #[derive(Parser)]
