@@ -9,9 +9,9 @@
 
 mod places;
 
-use super::super::super::row::{Band, Basis, Family, Row};
-use super::super::super::{Experiment, RowSource};
-use super::super::{document, seconds};
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
+use super::{document, seconds};
 use isles_app::Failure;
 use isles_app::console;
 use serde_json::Value;
