@@ -162,7 +162,7 @@ fn pool(
                 let (next, queries, file) = (&next, &queries, &file);
                 spawn_at!(place, {
                     while let Some(number) = next.take_below(last).await? {
-                        queries[number as usize % queries.len()].answer(&file).await;
+                        queries[number as usize % queries.len()].answer(file).await;
                     }
                     Ok::<_, isles::Error>(())
                 });
