@@ -430,7 +430,9 @@ fn a_halted_core_sleeps_and_finds_a_message_afterwards() {
     assert!(short.unwrap() && long.unwrap());
     let sleeping = |report: &ChipReport| report.ledgers[1].time(isles::TimeCategory::Sleeping).0;
     assert_eq!((sleeping(&at_once), sleeping(&late)), (0, 3_000_000_000));
-    assert!(late.time.0 >= at_once.time.0 + 3_000_000_000, "the answer comes after the halt");
+    // But for what else that place would have done meanwhile.
+    let later = late.time.0 - at_once.time.0;
+    assert!(later.abs_diff(3_000_000_000) < 30_000_000, "the answer comes after the halt: {later} ps");
 }
 
 #[test]
