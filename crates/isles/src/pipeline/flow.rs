@@ -16,7 +16,7 @@ use crate::prelude::*;
 use crate::{Error, ErrorKind, RecvError, Result};
 use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -77,7 +77,10 @@ pub(super) struct Exit {
 /// What is known of the results that have come.
 #[derive(Default)]
 pub(super) struct Sink {
+    /// Items whose results were received, or never come.
     pub(super) received: u64,
+    /// Those whose results never come, because their sending was given up.
+    skipped: u64,
     last: Option<Duration>,
     /// Mean time between two results, in nanoseconds.
     period: f64,
@@ -88,6 +91,11 @@ pub(super) struct Sink {
 }
 
 impl Sink {
+    /// Results that were received.
+    fn results(&self) -> u64 {
+        self.received - self.skipped
+    }
+
     fn result_came(&mut self, now: Duration) {
         if let Some(last) = self.last.replace(now) {
             let between = now - last;
@@ -103,6 +111,16 @@ impl Sink {
         self.received += 1;
     }
 
+    /// Passes over items that were given up, up to `number`; returns whether all before it have been received.
+    fn skip_to(&mut self, number: u64, given_up: &mut BTreeSet<u64>) -> bool {
+        while self.received < number && given_up.remove(&self.received) {
+            self.received += 1;
+            self.skipped += 1;
+        }
+        given_up.remove(&number); // it has come all the same
+        self.received == number
+    }
+
     fn change_came(&mut self, epoch: u64) {
         while self.asked.front().is_some_and(|(asked, ..)| *asked <= epoch) {
             let Some((asked, from, to)) = self.asked.pop_front() else { return };
@@ -115,7 +133,8 @@ impl Sink {
 }
 
 impl<P: Pipeline> RunningPipeline<P> {
-    /// Sends an item; waits for room before the first group.
+    /// Sends an item; waits for room before the first group. If it is given up while it waits, the item may have been
+    /// sent or not; those after it are not affected.
     ///
     /// # Errors
     /// [`ErrorKind::Closed`]: the pipeline is closed. That of the stage or the place that ended the pipeline.
@@ -140,8 +159,8 @@ impl<P: Pipeline> RunningPipeline<P> {
                         return Err(Error::new(ErrorKind::Closed, "the pipeline takes no more items"));
                     }
                 };
-            let turnstile = Turnstile::new(&shared.source, number, generation);
-            let payload = match shared.keep_for_replay(&entry, number, &item).await? {
+            let mut turnstile = Turnstile::new(&shared.source, number, generation);
+            let payload = match shared.keep_for_replay(&entry, &mut turnstile, (number, &item)).await? {
                 Some(bytes) => PortValues::Bytes(vec![bytes]),
                 None => PortValues::of(item, entry.home() == here())?,
             };
@@ -170,11 +189,14 @@ impl<P: Pipeline> RunningPipeline<P> {
             };
             match results.recv().await {
                 Ok(StageMessage::Item { number, payload }) => {
-                    let received = shared.sink.borrow().received;
-                    if number < received {
+                    if number < shared.sink.borrow().received {
                         continue; // it was received before a place died
                     }
-                    if number > received {
+                    let skip = |source: &mut PipelineSource| {
+                        shared.sink.borrow_mut().skip_to(number, &mut source.given_up)
+                    };
+                    if !shared.source.atomic(skip) {
+                        let received = shared.sink.borrow().received;
                         return Err(misused(format!("result {number} has come in place of {received}")));
                     }
                     shared.sink.borrow_mut().result_came(now());
@@ -266,7 +288,7 @@ impl<P: Pipeline> RunningPipeline<P> {
 
     /// Results that were received.
     pub fn received(&self) -> u64 {
-        self.shared.sink.borrow().received
+        self.shared.sink.borrow().results()
     }
 }
 
@@ -355,7 +377,7 @@ impl<P: Pipeline> PipelineState<P> {
         let (stages, moved_bytes) = self.stage_reports().await?;
         let sink = self.sink.borrow();
         Ok(PipelineReport {
-            items: sink.received,
+            items: sink.results(),
             elapsed: sink.last.unwrap_or(self.started) - self.started,
             period: Duration::from_nanos(sink.period as u64),
             resizes: sink.resizes.clone(),

@@ -9,6 +9,7 @@ use super::Pipeline;
 use super::crew::{Command, command, outcome};
 use super::flow::{PipelineState, partition_of};
 use super::packet::StageMessage;
+use super::source::Turnstile;
 use super::stage::ports::PortValues;
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result, yield_now};
@@ -86,8 +87,8 @@ impl<P: Pipeline> PipelineState<P> {
     pub(super) async fn keep_for_replay<T: CanSend>(
         &self,
         entry: &Sender<StageMessage>,
-        number: u64,
-        item: &T,
+        turnstile: &mut Turnstile<'_>,
+        (number, item): (u64, &T),
     ) -> Result<Option<Vec<u8>>> {
         let Some(apart) = self.options.checkpoint else { return Ok(None) };
         let bytes = to_bytes(item)?;
@@ -95,6 +96,7 @@ impl<P: Pipeline> PipelineState<P> {
             let mut replay = self.replay.borrow_mut();
             let replay = replay.as_mut().expect("a pipeline with checkpoints has one");
             replay.items.push_back(bytes.clone());
+            turnstile.use_number();
             replay.is_stateless()
         };
         if !is_stateless && number > 0 && number.is_multiple_of(apart) {

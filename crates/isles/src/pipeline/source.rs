@@ -9,7 +9,7 @@ use super::packet::{EpochPlan, StageMessage};
 use super::stage::ports::PortValues;
 use super::{Pipeline, recovery};
 use crate::prelude::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// What goes into the pipeline next, besides items.
 pub(super) enum Switch {
@@ -25,8 +25,10 @@ pub(super) struct PipelineSource {
     pub(super) entry: Option<Sender<StageMessage>>,
     /// Whether somebody sends a packet just now.
     pub(super) is_sending: bool,
-    /// Items that were sent.
+    /// Items that were sent, or given up while they were.
     pub(super) sent: u64,
+    /// The numbers of items whose sending was given up: the groups may have them, or not.
+    pub(super) given_up: BTreeSet<u64>,
     pub(super) switches: VecDeque<Switch>,
     /// No items will come.
     pub(super) is_closed: bool,
@@ -118,22 +120,30 @@ pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
     }
 }
 
-/// The right to send an item; given back when dropped.
+/// The right to send an item; given back when dropped. If sending was begun, the number of the item is used then: who
+/// gives up does not know whether the groups have it.
 pub(super) struct Turnstile<'a> {
     source: &'a Monitor<PipelineSource>,
     number: u64,
     generation: u64,
+    is_used: bool,
     has_sent: bool,
 }
 
 impl<'a> Turnstile<'a> {
     /// For the item `number`; the caller has set `is_sending`.
     pub(super) fn new(source: &'a Monitor<PipelineSource>, number: u64, generation: u64) -> Self {
-        Turnstile { source, number, generation, has_sent: false }
+        Turnstile { source, number, generation, is_used: false, has_sent: false }
+    }
+
+    /// The number stands for this item from now on.
+    pub(super) fn use_number(&mut self) {
+        self.is_used = true;
     }
 
     /// Sends the item; returns whether the groups took it. Whether or not they did, its number is used.
     pub(super) async fn send(mut self, entry: &Sender<StageMessage>, payload: PortValues) -> bool {
+        self.use_number();
         let was_taken = entry.send(StageMessage::Item { number: self.number, payload }).await.is_ok();
         self.has_sent = true;
         if !was_taken {
@@ -147,7 +157,10 @@ impl Drop for Turnstile<'_> {
     fn drop(&mut self) {
         self.source.atomic(|source| {
             source.is_sending = false;
-            source.sent += u64::from(self.has_sent);
+            source.sent += u64::from(self.is_used);
+            if self.is_used && !self.has_sent {
+                source.given_up.insert(self.number);
+            }
         });
     }
 }

@@ -6,7 +6,9 @@ use crate::{Plan, PlannedDeath, simulate};
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// Eighteen stages: each third has a state, two are in branches, one waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -136,6 +138,77 @@ async fn resized(
     let ((), report) = run(pipeline.clone(), options, body).await?;
     assert_eq!(*results.borrow(), expected(&pipeline, items), "seed {seed}");
     Ok(report)
+}
+
+/// Polls so often, then gives up.
+async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+    let (mut future, mut polled) = (Box::pin(future), 0);
+    poll_fn(|context| {
+        if polled == polls {
+            return Poll::Ready(None);
+        }
+        polled += 1;
+        let output = future.as_mut().poll(context);
+        if output.is_pending() {
+            context.waker().wake_by_ref();
+        }
+        output.map(Some)
+    })
+    .await
+}
+
+/// Sends items of which some are given up, and checks that each comes at most once, in order, and those that were sent
+/// to the end all do.
+async fn given_up(options: Options, seed: u64) -> Result<()> {
+    const ITEMS: u64 = 80;
+    let pipeline = Mixed { has_states: false, ..PLAIN };
+    let (sent, results) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+    let body = async |flow: RunningPipeline<Mixed>| {
+        let feed = async {
+            let mut random = seed;
+            for item in 0..ITEMS {
+                if draw(&mut random, 9) == 0 {
+                    try_resize(&flow, 1 + draw(&mut random, place_count().min(18))).await?;
+                }
+                let polls = if draw(&mut random, 2) == 0 { usize::MAX } else { draw(&mut random, 6) };
+                if let Some(done) = polled(flow.send(item), polls).await {
+                    done?;
+                    sent.borrow_mut().push(item);
+                }
+            }
+            flow.close();
+            Ok(())
+        };
+        let drain = async {
+            while let Some(result) = flow.recv().await? {
+                results.borrow_mut().push(result);
+            }
+            Ok(())
+        };
+        both(feed, drain).await
+    };
+    let ((), report) = run(pipeline.clone(), options, body).await?;
+    let all = expected(&pipeline, ITEMS);
+    let item =
+        |result: &u64| all.iter().position(|other| other == result).expect("a result of an item") as u64;
+    let came: Vec<u64> = results.borrow().iter().map(item).collect();
+    assert!(came.is_sorted_by(|one, next| one < next), "seed {seed}: {came:?}");
+    assert!(sent.borrow().iter().all(|item| came.contains(item)), "seed {seed}: {sent:?}, {came:?}");
+    assert_eq!(report.items, came.len() as u64);
+    Ok(())
+}
+
+#[test]
+fn an_item_whose_send_is_given_up_comes_once_or_not_at_all() {
+    for places in [1, 2, 5] {
+        for seed in 0..40 {
+            let checkpoint = (seed % 3 == 0).then_some(7);
+            let options = Options { queue: 1 + seed as usize % 3, checkpoint, ..Options::default() };
+            let (result, ..) =
+                simulate(places, Plan::adversarial(seed), move || given_up(options.clone(), seed));
+            result.unwrap();
+        }
+    }
 }
 
 #[test]
