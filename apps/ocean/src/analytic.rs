@@ -4,10 +4,11 @@ use crate::setup::{AMPLITUDE, Case, SOLITON, Setup};
 
 /// A comparison with a solution.
 pub struct Comparison {
-    /// What is compared.
+    /// The quantity that is compared.
     pub what: &'static str,
-    /// How far it is off, as a part of the solution, and how far it may be.
+    /// The relative error.
     pub error: f64,
+    /// The largest relative error that passes.
     pub allowed: f64,
 }
 

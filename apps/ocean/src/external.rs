@@ -9,7 +9,7 @@
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
 
-/// What does not change of a tile, with its halo.
+/// The constant fields of a tile, halo included.
 #[derive(Clone, Debug, Default)]
 pub struct Statics {
     /// Depth of the water at rest, metres; 0 on land.

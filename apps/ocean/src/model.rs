@@ -17,14 +17,14 @@ use isles_app::frame::RunMeter;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// How many tiles from south to north and from west to east, if somebody said so.
+/// A number of tiles from south to north and from west to east.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tiling {
     pub rows: usize,
     pub columns: usize,
 }
 
-/// What is recorded, and when.
+/// The records of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// Steps from one record to the next.
@@ -110,7 +110,7 @@ struct TileState<'a> {
     /// Tendencies of the step before, of both velocities, and what is carried ahead.
     tendencies: [Vec<f64>; 2],
     ahead: Vec<f64>,
-    /// What is carried ahead of the first velocity.
+    /// The extrapolated tendencies of the first velocity.
     ahead_first: Vec<f64>,
     /// Vertical velocities at the bottoms of levels and at the surface.
     rise: Vec<f64>,

@@ -1,15 +1,16 @@
 //! The internal mode: velocities of the levels, in long steps.
 //!
-//! What moves the water of a level slowly: advection, in centred differences, horizontal and vertical viscosity, wind,
-//! drag at the bottom, and the Coriolis force on what differs from the mean of the column. Tendencies are carried
-//! forward by the Adams-Bashforth rule of second order with [`AHEAD`], which damps. The mean of the column is then
-//! replaced by that of the external mode. Invariant: without wind and with water at rest all tendencies are zero.
+//! The slow tendencies of the velocities of a level: advection, in centred differences, horizontal and vertical
+//! viscosity, wind, drag at the bottom, and the Coriolis force on what differs from the mean of the column. Tendencies
+//! are carried forward by the Adams-Bashforth rule of second order with [`AHEAD`], which damps. The mean of the column
+//! is then replaced by that of the external mode. Invariant: without wind and with water at rest all tendencies are
+//! zero.
 
 use crate::external::Statics;
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
 
-/// How far ahead tendencies are carried: 1.5 would be second order without damping.
+/// The weight of the newest tendency in the Adams-Bashforth rule: 1.5 is second order without damping.
 const AHEAD: f64 = 1.6;
 
 /// Velocity of one direction on all levels, seen from its own faces: eastward at western faces or northward at southern
@@ -183,7 +184,7 @@ impl<'a> Component<'a> {
     }
 }
 
-/// What a row of tendencies is computed of.
+/// The inputs of a row of tendencies.
 struct LevelRow<'a> {
     own: &'a [f64],
     other: &'a [f64],
@@ -193,7 +194,7 @@ struct LevelRow<'a> {
     inverse: &'a [f64],
 }
 
-/// What the tendency of a row of faces is computed of, each as long as the row.
+/// A row of faces and its neighbours, each as long as the row.
 struct Around<'a> {
     here: &'a [f64],
     ahead: &'a [f64],

@@ -22,16 +22,16 @@ const SIDE_MAX: i64 = 1 << 14;
 const CELLS_MAX: usize = 1 << 28;
 const STEPS_MAX: u64 = 10_000_000;
 
-/// How often a run is recorded if nobody says so.
+/// The default number of records of a run.
 const RECORDS: u64 = 20;
 
-/// How much of the water and of the tracer may be gained or lost, as a part: rounding.
+/// The largest relative change of the water and of the tracer that counts as rounding.
 const LOSS_MAX: f64 = 1e-12;
 
 /// The arguments of `isles run ocean`.
 #[derive(Args, Clone, Debug)]
 pub struct Ocean {
-    /// What is computed
+    /// The case to compute
     #[arg(long, value_enum, default_value = "channel")]
     case: Case,
 
@@ -88,7 +88,7 @@ pub struct Ocean {
     netcdf: Option<String>,
 }
 
-/// What is computed.
+/// The input of a run.
 #[derive(Clone, Serialize)]
 pub struct OceanInput {
     case: Case,

@@ -1,7 +1,7 @@
 //! RDF queries on the SCC: the task-parallel workloads of the paper, one master and 47 workers over RCKMPI.
 //!
 //! A query of table II is what its columns say: its share of the processor is work, its footprint is read from the
-//! chip's server of files. That server was calibrated on one query, so the serial times of the others are predictions.
+//! chip's server of files. That server was calibrated on one query and on one speed-up; the others are predictions.
 //! Queries go in slices, so that reading and computing alternate. Invariant: every row could come out on the wrong
 //! side.
 
@@ -57,7 +57,7 @@ struct DataSet {
 /// How often small queries are in the pool of a run.
 const SMALL_ROUNDS: usize = 100;
 
-/// The query on which the server of files was calibrated.
+/// The query on which what a core needs of the server of files was calibrated.
 const CALIBRATION: (&str, u32) = ("YAGO", 5);
 
 const DATA_SETS: [DataSet; 3] = [
@@ -177,7 +177,7 @@ fn pool(
 const SERIAL: Family =
     Family { deck: "", unit: "s", band: Band::Within(25.0), basis: Basis::Predicted, source: "004:542-560" };
 const SPEEDUP: Family =
-    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Predicted, source: "004:589" };
+    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Predicted, source: "004:584" };
 const SHAPE: Family = Family { band: Band::AtMost, ..SPEEDUP };
 
 fn rows() -> Result<Vec<Row>, Failure> {
@@ -244,7 +244,10 @@ impl PoolRuns {
     fn rows(&self, rows: &mut Vec<Row>) {
         let data = self.data;
         let title = |what: &str| Title::from(format!("{}, {what}", data.name)).over(Quantity::cores(CORES));
-        rows.push(SPEEDUP.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));
+        // What the server gives all cores is the least that this speed-up of YAGO needs.
+        let basis = if data.name == CALIBRATION.0 { Basis::Calibrated } else { Basis::Predicted };
+        let speedup = Family { basis, ..SPEEDUP };
+        rows.push(speedup.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));
         let large = self.speedup(1);
         let at_least = Family { basis: Basis::Derived, ..SHAPE.at("004:591") };
         rows.push(at_least.row(
