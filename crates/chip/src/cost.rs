@@ -113,6 +113,24 @@ impl HopCost {
         self.hop_femtoseconds > 0
     }
 
+    /// The same and so much more, wherever it goes.
+    pub const fn plus(&self, more: Picoseconds) -> HopCost {
+        let more = more.0.saturating_mul(FEMTO);
+        HopCost {
+            near_femtoseconds: self.near_femtoseconds.saturating_add(more),
+            hop_femtoseconds: self.hop_femtoseconds,
+        }
+    }
+
+    /// So many thousandths of it, rounded up.
+    pub fn thousandths(&self, part: u64) -> HopCost {
+        let scaled = |length: u64| length.saturating_mul(part).div_ceil(1_000);
+        HopCost {
+            near_femtoseconds: scaled(self.near_femtoseconds),
+            hop_femtoseconds: scaled(self.hop_femtoseconds),
+        }
+    }
+
     /// So many of it, one after the other.
     pub const fn times(&self, count: u64) -> HopCost {
         let HopCost { near_femtoseconds: near, hop_femtoseconds: hop } = *self;

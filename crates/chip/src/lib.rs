@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bare;
+pub mod bound;
 pub mod cache;
 mod chip;
 pub mod clock;

@@ -72,6 +72,9 @@ enum Verb {
     /// Shows chips and checks the files that describe them
     #[command(subcommand)]
     Chip(chip::Verb),
+    /// Says the longest that a message or a pattern of messages can take on a chip
+    #[command(disable_help_flag = true)]
+    Bound(PassedOn),
     /// Fits power models to measured powers
     #[command(disable_help_flag = true)]
     Power(PassedOn),
@@ -160,6 +163,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::ServeSparql(arguments) => live::serve_sparql(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),
+        Verb::Bound(arguments) => arguments.become_it(&LAB, "bound"),
         Verb::Power(arguments) => arguments.become_it(&LAB, "power"),
         Verb::Serve(arguments) => arguments.become_it(&JOBS, "serve"),
         Verb::Job(arguments) => arguments.become_it(&JOBS, "job"),

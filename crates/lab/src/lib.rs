@@ -1,10 +1,12 @@
-//! The program `isles-lab`: published experiments repeated, power models fitted, chips calibrated.
+//! The program `isles-lab`: published experiments repeated, power models fitted, chips calibrated, worst cases
+//! bounded.
 //!
 //! Apart from the command, because it needs linear algebra, and few need it. The command becomes it for `isles repro`,
-//! `isles power` and `isles calibrate`. Applications are run by their programs, as users run them.
+//! `isles power`, `isles calibrate` and `isles bound`. Applications are run by their programs, as users run them.
 
 #![forbid(unsafe_code)]
 
+mod bound;
 mod calibrate;
 pub mod fit;
 mod power;
@@ -16,7 +18,7 @@ use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::process::ExitCode;
 
-/// Repeats published experiments, fits power models, calibrates chips
+/// Repeats published experiments, fits power models, calibrates chips, bounds worst cases
 #[derive(Parser)]
 #[command(name = "isles-lab", bin_name = "isles", version = VERSION)]
 struct LabArguments {
@@ -29,6 +31,8 @@ struct LabArguments {
 
 #[derive(Subcommand)]
 enum LabVerb {
+    /// Says the longest that a message or a pattern of messages can take on a chip
+    Bound(Box<bound::BoundArguments>),
     /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
     Calibrate(Box<calibrate::CalibrateArguments>),
     /// Fits power models to measured powers
@@ -49,6 +53,7 @@ pub fn main() -> ExitCode {
     isles::warn_of_unknown_variables();
     let read = LabArguments::from_arg_matches(&matches).map_err(|error| Failure::Usage(error.to_string()));
     outcome(read.and_then(|arguments| match arguments.verb {
+        LabVerb::Bound(arguments) => bound::carry_out(&arguments),
         LabVerb::Calibrate(arguments) => calibrate::carry_out(&arguments),
         LabVerb::Power(verb) => power::carry_out(&verb),
         LabVerb::Repro(arguments) => repro::carry_out(&arguments),

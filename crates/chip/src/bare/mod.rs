@@ -10,17 +10,20 @@
 //! time. Invariant: only the core that an event is for goes on, and only at the time of the event.
 //!
 //! Read on in `operation` (what a program can do), `state` (what the cores share); then `rcce`,
-//! `broadcast`, `async_broadcast` and `reduce` (the papers).
+//! `broadcast`, `relay` and `reduce` (the papers), `program` (lists of steps) and
+//! `ticket_lock` (mutual exclusion), which have bounds.
 
 pub mod broadcast;
 mod interrupts;
 mod operation;
+pub mod program;
 pub mod rcce;
 pub mod reduce;
 pub mod relay;
 mod state;
 #[cfg(test)]
 mod tests;
+pub mod ticket_lock;
 
 pub use operation::BareCore;
 

@@ -150,7 +150,11 @@ impl Participant {
 
 /// Where each chunk of a message begins, and its lines.
 pub(super) fn chunks(bytes: usize, most: u32) -> impl Iterator<Item = (u32, u32)> {
-    let lines = bytes.div_ceil(LINE_BYTES) as u32;
+    line_chunks(bytes.div_ceil(LINE_BYTES) as u32, most)
+}
+
+/// The same of a message of so many lines.
+pub(crate) fn line_chunks(lines: u32, most: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..lines).step_by(most as usize).map(move |at| (at, most.min(lines - at)))
 }
 

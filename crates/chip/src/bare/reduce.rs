@@ -5,11 +5,14 @@
 
 use super::broadcast::Layout;
 use super::rcce::{Participant, chunks};
-use super::{LINE_BYTES, Line};
+use super::{BareCore, LINE_BYTES, Line};
 use crate::topology::CoreId;
 
 /// Core cycles that the addition of a word takes, with its loads and its store in the first cache: assumed.
 const ADD_CYCLES: u64 = 6;
+
+/// The same of the words of a line.
+pub(crate) const ADD_LINE_CYCLES: u64 = ADD_CYCLES * (LINE_BYTES as u64 / 4);
 
 /// A participant's part in the reductions of one chip.
 pub struct Reducer {
@@ -68,12 +71,17 @@ impl Reducer {
     }
 
     async fn add(&self, memory: u64, scratch: u64, lines: u32) {
-        for at in 0..u64::from(lines) {
-            let one = self.here.core.load(memory + at).await;
-            let other = self.here.core.load(scratch + at).await;
-            self.here.core.compute(ADD_CYCLES * (LINE_BYTES as u64 / 4)).await;
-            self.here.core.store(memory + at, sum(&one, &other)).await;
-        }
+        add_lines(&self.here.core, memory, scratch, lines as usize * LINE_BYTES).await;
+    }
+}
+
+/// Adds a list of words in private memory to another one, line by line.
+pub(super) async fn add_lines(core: &BareCore, line: u64, other: u64, bytes: usize) {
+    for at in 0..bytes.div_ceil(LINE_BYTES) as u64 {
+        let one = core.load(line + at).await;
+        let two = core.load(other + at).await;
+        core.compute(ADD_LINE_CYCLES).await;
+        core.store(line + at, sum(&one, &two)).await;
     }
 }
 

@@ -18,7 +18,7 @@ use crate::quantity::Picoseconds;
 use wide::{CmpGt, CmpLt, i16x16};
 
 /// Most stretches to come that are kept.
-pub(super) const STRETCHES_MAX: usize = 32;
+pub(super) const STRETCHES_MAX: usize = 64;
 
 /// Stretches in the rows.
 const ROW: usize = 16;

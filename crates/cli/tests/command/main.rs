@@ -4,6 +4,7 @@
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles");
 
 mod apart;
+mod bounds;
 mod calibrate;
 mod chip;
 mod color;

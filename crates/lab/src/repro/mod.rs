@@ -6,6 +6,7 @@
 
 mod access;
 mod bare;
+mod bounds;
 mod collective;
 mod collective_scaling;
 mod messages;
@@ -128,6 +129,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::at_opt::AT_OPT,
     programs::auv::AUV,
     programs::rdf::RDF,
+    bounds::BOUNDS,
 ];
 
 /// The rows of one experiment.

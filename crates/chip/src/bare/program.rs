@@ -1,0 +1,125 @@
+//! Static programs: for each participant a list of steps, known before it runs.
+//!
+//! What a program does depends on no data, so its worst case can be computed from the same steps
+//! ([`bound`](crate::bound)). The barrier is RCCE's: the root looks at a flag of each, round after round, until all
+//! are set, and then writes a flag to each.
+
+use super::rcce::{Participant, flag_value};
+use super::reduce::add_lines;
+use crate::topology::CoreId;
+
+/// What a participant does next. Lines are those of its private memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramStep {
+    /// Computes for so many cycles of the core's clock.
+    Work {
+        /// How many.
+        cycles: u64,
+    },
+    /// Sends bytes to a participant; over when they have been received.
+    Send {
+        /// To whom.
+        to: u32,
+        /// How many.
+        bytes: usize,
+        /// The line that they begin at.
+        line: u64,
+    },
+    /// Receives bytes from a participant.
+    Receive {
+        /// From whom.
+        from: u32,
+        /// How many.
+        bytes: usize,
+        /// The line that they are written from.
+        line: u64,
+    },
+    /// Adds a list of words to another one.
+    Add {
+        /// Bytes of each list.
+        bytes: usize,
+        /// Where the sums go.
+        line: u64,
+        /// Where the other list is.
+        other: u64,
+    },
+    /// Waits until all participants have come to their next barrier.
+    Barrier,
+}
+
+/// The steps of all participants, which are the cores from 0 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StaticProgram {
+    /// By participant.
+    pub steps: Vec<Vec<ProgramStep>>,
+}
+
+impl StaticProgram {
+    /// A program of so many participants that do nothing.
+    pub fn new(participants: u32) -> StaticProgram {
+        StaticProgram { steps: vec![Vec::new(); participants as usize] }
+    }
+
+    /// How many participate.
+    pub fn participants(&self) -> u32 {
+        self.steps.len() as u32
+    }
+
+    /// Adds a step to a participant.
+    pub fn push(&mut self, participant: u32, step: ProgramStep) {
+        self.steps[participant as usize].push(step);
+    }
+
+    /// One message: a step of the sender and one of the receiver.
+    pub fn push_message(&mut self, (from, to): (u32, u32), bytes: usize, (line, received): (u64, u64)) {
+        self.push(from, ProgramStep::Send { to, bytes, line });
+        self.push(to, ProgramStep::Receive { from, bytes, line: received });
+    }
+}
+
+impl Participant {
+    /// Carries out its steps of a program.
+    pub async fn run(&self, program: &StaticProgram) {
+        let mut barriers = 0;
+        for step in &program.steps[self.rank() as usize] {
+            match *step {
+                ProgramStep::Work { cycles } => self.core.compute(cycles).await,
+                ProgramStep::Send { to, bytes, line } => self.send(to, line, bytes).await,
+                ProgramStep::Receive { from, bytes, line } => self.receive(from, line, bytes).await,
+                ProgramStep::Add { bytes, line, other } => add_lines(&self.core, line, other, bytes).await,
+                ProgramStep::Barrier => {
+                    barriers += 1;
+                    self.barrier(barriers).await;
+                }
+            }
+        }
+    }
+
+    /// Waits for all others; `number` counts barriers from 1 on.
+    ///
+    /// Uses the two flags of a participant for messages to itself, which there are none of.
+    pub async fn barrier(&self, number: u32) {
+        let me = self.core.id();
+        let (arrived, released) = (|core: CoreId| core.0, |core: CoreId| self.participants + core.0);
+        if me.0 != 0 {
+            self.set_flag(me, arrived(me), number).await;
+            return self.wait_flag(released(me), number).await;
+        }
+        self.core.compute(self.library.call).await;
+        let mut missing: Vec<CoreId> = (1..self.participants).map(CoreId).collect();
+        while !missing.is_empty() {
+            let mut still = Vec::new();
+            for core in missing {
+                let line = self.core.read_line(core, arrived(core)).await;
+                self.core.compute(self.library.look).await;
+                if flag_value(&line) < number {
+                    still.push(core);
+                }
+            }
+            missing = still;
+        }
+        for core in (1..self.participants).map(CoreId) {
+            self.set_flag(core, released(core), number).await;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Mutual exclusion by tickets, with reads and writes of message buffers only: Lamport's bakery (1974).
+//!
+//! Who wants the lock takes a number larger than all that it sees, and waits for all whose number is smaller. The SCC
+//! has test-and-set registers, but a core that spins on one may lose every round: only tickets bound how often others
+//! go first. The flags are those that a participant has for messages to itself.
+
+use super::rcce::{Participant, flag_value};
+use crate::topology::CoreId;
+
+/// A participant's side of one lock that all of them share.
+pub struct TicketLock<'a> {
+    here: &'a Participant,
+}
+
+impl<'a> TicketLock<'a> {
+    /// The lock, as `here` takes it.
+    pub fn new(here: &'a Participant) -> TicketLock<'a> {
+        TicketLock { here }
+    }
+
+    /// The line that says that a core is taking a number.
+    fn choosing(core: CoreId) -> u32 {
+        core.0
+    }
+
+    /// The line with its number; zero if it wants nothing.
+    fn number(&self, core: CoreId) -> u32 {
+        self.here.participants + core.0
+    }
+
+    fn others(&self) -> impl Iterator<Item = CoreId> + use<> {
+        let me = self.here.core.id();
+        (0..self.here.participants).map(CoreId).filter(move |core| *core != me)
+    }
+
+    /// One look at a flag of another core.
+    async fn look(&self, of: CoreId, line: u32) -> u32 {
+        let content = self.here.core.read_line(of, line).await;
+        self.here.core.compute(self.here.library.look).await;
+        flag_value(&content)
+    }
+
+    /// Waits until no other participant has the lock or comes first.
+    pub async fn lock(&self) {
+        let me = self.here.core.id();
+        self.here.set_flag(me, Self::choosing(me), 1).await;
+        let mut most = 0;
+        for core in self.others() {
+            most = self.look(core, self.number(core)).await.max(most);
+        }
+        let ticket = most + 1;
+        self.here.set_flag(me, self.number(me), ticket).await;
+        self.here.set_flag(me, Self::choosing(me), 0).await;
+        for core in self.others() {
+            while self.look(core, Self::choosing(core)).await != 0 {}
+            loop {
+                let other = self.look(core, self.number(core)).await;
+                if other == 0 || (other, core) > (ticket, me) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Gives the lock back.
+    pub async fn unlock(&self) {
+        let me = self.here.core.id();
+        self.here.set_flag(me, self.number(me), 0).await;
+    }
+}

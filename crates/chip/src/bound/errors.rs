@@ -1,0 +1,50 @@
+//! Constants at the bad ends of their errors.
+//!
+//! The rule is that of predictions (`docs/chip/validation.md`): an error that nobody knows counts as a factor of two.
+
+use crate::cost::HopCost;
+use crate::file::Band;
+use crate::quantity::Picoseconds;
+use crate::{Chip, Preset};
+
+/// With which values of a chip's constants a bound is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constants {
+    /// Those that stand in the file, which are those of the model.
+    AsWritten,
+    /// Each as long as its error allows.
+    AtBadEnds,
+}
+
+/// The costs of one preset, made longer by their errors where that is asked for.
+pub(super) struct ErrorEnds<'a> {
+    chip: &'a Chip,
+    preset: &'a str,
+    constants: Constants,
+}
+
+impl<'a> ErrorEnds<'a> {
+    pub fn new(chip: &'a Chip, preset: &'a Preset, constants: Constants) -> ErrorEnds<'a> {
+        ErrorEnds { chip, preset: preset.name(), constants }
+    }
+
+    /// The cost that the preset has under this key.
+    pub fn of_preset(&self, key: &str, cost: HopCost) -> HopCost {
+        self.of(&format!("preset.{:?}.{key}", self.preset), cost)
+    }
+
+    /// The cost that follows from the constant of this full name.
+    pub fn of(&self, path: &str, cost: HopCost) -> HopCost {
+        if self.constants == Constants::AsWritten {
+            return cost;
+        }
+        let constant = self.chip.constants().iter().find(|constant| constant.path == path);
+        match constant.map_or(Band::Unknown, |constant| constant.band) {
+            Band::Exact => cost,
+            Band::Percent(percent) => cost.thousandths((1_000.0 + percent * 10.0).ceil() as u64),
+            Band::Factor(factor) => cost.thousandths((factor * 1_000.0).ceil() as u64),
+            Band::Absolute(more) => cost.plus(Picoseconds(more)),
+            Band::Unknown => cost.times(2),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Who may be in the way of whom: for each link, each buffer and each controller, the cores that may use it.
+//!
+//! A core has one access under way at most, which goes over the route of one of the accesses that it may make. So
+//! each other core is in the way once at most, wherever it meets the route.
+
+use super::NoBound;
+use crate::topology::{CoreId, TileId, Topology};
+use crate::{Chip, ControllerId};
+
+/// The most cores that can be in each other's way: as many stretches as a resource of the model keeps apart.
+pub const CORES_MAX: u32 = 64;
+
+/// A set of cores.
+type CoreSet = u64;
+
+/// What cores may access, and thereby whom they may delay.
+#[derive(Clone, Debug)]
+pub struct Interference {
+    topology: Topology,
+    controllers: Vec<TileId>,
+    own_controller: Vec<ControllerId>,
+    /// By link, by tile, by controller: who may use it.
+    links: Vec<CoreSet>,
+    ports: Vec<CoreSet>,
+    memories: Vec<CoreSet>,
+}
+
+impl Interference {
+    /// Cores that access nothing.
+    ///
+    /// # Errors
+    /// [`NoBound::Cores`]: the chip has more than [`CORES_MAX`].
+    pub fn none(chip: &Chip) -> Result<Interference, NoBound> {
+        let topology = *chip.topology();
+        if topology.cores() > CORES_MAX {
+            return Err(NoBound::Cores { cores: topology.cores(), most: CORES_MAX });
+        }
+        let controllers: Vec<TileId> =
+            (0..chip.controllers()).map(|number| chip.controller_tile(ControllerId(number))).collect();
+        Ok(Interference {
+            topology,
+            links: vec![0; topology.link_slots() as usize],
+            ports: vec![0; topology.tiles() as usize],
+            memories: vec![0; controllers.len()],
+            own_controller: (0..topology.tiles()).map(|tile| chip.controller_of(TileId(tile))).collect(),
+            controllers,
+        })
+    }
+
+    /// The tile of a core.
+    pub(super) fn tile(&self, core: CoreId) -> TileId {
+        self.topology.tile_of(core)
+    }
+
+    /// Hops between two tiles.
+    pub(super) fn hops(&self, from: TileId, to: TileId) -> u32 {
+        self.topology.hops(from, to)
+    }
+
+    /// The controller of a core's private memory, and where it is.
+    pub(super) fn memory_of(&self, core: CoreId) -> (ControllerId, TileId) {
+        let controller = self.own_controller[self.tile(core).0 as usize];
+        (controller, self.controllers[controller.0 as usize])
+    }
+
+    fn add_route(&mut self, core: CoreId, from: TileId, to: TileId) {
+        for link in self.topology.route(from, to) {
+            self.links[self.topology.link_id(link).0 as usize] |= 1 << core.0;
+        }
+    }
+
+    /// `core` may read lines of the message buffer of `of`.
+    pub fn add_read(&mut self, core: CoreId, of: CoreId) {
+        let (here, there) = (self.tile(core), self.tile(of));
+        self.add_route(core, there, here);
+        self.ports[there.0 as usize] |= 1 << core.0;
+    }
+
+    /// `core` may write lines into the message buffer of `of`.
+    pub fn add_write(&mut self, core: CoreId, of: CoreId) {
+        let (here, there) = (self.tile(core), self.tile(of));
+        self.add_route(core, here, there);
+        self.ports[there.0 as usize] |= 1 << core.0;
+    }
+
+    /// `core` may access the memory behind its own controller.
+    pub fn add_memory(&mut self, core: CoreId) {
+        let (controller, _) = self.memory_of(core);
+        self.add_controller(core, controller);
+    }
+
+    fn add_controller(&mut self, core: CoreId, controller: ControllerId) {
+        self.add_route(core, self.controllers[controller.0 as usize], self.tile(core));
+        self.memories[controller.0 as usize] |= 1 << core.0;
+    }
+
+    /// `core` may do whatever a core can: read and write any buffer, access the memory behind any controller.
+    pub fn add_anything(&mut self, core: CoreId) {
+        for of in (0..self.topology.cores()).map(CoreId) {
+            self.add_read(core, of);
+            self.add_write(core, of);
+        }
+        for controller in (0..self.controllers.len() as u32).map(ControllerId) {
+            self.add_controller(core, controller);
+        }
+    }
+
+    /// How many other cores may be met on the way from one tile to another.
+    pub(super) fn met_on(&self, core: CoreId, from: TileId, to: TileId) -> u64 {
+        let all = self.topology.route(from, to);
+        let users = all.fold(0, |users, link| users | self.links[self.topology.link_id(link).0 as usize]);
+        others(users, core)
+    }
+
+    /// How many other cores may access the buffer of a tile.
+    pub(super) fn at_port(&self, core: CoreId, tile: TileId) -> u64 {
+        others(self.ports[tile.0 as usize], core)
+    }
+
+    /// How many other cores may access the memory behind a controller.
+    pub(super) fn at_memory(&self, core: CoreId, controller: ControllerId) -> u64 {
+        others(self.memories[controller.0 as usize], core)
+    }
+}
+
+fn others(users: CoreSet, core: CoreId) -> u64 {
+    u64::from((users & !(1 << core.0)).count_ones())
+}

@@ -1,0 +1,115 @@
+//! The longest that an access, a message or a pattern of messages can take on a chip, whatever else happens on it.
+//!
+//! The bounds are of the model, not of silicon: that a packet takes its route dimension by dimension, that a link
+//! serves one packet at a time, that a core has one access under way. Under these rules each other core can be in the
+//! way of an access once, at the links of its route, at the port of a buffer, or at a memory controller; what that
+//! costs at most is added to what the chip file says of the access alone. Programs that are lists of steps
+//! ([`StaticProgram`]) are bounded by adding their accesses up and taking, where one waits for another, the later of
+//! both: nothing in such a program ends later because something else ends earlier.
+//!
+//! Read on in `flow` (the literature's formulas), `interference` (who can be in the way), `access`, `program`,
+//! `pattern`. `docs/design/bounds.md` has the arguments.
+
+mod access;
+mod errors;
+pub mod flow;
+mod interference;
+pub mod mutex;
+pub mod pattern;
+pub mod periodic;
+mod program;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use crate::bare::program::{ProgramStep, StaticProgram};
+pub use access::{AccessBounds, DataIn, LinkOrder};
+pub use errors::Constants;
+pub use interference::{CORES_MAX, Interference};
+pub use program::{Others, ProgramBounds};
+pub use terms::{Term, Terms};
+
+use crate::topology::{Port, TileId};
+use std::fmt;
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoBound {
+    /// The chip has more cores than can be kept apart.
+    Cores {
+        /// How many it has.
+        cores: u32,
+        /// How many it may have.
+        most: u32,
+    },
+    /// The chip file has no such section or cost.
+    Missing(&'static str),
+    /// An access may end before its packet has left the last link, so that a core has two under way.
+    ShortAccess,
+    /// The program has more participants than the chip has cores, or so many that no room is left for messages.
+    Participants {
+        /// How many participate.
+        participants: u32,
+        /// How many may.
+        most: u32,
+    },
+    /// Flows use all that a link has, so that what waits there may grow for ever.
+    Overload {
+        /// The tile that the link leaves.
+        tile: TileId,
+        /// Towards where.
+        port: Port,
+        /// Of which of the flows, by number.
+        flows: Vec<usize>,
+    },
+    /// A step names a participant that is not there, or the one that takes it.
+    Partner {
+        /// Whose step.
+        participant: u32,
+        /// Whom it names.
+        partner: u32,
+    },
+    /// Participants wait for each other for ever.
+    Stuck {
+        /// Who waits, at which step.
+        waiting: Vec<(u32, ProgramStep)>,
+    },
+}
+
+impl fmt::Display for NoBound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoBound::Cores { cores, most } => {
+                write!(out, "the chip has {cores} cores; bounds need {most} at most")
+            }
+            NoBound::Missing(what) => write!(out, "the chip file has no {what}, which bounds need"),
+            NoBound::ShortAccess => {
+                out.write_str("an access may end before its packet has passed the last link")
+            }
+            NoBound::Participants { participants, most } => {
+                write!(out, "{participants} participants; allowed: 1 to {most}")
+            }
+            NoBound::Overload { tile, port, flows } => {
+                let flows: Vec<String> = flows.iter().map(|flow| format!("{}", flow + 1)).collect();
+                let flows = flows.join(", ");
+                write!(
+                    out,
+                    "the link {port:?} of tile {tile} is overloaded by the flows {flows}: no bound exists"
+                )
+            }
+            NoBound::Partner { participant, partner } => {
+                write!(out, "participant {participant} names {partner} as its partner, which is none")
+            }
+            NoBound::Stuck { waiting } => {
+                out.write_str("these participants wait for each other for ever:")?;
+                waiting.iter().try_for_each(|(participant, step)| match step {
+                    ProgramStep::Send { to, .. } => write!(out, " {participant} (sends to {to})"),
+                    ProgramStep::Receive { from, .. } => write!(out, " {participant} (receives from {from})"),
+                    _ => write!(out, " {participant} (barrier)"),
+                })
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoBound {}

@@ -1,0 +1,185 @@
+//! Parallel patterns as static programs.
+//!
+//! The keynote asks for worst cases of "communication and synchronization patterns" and of "parallel design patterns"
+//! and names none (004:129); these are the ones of its projects' reports and of message passing.
+
+use super::{ProgramStep, StaticProgram};
+
+/// The line that data begins at.
+const DATA: u64 = 0;
+
+/// A pattern among participants 0 to `participants - 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParallelPattern {
+    /// The first sends to the last.
+    Message,
+    /// All wait for each other, as RCCE's barrier does.
+    Barrier,
+    /// The first sends to all others, one after the other.
+    BroadcastSerial,
+    /// Those that have it send it on: in each step twice as many have it.
+    BroadcastBinomial,
+    /// The first receives from all others one after the other, and adds.
+    Reduce,
+    /// The first deals work out in fixed shares, does its own, and collects the results in order.
+    Farm,
+    /// Each item goes through all participants, who each work on it.
+    Pipeline,
+    /// Rounds in which each works, exchanges borders with its neighbours, and all wait for each other.
+    Stencil,
+}
+
+/// How large a pattern is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatternSize {
+    /// How many participate.
+    pub participants: u32,
+    /// Bytes of each message; of a farm, of a share and of its result.
+    pub bytes: usize,
+    /// Cycles of work: of a farm and of a round of a stencil, in all; of a pipeline, of an item, in all.
+    pub work: u64,
+    /// Items of a pipeline, rounds of a stencil.
+    pub items: u32,
+}
+
+impl ParallelPattern {
+    /// All patterns.
+    pub const ALL: [ParallelPattern; 8] = [
+        ParallelPattern::Message,
+        ParallelPattern::Barrier,
+        ParallelPattern::BroadcastSerial,
+        ParallelPattern::BroadcastBinomial,
+        ParallelPattern::Reduce,
+        ParallelPattern::Farm,
+        ParallelPattern::Pipeline,
+        ParallelPattern::Stencil,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ParallelPattern::Message => "message",
+            ParallelPattern::Barrier => "barrier",
+            ParallelPattern::BroadcastSerial => "broadcast-serial",
+            ParallelPattern::BroadcastBinomial => "broadcast",
+            ParallelPattern::Reduce => "reduce",
+            ParallelPattern::Farm => "farm",
+            ParallelPattern::Pipeline => "pipeline",
+            ParallelPattern::Stencil => "stencil",
+        }
+    }
+
+    /// Whether it works, so that it can be compared with one core that does all of it.
+    pub const fn works(self) -> bool {
+        matches!(self, ParallelPattern::Farm | ParallelPattern::Pipeline | ParallelPattern::Stencil)
+    }
+
+    /// Cycles of work in all.
+    pub fn all_work(self, size: PatternSize) -> u64 {
+        match self {
+            ParallelPattern::Farm => size.work,
+            ParallelPattern::Pipeline | ParallelPattern::Stencil => {
+                size.work.saturating_mul(u64::from(size.items))
+            }
+            _ => 0,
+        }
+    }
+
+    /// The bytes of private memory that a participant uses at most.
+    pub fn data_bytes(self, size: PatternSize) -> usize {
+        match self {
+            ParallelPattern::Barrier => 0,
+            ParallelPattern::Reduce => 2 * size.bytes,
+            ParallelPattern::Stencil => 4 * size.bytes,
+            _ => size.bytes,
+        }
+    }
+
+    /// The steps, if lines have `line_bytes`.
+    pub fn program(self, size: PatternSize, line_bytes: usize) -> StaticProgram {
+        let PatternSize { participants, bytes, work, items } = size;
+        let mut program = StaticProgram::new(participants);
+        let last = participants - 1;
+        match self {
+            ParallelPattern::Message if last > 0 => program.push_message((0, last), bytes, (DATA, DATA)),
+            ParallelPattern::Message => {}
+            ParallelPattern::Barrier => {
+                (0..participants).for_each(|at| program.push(at, ProgramStep::Barrier))
+            }
+            ParallelPattern::BroadcastSerial => {
+                (1..participants).for_each(|to| program.push_message((0, to), bytes, (DATA, DATA)));
+            }
+            ParallelPattern::BroadcastBinomial => binomial(&mut program, bytes),
+            ParallelPattern::Reduce => reduce(&mut program, bytes, bytes.div_ceil(line_bytes) as u64),
+            ParallelPattern::Farm => farm(&mut program, bytes, work),
+            ParallelPattern::Pipeline => (0..items).for_each(|_| pipeline_item(&mut program, bytes, work)),
+            ParallelPattern::Stencil => {
+                let lines = bytes.div_ceil(line_bytes) as u64;
+                (0..items).for_each(|_| stencil_round(&mut program, (bytes, lines), work));
+            }
+        }
+        program
+    }
+}
+
+/// The part of participant `at` of so much work, dealt out as evenly as whole cycles go.
+fn share(work: u64, participants: u32, at: u32) -> u64 {
+    let (count, at) = (u64::from(participants), u64::from(at));
+    work / count + u64::from(at < work % count)
+}
+
+/// In step `k`, participant `p < 2^k` sends to `p + 2^k`.
+fn binomial(program: &mut StaticProgram, bytes: usize) {
+    let mut have = 1;
+    while have < program.participants() {
+        for from in 0..have.min(program.participants() - have) {
+            program.push_message((from, from + have), bytes, (DATA, DATA));
+        }
+        have *= 2;
+    }
+}
+
+fn reduce(program: &mut StaticProgram, bytes: usize, lines: u64) {
+    for from in 1..program.participants() {
+        program.push_message((from, 0), bytes, (DATA, DATA + lines));
+        program.push(0, ProgramStep::Add { bytes, line: DATA, other: DATA + lines });
+    }
+}
+
+fn farm(program: &mut StaticProgram, bytes: usize, work: u64) {
+    let participants = program.participants();
+    for worker in 1..participants {
+        program.push_message((0, worker), bytes, (DATA, DATA));
+    }
+    for at in 0..participants {
+        program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
+    }
+    for worker in 1..participants {
+        program.push_message((worker, 0), bytes, (DATA, DATA));
+    }
+}
+
+fn pipeline_item(program: &mut StaticProgram, bytes: usize, work: u64) {
+    let participants = program.participants();
+    for at in 0..participants {
+        program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
+        if at + 1 < participants {
+            program.push_message((at, at + 1), bytes, (DATA, DATA));
+        }
+    }
+}
+
+/// Even participants send first, so that no ring of senders comes about.
+fn stencil_round(program: &mut StaticProgram, (bytes, lines): (usize, u64), work: u64) {
+    let participants = program.participants();
+    for at in 0..participants {
+        program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
+    }
+    for first in [0, 1] {
+        for low in (first..participants.saturating_sub(1)).step_by(2) {
+            program.push_message((low, low + 1), bytes, (DATA + lines, DATA + 2 * lines));
+            program.push_message((low + 1, low), bytes, (DATA, DATA + 3 * lines));
+        }
+    }
+    (0..participants).for_each(|at| program.push(at, ProgramStep::Barrier));
+}

@@ -1,0 +1,113 @@
+//! Periodic flows of lines over the links of a chip.
+//!
+//! At each link of a flow's route the wait is that of [`flow::periodic_wait`]; by how much packets of another flow are
+//! late there follows from what they waited before. Routes of a mesh that are crossed dimension by dimension form no
+//! circle, so going over all flows again and again ends. The whole wait is never more than [`flow::paid_once`] says.
+
+use super::NoBound;
+use super::flow::{self, PeriodicFlow};
+use crate::quantity::Picoseconds;
+use crate::topology::{CoreId, Link, LinkId, Topology};
+use crate::{Chip, Preset};
+
+/// Lines that one core writes to another, at least `period` apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineFlow {
+    /// Who writes.
+    pub from: CoreId,
+    /// To whose buffer.
+    pub to: CoreId,
+    /// The least time between two lines.
+    pub period: Picoseconds,
+}
+
+/// What a line of a flow takes at most, from its entry until its last flit has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowBound {
+    /// With no other flow.
+    pub alone: Picoseconds,
+    /// Waiting at links.
+    pub wait: Picoseconds,
+}
+
+/// The bounds of all flows, if links serve packets in the order of arrival.
+///
+/// # Errors
+/// [`NoBound::Overload`]: a link is asked for all that it has, or more.
+pub fn line_flows(chip: &Chip, preset: &Preset, flows: &[LineFlow]) -> Result<Vec<FlowBound>, NoBound> {
+    let topology = chip.topology();
+    let pace = chip.links().pace(preset.clocks());
+    let flits = chip.links().flits(chip.caches().line.0);
+    let hold = Picoseconds(pace.flit.0 * flits + pace.recovery.0);
+    let route = |flow: &LineFlow| -> Vec<Link> {
+        topology.route(topology.tile_of(flow.from), topology.tile_of(flow.to)).collect()
+    };
+    let routes: Vec<Vec<Link>> = flows.iter().map(route).collect();
+    check_loads(topology, flows, &routes, hold)?;
+    let periodic = |flow: usize, jitter| PeriodicFlow { hold, period: flows[flow].period, jitter };
+    // By flow and link of its route, what its packets have waited before at most.
+    let mut before: Vec<Vec<Picoseconds>> =
+        routes.iter().map(|route| vec![Picoseconds::ZERO; route.len() + 1]).collect();
+    loop {
+        let mut next = before.clone();
+        for (number, route) in routes.iter().enumerate() {
+            let mut waited = Picoseconds::ZERO;
+            for (at, link) in route.iter().enumerate() {
+                next[number][at] = waited;
+                let others: Vec<PeriodicFlow> = (0..flows.len())
+                    .filter(|other| *other != number)
+                    .filter_map(|other| {
+                        let there = routes[other].iter().position(|used| used == link)?;
+                        Some(periodic(other, before[other][there]))
+                    })
+                    .collect();
+                let own = periodic(number, before[number][at]);
+                let wait = flow::periodic_wait(own, &others);
+                waited += wait.ok_or_else(|| overload(topology, &routes, *link))?;
+            }
+            next[number][route.len()] = waited;
+        }
+        if next == before {
+            break;
+        }
+        before = next;
+    }
+    Ok((0..flows.len())
+        .map(|number| {
+            let met = |other: &usize| {
+                *other != number && routes[*other].iter().any(|link| routes[number].contains(link))
+            };
+            // A packet of another flow may be as late as that flow's packets are anywhere.
+            let late = |other: usize| periodic(other, before[other][routes[other].len()]);
+            let others: Vec<PeriodicFlow> = (0..flows.len()).filter(met).map(late).collect();
+            let by_link = before[number][routes[number].len()];
+            let wait = flow::paid_once(&others).map_or(by_link, |once| once.min(by_link));
+            FlowBound { alone: pace.alone(routes[number].len(), flits), wait }
+        })
+        .collect())
+}
+
+fn check_loads(
+    topology: &Topology,
+    flows: &[LineFlow],
+    routes: &[Vec<Link>],
+    hold: Picoseconds,
+) -> Result<(), NoBound> {
+    for link in topology.links() {
+        let users = (0..flows.len()).filter(|flow| routes[*flow].contains(&link));
+        let loads: Vec<PeriodicFlow> = users
+            .map(|flow| PeriodicFlow { hold, period: flows[flow].period, jitter: Picoseconds::ZERO })
+            .collect();
+        if !flow::is_bounded(&loads) {
+            return Err(overload(topology, routes, link));
+        }
+    }
+    Ok(())
+}
+
+fn overload(topology: &Topology, routes: &[Vec<Link>], link: Link) -> NoBound {
+    let id: LinkId = topology.link_id(link);
+    let uses = |route: &Vec<Link>| route.iter().any(|used| topology.link_id(*used) == id);
+    let flows = (0..routes.len()).filter(|flow| uses(&routes[*flow])).collect();
+    NoBound::Overload { tile: link.tile, port: link.port, flows }
+}

@@ -1,0 +1,269 @@
+//! The worst case of a static program: what each of its steps takes at most, added up along what waits for what.
+//!
+//! Where a participant waits for a flag, it goes on after the later of two moments: two looks after the flag was
+//! written (one may just have missed it), or one look after it began to wait. Both are monotone in all that came
+//! before, so bounds of the parts give a bound of the whole. The order of the steps of two participants is fixed by the
+//! program; there are no races.
+
+use super::access::{AccessBounds, DataIn, LinkOrder};
+use super::terms::{Term, Terms};
+use super::{Constants, Interference, NoBound, ProgramStep, StaticProgram};
+use crate::bare::rcce::{LibraryCosts, line_chunks};
+use crate::bare::reduce::ADD_LINE_CYCLES;
+use crate::topology::CoreId;
+use crate::{Chip, Preset};
+
+/// What cores do that do not participate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nothing: they are idle or compute within their caches.
+    Idle,
+    /// Whatever they like: one access after the other, to any buffer and any memory.
+    Anything,
+}
+
+/// The longest that static programs take on one chip.
+#[derive(Clone, Debug)]
+pub struct ProgramBounds {
+    accesses: AccessBounds,
+    library: LibraryCosts,
+    participants: u32,
+    line_bytes: usize,
+    chunk_lines: u32,
+}
+
+impl ProgramBounds {
+    /// For one program, with the library that its messages are sent by.
+    ///
+    /// # Errors
+    /// Why there is no bound on this chip.
+    pub fn new(
+        (chip, preset, constants): (&Chip, &Preset, Constants),
+        program: &StaticProgram,
+        library: LibraryCosts,
+        (others, order, data): (Others, LinkOrder, DataIn),
+    ) -> Result<ProgramBounds, NoBound> {
+        let participants = program.participants();
+        let line_bytes = chip.caches().line.0 as usize;
+        let buffer = chip.buffer().ok_or(NoBound::Missing("buffer"))?.size.0 as usize / line_bytes;
+        let most = chip.topology().cores().min((buffer as u32).saturating_sub(1) / 2);
+        if !(1..=most).contains(&participants) {
+            return Err(NoBound::Participants { participants, most });
+        }
+        check_partners(program)?;
+        let mut interference = Interference::none(chip)?;
+        add_program(&mut interference, program, data);
+        if others == Others::Anything {
+            (participants..chip.topology().cores()).for_each(|core| interference.add_anything(CoreId(core)));
+        }
+        let accesses = AccessBounds::new((chip, preset, constants), interference, (order, data))?;
+        let chunk_lines = buffer as u32 - 2 * participants;
+        Ok(ProgramBounds { accesses, library, participants, line_bytes, chunk_lines })
+    }
+
+    /// The bounds of single accesses, beside the program and the other cores.
+    pub fn accesses(&self) -> &AccessBounds {
+        &self.accesses
+    }
+
+    /// When each participant ends at the latest, if all begin together.
+    ///
+    /// # Errors
+    /// [`NoBound::Stuck`]: some wait for each other.
+    pub fn ends(&self, program: &StaticProgram) -> Result<Vec<Terms>, NoBound> {
+        let count = self.participants as usize;
+        let mut run = Evaluation { clocks: vec![Terms::default(); count], next: vec![0; count] };
+        while self.advance(program, &mut run) {}
+        let step = |at: usize| program.steps[at].get(run.next[at]).map(|step| (at as u32, *step));
+        let waiting: Vec<_> = (0..count).filter_map(step).collect();
+        if waiting.is_empty() { Ok(run.clocks) } else { Err(NoBound::Stuck { waiting }) }
+    }
+
+    /// The longest of them.
+    ///
+    /// # Errors
+    /// As [`ends`](Self::ends).
+    pub fn longest(&self, program: &StaticProgram) -> Result<Terms, NoBound> {
+        Ok(self.ends(program)?.into_iter().fold(Terms::default(), Terms::longer))
+    }
+
+    /// Takes all steps that need nobody else, then one that needs others; false if there is none.
+    fn advance(&self, program: &StaticProgram, run: &mut Evaluation) -> bool {
+        let mut moved = false;
+        for at in 0..self.participants as usize {
+            while let Some(&step) = program.steps[at].get(run.next[at]) {
+                let taken = match step {
+                    ProgramStep::Work { cycles } => self.accesses.work(cycles),
+                    ProgramStep::Add { bytes, .. } => self.add(at as u32, bytes),
+                    ProgramStep::Send { to, bytes, .. } if self.meets(program, run, at as u32, to, bytes) => {
+                        let (from, to) = (at, to as usize);
+                        let begin = (run.clocks[from], run.clocks[to]);
+                        (run.clocks[from], run.clocks[to]) =
+                            self.message((at as u32, to as u32), bytes, begin);
+                        run.next[to] += 1;
+                        Terms::default()
+                    }
+                    _ => break,
+                };
+                run.clocks[at] += taken;
+                run.next[at] += 1;
+                moved = true;
+            }
+        }
+        moved || self.barrier_if_all_are_there(program, run)
+    }
+
+    /// Whether `to` is at the step that receives what `from` sends.
+    fn meets(&self, program: &StaticProgram, run: &Evaluation, from: u32, to: u32, bytes: usize) -> bool {
+        let there = program.steps[to as usize].get(run.next[to as usize]);
+        let Some(ProgramStep::Receive { from: source, bytes: length, .. }) = there else { return false };
+        (*source, *length) == (from, bytes)
+    }
+
+    fn barrier_if_all_are_there(&self, program: &StaticProgram, run: &mut Evaluation) -> bool {
+        let at = |number: usize| program.steps[number].get(run.next[number]);
+        if !(0..self.participants as usize).all(|number| at(number) == Some(&ProgramStep::Barrier)) {
+            return false;
+        }
+        run.clocks = self.barrier(&run.clocks);
+        run.next.iter_mut().for_each(|next| *next += 1);
+        true
+    }
+
+    /// A write of a flag.
+    fn set_flag(&self, core: CoreId, of: CoreId) -> Terms {
+        self.accesses.instructions(self.library.call) + self.accesses.write(core, of)
+    }
+
+    /// When who began to wait at `since` sees a flag that is written at `written`.
+    fn seen(&self, core: CoreId, written: Terms, since: Terms) -> Terms {
+        let look = self.accesses.look(core, self.library.look);
+        let waits = since + self.accesses.instructions(self.library.call) + look;
+        (written + look.times(2).all_as(Term::Polling)).longer(waits)
+    }
+
+    fn put(&self, core: CoreId, lines: u32) -> Terms {
+        let line = self.accesses.load(core)
+            + self.accesses.instructions(self.library.line)
+            + self.accesses.write(core, core);
+        self.accesses.instructions(self.library.call) + line.times(u64::from(lines))
+    }
+
+    fn get(&self, core: CoreId, from: CoreId, lines: u32) -> Terms {
+        let mut line = self.accesses.read(core, from)
+            + self.accesses.instructions(self.library.line)
+            + self.accesses.store(core);
+        if self.library.prefetches {
+            line += self.accesses.load(core);
+        }
+        self.accesses.instructions(self.library.call) + line.times(u64::from(lines))
+    }
+
+    fn tail(&self, bytes: usize) -> Terms {
+        let has_tail = !bytes.is_multiple_of(self.line_bytes);
+        self.accesses.instructions(if has_tail { self.library.tail } else { 0 })
+    }
+
+    /// When sender and receiver of a message are through, from when they begin.
+    fn message(&self, (from, to): (u32, u32), bytes: usize, (mut sender, mut receiver): Meeting) -> Meeting {
+        let (from, to) = (CoreId(from), CoreId(to));
+        for (_, lines) in line_chunks(bytes.div_ceil(self.line_bytes) as u32, self.chunk_lines) {
+            sender += self.tail(bytes) + self.put(from, lines) + self.set_flag(from, to);
+            receiver = self.seen(to, sender, receiver);
+            receiver += self.set_flag(to, to) + self.get(to, from, lines) + self.tail(bytes);
+            receiver += self.set_flag(to, from);
+            sender = self.seen(from, receiver, sender) + self.set_flag(from, from);
+        }
+        (sender, receiver)
+    }
+
+    fn add(&self, participant: u32, bytes: usize) -> Terms {
+        let core = CoreId(participant);
+        let line = self.accesses.load(core).times(2)
+            + self.accesses.instructions(ADD_LINE_CYCLES * self.line_bytes as u64 / 32)
+            + self.accesses.store(core);
+        line.times(bytes.div_ceil(self.line_bytes) as u64)
+    }
+
+    /// When each participant leaves a barrier, from when it comes to it.
+    ///
+    /// The root's round may just have passed the last that comes: two rounds. Then it writes to one after the other.
+    fn barrier(&self, begin: &[Terms]) -> Vec<Terms> {
+        let root = CoreId(0);
+        let members = || (1..self.participants).map(CoreId);
+        let arrived: Vec<Terms> =
+            members().map(|core| begin[core.0 as usize] + self.set_flag(core, core)).collect();
+        let look = |core| self.accesses.read(root, core) + self.accesses.instructions(self.library.look);
+        let round = members().map(look).fold(Terms::default(), |sum, look| sum + look);
+        let last = arrived.iter().copied().fold(Terms::default(), Terms::longer);
+        let own = begin[0] + self.accesses.instructions(self.library.call) + round;
+        let mut writes = if self.participants > 1 { (last + round.times(2)).longer(own) } else { own };
+        let mut ends = Vec::with_capacity(begin.len());
+        for (core, arrived) in members().zip(arrived) {
+            writes += self.set_flag(root, core);
+            ends.push(self.seen(core, writes, arrived));
+        }
+        ends.insert(0, writes);
+        ends
+    }
+}
+
+/// When a sender and a receiver begin or end.
+type Meeting = (Terms, Terms);
+
+struct Evaluation {
+    clocks: Vec<Terms>,
+    /// By participant, which step comes next.
+    next: Vec<usize>,
+}
+
+fn check_partners(program: &StaticProgram) -> Result<(), NoBound> {
+    for (participant, steps) in (0..).zip(&program.steps) {
+        for step in steps {
+            let (ProgramStep::Send { to: partner, .. } | ProgramStep::Receive { from: partner, .. }) = *step
+            else {
+                continue;
+            };
+            if partner == participant || partner >= program.participants() {
+                return Err(NoBound::Partner { participant, partner });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds all accesses of a program.
+fn add_program(interference: &mut Interference, program: &StaticProgram, data: DataIn) {
+    for (participant, steps) in (0..).zip(&program.steps) {
+        let core = CoreId(participant);
+        if data == DataIn::Memory && !steps.is_empty() {
+            interference.add_memory(core);
+        }
+        for step in steps {
+            match *step {
+                ProgramStep::Work { .. } | ProgramStep::Add { .. } => {}
+                ProgramStep::Send { to, .. } => {
+                    interference.add_read(core, core);
+                    interference.add_write(core, core);
+                    interference.add_write(core, CoreId(to));
+                }
+                ProgramStep::Receive { from, .. } => {
+                    interference.add_read(core, core);
+                    interference.add_write(core, core);
+                    interference.add_read(core, CoreId(from));
+                    interference.add_write(core, CoreId(from));
+                }
+                ProgramStep::Barrier if participant == 0 => {
+                    for member in (1..program.participants()).map(CoreId) {
+                        interference.add_read(core, member);
+                        interference.add_write(core, member);
+                    }
+                }
+                ProgramStep::Barrier => {
+                    interference.add_read(core, core);
+                    interference.add_write(core, core);
+                }
+            }
+        }
+    }
+}

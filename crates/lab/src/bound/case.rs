@@ -1,0 +1,164 @@
+//! What is bounded: the words of the command line as a case, its bound, and what the model shows of it.
+
+use super::search::{BareRuns, Subject};
+use super::{BoundArguments, BoundTarget, LibraryName, LockName, OtherCores};
+use isles_app::Failure;
+use isles_app::runs::refusal;
+use isles_chip::bare::rcce::LibraryCosts;
+use isles_chip::bound::mutex::MutexBounds;
+use isles_chip::bound::pattern::{ParallelPattern, PatternSize};
+use isles_chip::bound::{
+    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, ProgramBounds, Terms,
+};
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::CoreId;
+use isles_chip::{Chip, Preset};
+
+/// A pattern of one size on one chip.
+#[derive(Clone)]
+pub struct BoundCase<'a> {
+    pub chip: &'a Chip,
+    pub preset: &'a Preset,
+    pub constants: Constants,
+    pub target: BoundTarget,
+    pub size: PatternSize,
+    pub library: LibraryCosts,
+    pub others: Others,
+}
+
+/// The bound of a case.
+pub struct Bound {
+    pub terms: Terms,
+    /// Where private lines are taken to be.
+    pub data: DataIn,
+}
+
+impl<'a> BoundCase<'a> {
+    /// The case that the arguments ask for.
+    ///
+    /// # Errors
+    /// A value that cannot be, with what is allowed.
+    pub fn read(arguments: &BoundArguments, chip: &'a Chip) -> Result<BoundCase<'a>, Failure> {
+        let presets = || chip.presets().iter().map(Preset::name).collect::<Vec<_>>().join(", ");
+        let preset = match &arguments.preset {
+            None => chip.default_preset(),
+            Some(name) => chip.preset(name).ok_or_else(|| refusal("--preset", name, &presets()))?,
+        };
+        let cores = chip.topology().cores();
+        let participants = arguments.places.unwrap_or(cores);
+        let least = if matches!(arguments.target, BoundTarget::Read | BoundTarget::Message) { 2 } else { 1 };
+        if !(least..=cores).contains(&participants) {
+            let allowed = format!("{least} to {cores}, the cores of {}", chip.name());
+            return Err(refusal("--places", &participants.to_string(), &allowed));
+        }
+        if arguments.lock == Some(LockName::TestAndSet) {
+            let reason =
+                "tickets: a core that spins on a test-and-set register may lose each round, no bound exists";
+            return Err(refusal("--lock", "test-and-set", reason));
+        }
+        let size = PatternSize {
+            participants,
+            bytes: arguments.size as usize,
+            work: arguments.work,
+            items: arguments.items,
+        };
+        let library = match arguments.library {
+            LibraryName::Rcce => LibraryCosts::RCCE,
+            LibraryName::Ircce => LibraryCosts::IRCCE,
+        };
+        let others = match arguments.others {
+            OtherCores::Idle => Others::Idle,
+            OtherCores::Anything => Others::Anything,
+        };
+        let constants = if arguments.errors { Constants::AtBadEnds } else { Constants::AsWritten };
+        Ok(BoundCase { chip, preset, constants, target: arguments.target, size, library, others })
+    }
+
+    /// The same with another number of participants.
+    pub fn of_participants(&self, participants: u32) -> BoundCase<'a> {
+        BoundCase { size: PatternSize { participants, ..self.size }, ..self.clone() }
+    }
+
+    /// The same with messages of another length.
+    pub fn of_bytes(&self, bytes: usize) -> BoundCase<'a> {
+        BoundCase { size: PatternSize { bytes, ..self.size }, ..self.clone() }
+    }
+
+    /// The pattern, if it is one that is a static program.
+    pub fn pattern(&self) -> Option<ParallelPattern> {
+        self.target.pattern()
+    }
+
+    fn line_bytes(&self) -> usize {
+        self.chip.caches().line.0 as usize
+    }
+
+    /// The longest that it takes.
+    ///
+    /// # Errors
+    /// There is no bound.
+    pub fn bound(&self) -> Result<Bound, NoBound> {
+        let at = (self.chip, self.preset, self.constants);
+        let Some(pattern) = self.pattern() else {
+            return Ok(Bound { terms: self.bound_without_program()?, data: DataIn::FirstCache });
+        };
+        let program = pattern.program(self.size, self.line_bytes());
+        let data = DataIn::of_bytes(self.chip, pattern.data_bytes(self.size));
+        let bounds =
+            ProgramBounds::new(at, &program, self.library, (self.others, LinkOrder::Reserved, data))?;
+        Ok(Bound { terms: bounds.longest(&program)?, data })
+    }
+
+    fn bound_without_program(&self) -> Result<Terms, NoBound> {
+        let at = (self.chip, self.preset, self.constants);
+        let participants = self.size.participants;
+        if self.target == BoundTarget::Mutex {
+            let who = (participants, self.library);
+            return Ok(MutexBounds::new(at, who, (self.others, LinkOrder::Reserved))?.wait(self.size.work));
+        }
+        let (reader, owner) = (CoreId(participants - 1), CoreId(0));
+        let mut interference = Interference::none(self.chip)?;
+        interference.add_read(reader, owner);
+        if self.others == Others::Anything {
+            let others = (0..self.chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
+            others.for_each(|core| interference.add_anything(core));
+        }
+        let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache))?;
+        Ok(bounds.read(reader, owner))
+    }
+
+    /// The longest that the model took in so many runs; none if it has no bare cores for this chip, or no run was asked
+    /// for. The model has the constants as they are written.
+    pub fn seen(&self, runs: u32) -> Option<Picoseconds> {
+        if runs == 0 {
+            return None;
+        }
+        let bytes = self.pattern().map_or(0, |pattern| pattern.data_bytes(self.size));
+        let model = BareRuns {
+            chip: self.chip,
+            preset: self.preset,
+            library: self.library,
+            others: self.others,
+            warm_lines: bytes.div_ceil(self.line_bytes()) as u64,
+        };
+        let PatternSize { participants, work, .. } = self.size;
+        let program = self.pattern().map(|pattern| pattern.program(self.size, self.line_bytes()));
+        let subject = match (&program, self.target) {
+            (Some(program), _) => Subject::Program(program),
+            (None, BoundTarget::Mutex) => Subject::Lock { participants, hold: work },
+            (None, _) => Subject::Read { core: participants - 1, of: 0 },
+        };
+        model.worst(subject, runs, SEED)
+    }
+
+    /// What one core alone takes for all the work, in picoseconds.
+    pub fn serial(&self) -> Option<Picoseconds> {
+        let pattern = self.pattern().filter(|pattern| pattern.works())?;
+        let rate = self.preset.clocks().core;
+        let scaled = u128::from(pattern.all_work(self.size)) * 1_000_000_000_000 * u128::from(rate.divider());
+        Some(Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64))
+    }
+}
+
+/// The seed of the search.
+const SEED: u64 = 151_715;

@@ -1,0 +1,237 @@
+//! `isles bound`: the longest that an access, a message or a pattern of messages can take on a chip.
+//!
+//! The formulas are `isles_chip::bound`; here are the command, the search for bad cases on the model, and the report.
+//! Invariant: what is printed as seen is of runs of the model that are the same on every host.
+
+pub mod case;
+mod flows;
+mod report;
+pub mod search;
+
+use case::BoundCase;
+use clap::{Args, ValueEnum};
+use isles::{Claim, Destination};
+use isles_app::{Failure, console, picture};
+use isles_chip::Chip;
+use isles_chip::bound::NoBound;
+use isles_chip::bound::pattern::ParallelPattern;
+use isles_chip::quantity::Picoseconds;
+use report::{BoundReport, SpeedUp};
+use std::path::Path;
+
+/// The longest that a pattern can take.
+#[derive(Args)]
+pub struct BoundArguments {
+    /// What is bounded
+    #[arg(value_enum)]
+    pub target: BoundTarget,
+    /// The name of a chip, or the path of a chip file
+    #[arg(long, value_name = "NAME", default_value = "scc")]
+    chip: String,
+    /// A constant in the place of that of the file, such as links.flit_time=2; may be said several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The setting of its clocks [default: that of the file]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// How many cores take part, from core 0 on [default: all]; a read or a message is between the first and the last
+    #[arg(long, value_name = "N")]
+    pub places: Option<u32>,
+    /// Bytes of a message
+    #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub size: u64,
+    /// Core cycles of work at most: of a farm, of an item of a pipeline, of a round of a stencil, in all; of a lock,
+    /// for how long each holds it
+    #[arg(long, value_name = "CYCLES", default_value_t = 100_000)]
+    pub work: u64,
+    /// Items of a pipeline, rounds of a stencil
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub items: u32,
+    /// The library that sends the messages
+    #[arg(long, value_enum, default_value = "rcce")]
+    pub library: LibraryName,
+    /// What the cores do that do not take part
+    #[arg(long, value_enum, default_value = "anything")]
+    pub others: OtherCores,
+    /// The lock of a mutex [default: tickets]
+    #[arg(long, value_enum)]
+    pub lock: Option<LockName>,
+    /// Lines from one core to another, at least a period apart, such as 0-47@100ns; for flows, one or more
+    #[arg(long = "flow", value_name = "FROM-TO@PERIOD")]
+    flows: Vec<String>,
+    /// A time to meet, such as 1ms; exit code 1 if the bound is later
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Picoseconds>,
+    /// Takes each constant of the chip at the bad end of its error
+    #[arg(long)]
+    pub errors: bool,
+    /// How often the model is run in search of a bad case; 0: never
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    runs: u32,
+    /// Draws the bound and the longest run seen over the size of messages into this file, as SVG; - is standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
+    /// Writes all figures into this file, as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+/// What can be bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BoundTarget {
+    /// A read of a line of core 0's message buffer by the last core
+    Read,
+    /// A message from the first to the last core
+    Message,
+    /// RCCE's barrier
+    Barrier,
+    /// A binomial broadcast
+    Broadcast,
+    /// A broadcast in which the first sends to each
+    BroadcastSerial,
+    /// A sum that the first collects
+    Reduce,
+    /// Mutual exclusion: how long one waits for a lock
+    Mutex,
+    /// Work in fixed shares, dealt out and collected by the first
+    Farm,
+    /// Items that pass all cores
+    Pipeline,
+    /// Rounds of work and exchange with neighbours, with a barrier
+    Stencil,
+    /// Lines that are written periodically: --flow
+    Flows,
+}
+
+/// A library by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LibraryName {
+    Rcce,
+    Ircce,
+}
+
+/// What the cores do that do not take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OtherCores {
+    /// Nothing outside their caches
+    Idle,
+    /// One access after the other, to any buffer or memory
+    Anything,
+}
+
+/// How a lock is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LockName {
+    /// By tickets: in the order of asking
+    Tickets,
+    /// By a test-and-set register, which has no bound
+    TestAndSet,
+}
+
+impl BoundTarget {
+    /// The pattern of this name, if it is a static program.
+    pub fn pattern(self) -> Option<ParallelPattern> {
+        Some(match self {
+            BoundTarget::Message => ParallelPattern::Message,
+            BoundTarget::Barrier => ParallelPattern::Barrier,
+            BoundTarget::Broadcast => ParallelPattern::BroadcastBinomial,
+            BoundTarget::BroadcastSerial => ParallelPattern::BroadcastSerial,
+            BoundTarget::Reduce => ParallelPattern::Reduce,
+            BoundTarget::Farm => ParallelPattern::Farm,
+            BoundTarget::Pipeline => ParallelPattern::Pipeline,
+            BoundTarget::Stencil => ParallelPattern::Stencil,
+            BoundTarget::Read | BoundTarget::Mutex | BoundTarget::Flows => return None,
+        })
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            BoundTarget::Read => "read",
+            BoundTarget::Mutex => "mutex",
+            BoundTarget::Flows => "flows",
+            _ => self.pattern().map_or("", ParallelPattern::name),
+        }
+    }
+}
+
+/// Carries it out.
+pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
+    let chip = Chip::find(&arguments.chip).map_err(|error| Failure::Usage(error.to_string()))?;
+    let refused = |error: isles_chip::file::ChangeError| {
+        isles_app::runs::refusal("--set", &error.asked, &error.allowed)
+    };
+    let chip = match arguments.set.is_empty() {
+        true => chip,
+        false => chip.with_constants(&arguments.set.join(";"), None).map_err(refused)?,
+    };
+    if arguments.target == BoundTarget::Flows {
+        return flows::carry_out(&chip, arguments.preset.as_deref(), &arguments.flows, arguments.deadline);
+    }
+    if let Some(flow) = arguments.flows.first() {
+        return Err(isles_app::runs::refusal("--flow", flow, "only with flows"));
+    }
+    let case = BoundCase::read(arguments, &chip)?;
+    let files = OutputFiles::check(arguments)?;
+    let bound = case.bound().map_err(no_bound)?;
+    let report =
+        BoundReport::new(&case, (&bound, case.seen(arguments.runs)), arguments.deadline, speed_ups(&case)?);
+    let told = console::tell(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
+    let json = files.json.map_or(Ok(()), |json| {
+        let text = serde_json::to_string_pretty(&report).expect("numbers and texts are JSON");
+        Ok(json.write(|out| out.write_all(format!("{text}\n").as_bytes())).map(drop)?)
+    });
+    let svg = files.svg.map_or(Ok(()), |svg| {
+        picture::draw("isles", &report::by_size(&case, arguments.runs).map_err(no_bound)?, svg)
+    });
+    let met = match report.meets_deadline() {
+        true => Ok(()),
+        false => Err(Failure::Ended("the bound is later than the deadline".to_owned())),
+    };
+    Failure::first_of([told, json, svg, met])
+}
+
+/// That there is no bound, as an error of the command.
+fn no_bound(reason: NoBound) -> Failure {
+    Failure::Usage(reason.to_string())
+}
+
+/// The worst-case speed-up over one core for 1, 2, 4 .. cores; nothing for what does no work.
+fn speed_ups(case: &BoundCase<'_>) -> Result<Vec<SpeedUp>, Failure> {
+    let Some(serial) = case.serial() else { return Ok(Vec::new()) };
+    let most = case.size.participants;
+    let doubled =
+        std::iter::successors(Some(1_u32), |count| Some(count * 2)).take_while(|count| *count < most);
+    doubled
+        .chain([most])
+        .map(|participants| {
+            let bound_ns =
+                case.of_participants(participants).bound().map_err(no_bound)?.terms.total().nanoseconds();
+            Ok(SpeedUp { participants, bound_ns, speed_up: serial.nanoseconds() / bound_ns })
+        })
+        .collect()
+}
+
+/// Where the result goes besides the text for people.
+struct OutputFiles {
+    svg: Option<Destination>,
+    json: Option<Destination>,
+}
+
+impl OutputFiles {
+    fn check(arguments: &BoundArguments) -> Result<OutputFiles, Failure> {
+        let mut claims: Vec<Claim> = Vec::new();
+        let mut check = |flag: &'static str, path: &Option<String>| -> Result<_, Failure> {
+            let Some(path) = path else { return Ok(None) };
+            let destination = Destination::check(flag, Some(path), Path::new(path), &claims)?;
+            claims.push(Claim::written(&destination, flag));
+            Ok(Some(destination))
+        };
+        let json = check("--json", &arguments.json)?;
+        Ok(OutputFiles { svg: check("--svg", &arguments.svg)?, json })
+    }
+
+    fn leave_standard_output_free(&self) -> bool {
+        ![&self.svg, &self.json].into_iter().flatten().any(Destination::is_standard)
+    }
+}

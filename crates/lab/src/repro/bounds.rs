@@ -1,0 +1,255 @@
+//! Worst-case bounds beside the worst that the model shows: the keynote's call for patterns of known worst case.
+//!
+//! The keynote publishes no figure (004:129): the first column is the bound, and the model must not exceed it. How much
+//! of the bound is reached is its tightness.
+
+use super::access::{STANDARD, preset};
+use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, RowSource};
+use crate::bound::search::{BareRuns, Subject, Xorshift};
+use isles_app::Failure;
+use isles_chip::Chip;
+use isles_chip::bare::rcce::LibraryCosts;
+use isles_chip::bound::mutex::MutexBounds;
+use isles_chip::bound::pattern::{ParallelPattern, PatternSize};
+use isles_chip::bound::{
+    AccessBounds, Constants, DataIn, Interference, LinkOrder, Others, ProgramBounds, StaticProgram,
+};
+use isles_chip::kernel::exact::{Packet, arrivals};
+use isles_chip::kernel::{LinkTiming, Network, Train};
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::{CoreId, TileId};
+
+/// Worst cases.
+pub const BOUNDS: Experiment = Experiment {
+    name: "bounds",
+    about: "worst-case bounds beside the longest that a search finds on the model, at 533/800/800",
+    source: "Ungerer, keynote of the 6th MARC symposium (2012), which names no pattern and gives no figure",
+    instructions: "RCCE's",
+    rows: RowSource::Runs(all_rows),
+};
+
+/// Flits of a packet with a line.
+const FLITS: u64 = 3;
+
+/// Steps of a search of packets, and runs of a search of programs.
+const STEPS: u32 = 4_000;
+const RUNS: u32 = 40;
+
+const SEED: u64 = 48;
+
+fn all_rows() -> Result<Vec<Row>, Failure> {
+    let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(bounds(&chip))
+}
+
+fn bounds(chip: &Chip) -> Vec<Row> {
+    let family = Family {
+        deck: "",
+        unit: "us",
+        band: Band::AtMost,
+        basis: Basis::Derived,
+        source: "the bound of docs/chip/bounds.md",
+    };
+    let packets = Family { unit: "ns", ..family };
+    let mut rows = vec![
+        packet_row(
+            chip,
+            packets,
+            "one link, packets in the order of arrival",
+            Reach::Link,
+            LinkOrder::Arrival,
+        ),
+        packet_row(chip, packets, "one link, packets that reserve", Reach::Link, LinkOrder::Reserved),
+        packet_row(
+            chip,
+            packets,
+            "8 hops of the mesh, packets in the order of arrival",
+            Reach::Mesh,
+            LinkOrder::Arrival,
+        ),
+        packet_row(
+            chip,
+            packets,
+            "8 hops of the mesh, packets that reserve",
+            Reach::Mesh,
+            LinkOrder::Reserved,
+        ),
+        read_row(chip, family),
+    ];
+    let size = PatternSize { participants: 48, bytes: 1_024, work: 100_000, items: 10 };
+    for pattern in ParallelPattern::ALL {
+        rows.push(pattern_row(chip, family, pattern, size, Others::Idle));
+    }
+    let few = PatternSize { participants: 8, ..size };
+    for pattern in [ParallelPattern::Message, ParallelPattern::Barrier, ParallelPattern::Pipeline] {
+        rows.push(pattern_row(chip, family, pattern, few, Others::Anything));
+    }
+    rows.push(lock_row(chip, family, 48));
+    rows.extend(speed_ups(chip));
+    rows
+}
+
+/// Over how much of the mesh a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Link,
+    Mesh,
+}
+
+/// One packet and 47 others, whose moments and ways are searched.
+fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: LinkOrder) -> Row {
+    let topology = chip.topology();
+    let pace = chip.links().pace(preset(chip, STANDARD).clocks());
+    let path = |from: u32, to: u32| -> Vec<usize> {
+        topology.route(TileId(from), TileId(to)).map(|link| topology.link_id(link).0 as usize).collect()
+    };
+    // From corner to corner, or the link that most routes cross.
+    let own = if reach == Reach::Link { path(2, 3) } else { path(0, 23) };
+    let tiles = u64::from(topology.tiles());
+    let mut random = Xorshift::new(SEED);
+    let draw = |random: &mut Xorshift| loop {
+        let way = path(random.below(tiles) as u32, random.below(tiles) as u32);
+        if way.iter().any(|link| own.contains(link)) {
+            return Packet { from: Picoseconds(random.below(MOMENTS)), path: way, flits: FLITS };
+        }
+    };
+    let subject = Packet { from: Picoseconds(MOMENTS / 2), path: own.clone(), flits: FLITS };
+    // All together to begin with; the subject comes last.
+    let mut packets = vec![subject; topology.cores() as usize];
+    let links = topology.link_slots() as usize;
+    let took = |packets: &[Packet]| took(order, (links, pace), packets);
+    let mut worst = took(&packets);
+    for _ in 0..STEPS {
+        let at = random.below(u64::from(topology.cores()) - 1) as usize;
+        let before = packets[at].clone();
+        match random.below(3) {
+            0 => packets[at] = draw(&mut random),
+            1 => packets[at].from = Picoseconds(random.below(MOMENTS)),
+            _ => {
+                packets[at].from = Picoseconds((before.from.0 + random.below(30_000)).saturating_sub(15_000))
+            }
+        }
+        match took(&packets) {
+            later if later >= worst => worst = later,
+            _ => packets[at] = before,
+        }
+    }
+    let hold = pace.flit.0 * FLITS + pace.recovery.0;
+    let each = if order == LinkOrder::Arrival { hold } else { 2 * hold };
+    let bound = pace.alone(own.len(), FLITS) + Picoseconds(each * u64::from(topology.cores() - 1));
+    family.row(title, bound.nanoseconds(), worst.nanoseconds())
+}
+
+/// The moments at which packets may enter: as long as all of them hold a link.
+const MOMENTS: u64 = 48 * 15_000;
+
+/// How long the last packet takes.
+fn took(order: LinkOrder, (links, pace): (usize, LinkTiming), packets: &[Packet]) -> Picoseconds {
+    let last = packets.len() - 1;
+    if order == LinkOrder::Arrival {
+        return arrivals(links, pace, packets)[last] - packets[last].from;
+    }
+    let mut by_time: Vec<&Packet> = packets.iter().collect();
+    by_time.sort_by_key(|packet| packet.from);
+    let mut network = Network::new(links, pace);
+    let mut wait = Picoseconds::ZERO;
+    for packet in by_time {
+        let train = Train { packets: 1, flits: packet.flits };
+        let waited = network.send(packet.from, packet.from, packet.path.iter().copied(), train);
+        if std::ptr::eq(packet, &packets[last]) {
+            wait = waited;
+        }
+    }
+    pace.alone(packets[last].path.len(), FLITS) + wait
+}
+
+/// A read of core 0's buffer by core 46 beside 47 cores that do anything.
+fn read_row(chip: &Chip, family: Family) -> Row {
+    let (reader, owner) = (CoreId(46), CoreId(0));
+    let mut interference = Interference::none(chip).expect("the SCC has few cores");
+    interference.add_read(reader, owner);
+    let others = (0..chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
+    others.for_each(|core| interference.add_anything(core));
+    let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
+    let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache));
+    let bound = bounds.expect("the file of the SCC has all costs").read(reader, owner).total();
+    let subject = Subject::Read { core: reader.0, of: owner.0 };
+    let seen = model(chip, Others::Anything, 0).worst(subject, RUNS, SEED);
+    let seen = seen.expect("the SCC has bare cores");
+    family.row("a read over 8 hops, others do anything", micro(bound), micro(seen))
+}
+
+fn model(chip: &Chip, others: Others, warm_lines: u64) -> BareRuns<'_> {
+    BareRuns { chip, preset: preset(chip, STANDARD), library: LibraryCosts::RCCE, others, warm_lines }
+}
+
+fn micro(time: Picoseconds) -> f64 {
+    time.nanoseconds() / 1e3
+}
+
+fn pattern_row(
+    chip: &Chip,
+    family: Family,
+    pattern: ParallelPattern,
+    size: PatternSize,
+    others: Others,
+) -> Row {
+    let bytes = pattern.data_bytes(size);
+    let program = pattern.program(size, 32);
+    let bound = bound_of(chip, &program, DataIn::of_bytes(chip, bytes), others);
+    let subject = Subject::Program(&program);
+    let seen = model(chip, others, bytes.div_ceil(32) as u64).worst(subject, RUNS, SEED);
+    let beside = if others == Others::Idle { "" } else { ", others do anything" };
+    let title = format!("{} of {} cores{beside}", pattern.name(), size.participants);
+    family.row(title, micro(bound), micro(seen.expect("the SCC has bare cores")))
+}
+
+fn bound_of(chip: &Chip, program: &StaticProgram, data: DataIn, others: Others) -> Picoseconds {
+    let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
+    let bounds = ProgramBounds::new(at, program, LibraryCosts::RCCE, (others, LinkOrder::Reserved, data));
+    bounds.and_then(|bounds| bounds.longest(program)).expect("patterns have bounds").total()
+}
+
+fn lock_row(chip: &Chip, family: Family, participants: u32) -> Row {
+    let hold = 1_000;
+    let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
+    let who = (participants, LibraryCosts::RCCE);
+    let bounds = MutexBounds::new(at, who, (Others::Idle, LinkOrder::Reserved)).expect("the SCC has bounds");
+    let subject = Subject::Lock { participants, hold };
+    let seen = model(chip, Others::Idle, 0).worst(subject, RUNS, SEED).expect("the SCC has bare cores");
+    let title = format!("waiting for a lock by tickets, {participants} cores");
+    family.row(title, micro(bounds.wait(hold).total()), micro(seen))
+}
+
+/// How many times faster than one core a pattern is in the worst case: of the SCC, and of an invented mesh.
+fn speed_ups(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Derived, source: "" };
+    let mesh = Chip::find("mesh").expect("a chip that comes with the product");
+    let speed_up = |chip: &Chip, pattern: ParallelPattern, participants: u32| {
+        let size = PatternSize { participants, bytes: 256, work: 20_000_000, items: 1 };
+        let program = pattern.program(size, chip.caches().line.0 as usize);
+        let data = DataIn::of_bytes(chip, pattern.data_bytes(size));
+        let at = (chip, chip.default_preset(), Constants::AsWritten);
+        let order = (Others::Idle, LinkOrder::Reserved, data);
+        let bounds =
+            ProgramBounds::new(at, &program, LibraryCosts::RCCE, order).expect("patterns have bounds");
+        let time = bounds.longest(&program).expect("patterns end").total().nanoseconds();
+        let megahertz = chip.default_preset().clocks().core.megahertz();
+        pattern.all_work(size) as f64 * 1e3 / megahertz / time
+    };
+    let row = |chip: &Chip, name: &str, pattern: ParallelPattern, participants: u32| {
+        let cores = if participants == 1 { "core" } else { "cores" };
+        let title = format!(
+            "worst-case speed-up, {} of 20 million cycles, {participants} {cores} of {name}",
+            pattern.name()
+        );
+        family.row(title, 0.0, speed_up(chip, pattern, participants))
+    };
+    let mut rows = Vec::new();
+    for pattern in [ParallelPattern::Farm, ParallelPattern::Stencil] {
+        rows.extend([1, 12, 24, 48].map(|cores| row(chip, "the SCC", pattern, cores)));
+        rows.extend([1, 4, 16].map(|cores| row(&mesh, "chip:mesh", pattern, cores)));
+    }
+    rows
+}
