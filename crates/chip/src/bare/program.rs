@@ -82,15 +82,20 @@ impl Participant {
     pub async fn run(&self, program: &StaticProgram) {
         let mut barriers = 0;
         for step in &program.steps[self.rank() as usize] {
-            match *step {
-                ProgramStep::Work { cycles } => self.core.compute(cycles).await,
-                ProgramStep::Send { to, bytes, line } => self.send(to, line, bytes).await,
-                ProgramStep::Receive { from, bytes, line } => self.receive(from, line, bytes).await,
-                ProgramStep::Add { bytes, line, other } => add_lines(&self.core, line, other, bytes).await,
-                ProgramStep::Barrier => {
-                    barriers += 1;
-                    self.barrier(barriers).await;
-                }
+            self.take(*step, &mut barriers).await;
+        }
+    }
+
+    /// Carries out one step; `barriers` counts those that it has passed.
+    pub async fn take(&self, step: ProgramStep, barriers: &mut u32) {
+        match step {
+            ProgramStep::Work { cycles } => self.core.compute(cycles).await,
+            ProgramStep::Send { to, bytes, line } => self.send(to, line, bytes).await,
+            ProgramStep::Receive { from, bytes, line } => self.receive(from, line, bytes).await,
+            ProgramStep::Add { bytes, line, other } => add_lines(&self.core, line, other, bytes).await,
+            ProgramStep::Barrier => {
+                *barriers += 1;
+                self.barrier(*barriers).await;
             }
         }
     }

@@ -65,3 +65,12 @@ fn the_figures_are_written_as_json_and_drawn() {
     let drawn = scene.result("bound.svg");
     assert!(drawn.starts_with("<svg") && drawn.contains("longest run seen"), "{drawn}");
 }
+
+#[test]
+fn an_automaton_has_the_right_cells_within_a_deadline_that_was_told_before() {
+    let ended = bound("automaton --places 8 --size 100 --items 5 --work 20000 --deadline 1ms");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.contains("\n  cells                             right\n"), "{ended:?}");
+    let few = "error: --size is \"7\"; allowed: 8 cells or more, one for each core";
+    assert_eq!(bound("automaton --places 8 --size 7").refusal(), few);
+}

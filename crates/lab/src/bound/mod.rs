@@ -3,6 +3,7 @@
 //! The formulas are `isles_chip::bound`; here are the command, the search for bad cases on the model, and the report.
 //! Invariant: what is printed as seen is of runs of the model that are the same on every host.
 
+mod automaton;
 pub mod case;
 mod flows;
 mod report;
@@ -37,14 +38,14 @@ pub struct BoundArguments {
     /// How many cores take part, from core 0 on [default: all]; a read or a message is between the first and the last
     #[arg(long, value_name = "N")]
     pub places: Option<u32>,
-    /// Bytes of a message
+    /// Bytes of a message; of an automaton, cells in all
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub size: u64,
-    /// Core cycles of work at most: of a farm, of an item of a pipeline, of a round of a stencil, in all; of a lock,
+    /// Core cycles of work at most: of a farm, of an item of a pipeline, of a round, in all; of a lock,
     /// for how long each holds it
     #[arg(long, value_name = "CYCLES", default_value_t = 100_000)]
     pub work: u64,
-    /// Items of a pipeline, rounds of a stencil
+    /// Items of a pipeline, rounds of a stencil or an automaton
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub items: u32,
     /// The library that sends the messages
@@ -99,6 +100,8 @@ pub enum BoundTarget {
     Pipeline,
     /// Rounds of work and exchange with neighbours, with a barrier
     Stencil,
+    /// A cellular automaton of --size cells in a ring, in --items rounds
+    Automaton,
     /// Lines that are written periodically: --flow
     Flows,
 }
@@ -140,7 +143,9 @@ impl BoundTarget {
             BoundTarget::Farm => ParallelPattern::Farm,
             BoundTarget::Pipeline => ParallelPattern::Pipeline,
             BoundTarget::Stencil => ParallelPattern::Stencil,
-            BoundTarget::Read | BoundTarget::Mutex | BoundTarget::Flows => return None,
+            BoundTarget::Read | BoundTarget::Mutex | BoundTarget::Automaton | BoundTarget::Flows => {
+                return None;
+            }
         })
     }
 
@@ -149,6 +154,7 @@ impl BoundTarget {
         match self {
             BoundTarget::Read => "read",
             BoundTarget::Mutex => "mutex",
+            BoundTarget::Automaton => "automaton",
             BoundTarget::Flows => "flows",
             _ => self.pattern().map_or("", ParallelPattern::name),
         }
