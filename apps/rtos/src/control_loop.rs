@@ -1,9 +1,9 @@
 //! The application `control-loop`: a sensor, a controller, an actuator and a logger, each a task.
 //!
 //! The sensor has the plant, a tank whose level falls by itself. Readings go to the controller by a FIFO, commands to
-//! the actuator by a port, what it applies back to the plant by a port, and all to the logger by FIFOs. The set point is
-//! on a black board, the log is protected by a resource, the end is an event. All numbers are whole, so the values of
-//! the tasks are the same under every map; [`alone`] has them without tasks.
+//! the actuator by a port, what it applies back to the plant by a port, and all to the logger by FIFOs. The set point
+//! is on a black board, the log is protected by a resource, the end is an event. All numbers are whole, so the values
+//! of the tasks are the same under every map; [`alone`] has them without tasks.
 
 use crate::program::{Digest, HubArguments, HubProgram};
 use clap::{Args, value_parser};
@@ -51,11 +51,11 @@ fn next_level(level: i64, applied: i64) -> i64 {
 
 /// A controller with a proportional and an integral part.
 #[derive(Default)]
-struct Controller {
+struct PiController {
     sum: i64,
 }
 
-impl Controller {
+impl PiController {
     fn command(&mut self, set_point: i64, level: i64) -> i64 {
         let error = set_point - level;
         self.sum += error;
@@ -134,7 +134,7 @@ async fn sensor(task: &HubTask, steps: u32) -> isles::Result<i64> {
 async fn controller(task: &HubTask, steps: u32) -> isles::Result<i64> {
     let (readings, commands) = (task.fifo("readings")?, task.port("commands")?);
     let board = task.get(task.black_board("set point")?, Wait::Forever).await?;
-    let (set_point, mut controller, mut command) = (number(&board[8..]), Controller::default(), 0);
+    let (set_point, mut controller, mut command) = (number(&board[8..]), PiController::default(), 0);
     for _ in 0..steps {
         let level = number(&task.get(readings, Wait::Forever).await?);
         command = controller.command(set_point, level);
@@ -174,7 +174,7 @@ async fn logger(task: &HubTask, steps: u32) -> isles::Result<i64> {
 
 /// The values of the tasks, computed in one loop without them.
 fn alone(steps: u32) -> BTreeMap<String, i64> {
-    let (mut level, mut controller, mut command, mut sum) = (LEVEL, Controller::default(), 0, 0);
+    let (mut level, mut controller, mut command, mut sum) = (LEVEL, PiController::default(), 0, 0);
     let mut digest = Digest::new();
     for _ in 0..steps {
         command = controller.command(SET_POINT, level);

@@ -1,7 +1,7 @@
 //! The application `semaphore-loop`: two tasks signal each other by two semaphores.
 //!
-//! A loop is two signals and two tests: 4 requests, 8 packets, 4 switches (OpenComRTOS, table V). The first loop is left
-//! out of the time. Invariant: both tasks count all loops, under every map.
+//! A loop is two signals and two tests: 4 requests, 8 packets, 4 switches (OpenComRTOS, table V). The first loop is
+//! left out of the time. Invariant: both tasks count all loops, under every map.
 
 use crate::program::{HubArguments, HubProgram, HubRun};
 use clap::{Args, value_parser};

@@ -64,7 +64,7 @@ fn the_pages_hold_what_the_command_prints() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
         "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo teams \
-        rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf
+        rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf rtos
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");
@@ -166,7 +166,8 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
             "modularity",
             "at-opt",
             "auv",
-            "rdf"
+            "rdf",
+            "rtos"
         ]
     );
     let generated = &generated().stdout;

@@ -1,8 +1,8 @@
 //! Hubs: tasks that interact by the services of a distributed real-time kernel, as in OpenComRTOS.
 //!
-//! A program has tasks, each with a priority, and hubs: ports, events, semaphores, resources, FIFOs, pools, and those of
-//! its own. Both have unique names. Where each is, is in a map outside of the program (`ISLES_MAP`), so moving a task or
-//! a hub to another place changes no line of it, and no result.
+//! A program has tasks, each with a priority, and hubs: ports, events, semaphores, resources, FIFOs, pools, and those
+//! with rules of its own. Both have unique names. Where each is, is in a map outside of the program (`ISLES_MAP`), so
+//! moving a task or a hub to another place changes no line of it, and no result.
 //!
 //! ```
 //! use isles::hub::{HubDescription, HubKind, HubTask, Wait};
@@ -37,7 +37,9 @@
 
 mod map;
 
-pub use isles_protocol::hub::{HubId, HubKind, Operation, Request, Rule, Status, TaskId, Verdict};
+pub use isles_protocol::hub::{
+    HubId, HubKind, HubOperation, HubRule, Readiness, ServiceRequest, Status, TaskId,
+};
 pub use isles_services::{
     HubDescription, HubMap, HubRequest, HubSystem, HubTask, KernelCosts, KernelCounts, MemoryBlock, Wait,
 };

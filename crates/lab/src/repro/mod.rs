@@ -128,6 +128,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::at_opt::AT_OPT,
     programs::auv::AUV,
     programs::rdf::RDF,
+    programs::rtos::RTOS,
 ];
 
 /// The rows of one experiment.

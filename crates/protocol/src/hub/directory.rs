@@ -4,7 +4,7 @@
 //! Everything is checked before anything runs, so a program never finds out on the way that a name is wrong.
 
 use super::message::{HubId, TaskId};
-use super::rules::{HubKind, Rule};
+use super::rules::{HubKind, HubRule};
 use crate::PlaceId;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,12 +33,12 @@ pub enum Entity {
     /// One of the kinds that there are.
     Known(HubKind),
     /// One with a rule of the program.
-    Own(fn() -> Box<dyn Rule>),
+    Own(fn() -> Box<dyn HubRule>),
 }
 
 impl Entity {
     /// Makes the rule of the hub.
-    pub fn rule(&self) -> Box<dyn Rule> {
+    pub fn rule(&self) -> Box<dyn HubRule> {
         match self {
             Entity::Known(kind) => kind.rule(),
             Entity::Own(make) => make(),

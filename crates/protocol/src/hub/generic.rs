@@ -1,16 +1,16 @@
 //! The one generic hub: a rule, and the requests that wait for it.
 
-use super::message::{Reply, Request, RequestId, Status, TaskId};
-use super::rules::{Rule, Verdict};
+use super::message::{RequestId, ServiceReply, ServiceRequest, Status, TaskId};
+use super::rules::{HubRule, Readiness};
 use super::waiting::WaitingList;
 
 /// A hub at its place.
 ///
 /// A request for which the predicate holds is carried out and returned, and those that wait are looked at again; at
-/// once, or if the rule [defers](Rule::defers), when the kernel schedules next.
+/// once, or if the rule [defers](HubRule::defers), when the kernel schedules next.
 #[derive(Debug)]
 pub struct Hub {
-    rule: Box<dyn Rule>,
+    rule: Box<dyn HubRule>,
     waiting: WaitingList,
     /// Whether those that wait have to be looked at when the kernel schedules.
     is_deferred: bool,
@@ -31,7 +31,7 @@ pub(super) struct Inheritance {
 
 impl Hub {
     /// Makes a hub in which nobody waits.
-    pub fn new(rule: Box<dyn Rule>) -> Hub {
+    pub fn new(rule: Box<dyn HubRule>) -> Hub {
         Hub {
             rule,
             waiting: WaitingList::default(),
@@ -58,15 +58,15 @@ impl Hub {
     }
 
     /// The requests that wait, in their order.
-    pub fn waiting(&self) -> impl Iterator<Item = &Request> {
+    pub fn waiting(&self) -> impl Iterator<Item = &ServiceRequest> {
         self.waiting.iter()
     }
 
     /// Takes a request; adds what is returned to `replies`.
-    pub fn request(&mut self, request: Request, replies: &mut Vec<Reply>) {
+    pub fn request(&mut self, request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
         match self.verdict(&request) {
-            Verdict::Refuse(status) => replies.push(reply(request, status)),
-            Verdict::Now if !self.stands_behind(&request) => {
+            Readiness::Refuse(status) => replies.push(reply(request, status)),
+            Readiness::Now if !self.stands_behind(&request) => {
                 self.act(request, replies);
                 self.after_action(replies);
             }
@@ -77,22 +77,22 @@ impl Hub {
     }
 
     /// Whether a request has to wait until the kernel schedules, since others do.
-    fn stands_behind(&self, request: &Request) -> bool {
+    fn stands_behind(&self, request: &ServiceRequest) -> bool {
         self.is_deferred && self.waiting.position_of(request.operation).is_some()
     }
 
-    fn partner_of(&self, request: &Request) -> Option<usize> {
+    fn partner_of(&self, request: &ServiceRequest) -> Option<usize> {
         let other = request.operation.other();
         if self.rule.pairs() { self.waiting.position_of(other) } else { None }
     }
 
-    fn verdict(&self, request: &Request) -> Verdict {
+    fn verdict(&self, request: &ServiceRequest) -> Readiness {
         let partner = self.partner_of(request).map(|position| self.waiting.get(position));
         self.rule.predicate(request, partner)
     }
 
     /// Carries out a request that does not wait (any more).
-    fn act(&mut self, mut request: Request, replies: &mut Vec<Reply>) {
+    fn act(&mut self, mut request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
         let mut partner = self.partner_of(&request).map(|position| self.waiting.take(position));
         let before = self.rule.owner();
         self.rule.action(&mut request, partner.as_mut());
@@ -109,7 +109,7 @@ impl Hub {
         replies.extend(partner.map(|partner| reply(partner, Status::Done)));
     }
 
-    fn after_action(&mut self, replies: &mut Vec<Reply>) {
+    fn after_action(&mut self, replies: &mut Vec<ServiceReply>) {
         if self.rule.defers() {
             self.is_deferred = !self.waiting.is_empty();
         } else {
@@ -118,24 +118,24 @@ impl Hub {
     }
 
     /// Gives those that wait what they can get now, the most urgent first; the kernel is about to schedule.
-    pub fn reschedule(&mut self, replies: &mut Vec<Reply>) {
+    pub fn reschedule(&mut self, replies: &mut Vec<ServiceReply>) {
         if std::mem::take(&mut self.is_deferred) {
             self.look_again(replies);
         }
     }
 
     /// Looks at all that wait, the most urgent first, until none of them synchronises.
-    fn look_again(&mut self, replies: &mut Vec<Reply>) {
+    fn look_again(&mut self, replies: &mut Vec<ServiceReply>) {
         let mut position = 0;
         while position < self.waiting.len() {
             match self.verdict(self.waiting.get(position)) {
-                Verdict::Wait => position += 1,
-                Verdict::Now => {
+                Readiness::Wait => position += 1,
+                Readiness::Now => {
                     let request = self.waiting.take(position);
                     self.act(request, replies);
                     position = 0;
                 }
-                Verdict::Refuse(status) => {
+                Readiness::Refuse(status) => {
                     let request = self.waiting.take(position);
                     replies.push(reply(request, status));
                 }
@@ -144,7 +144,7 @@ impl Hub {
     }
 
     /// Ends the wait of a request whose time-out has passed, if it still waits.
-    pub fn withdraw(&mut self, id: RequestId, replies: &mut Vec<Reply>) {
+    pub fn withdraw(&mut self, id: RequestId, replies: &mut Vec<ServiceReply>) {
         if let Some(request) = self.waiting.remove(id) {
             replies.push(reply(request, Status::TimedOut));
         }
@@ -156,7 +156,7 @@ impl Hub {
     }
 
     /// Gives back what `task` holds, which has ended, and drops its requests; `task` gets no replies.
-    pub fn forget_task(&mut self, task: TaskId, replies: &mut Vec<Reply>) {
+    pub fn forget_task(&mut self, task: TaskId, replies: &mut Vec<ServiceReply>) {
         self.waiting.remove_all(|request| request.task == task);
         if self.rule.release(task) {
             self.after_action(replies);
@@ -176,19 +176,19 @@ impl Hub {
     }
 }
 
-fn reply(request: Request, status: Status) -> Reply {
-    let Request { id, hub, operation, priority, payload, .. } = request;
-    let gets = status == Status::Done && operation == super::Operation::Get;
+fn reply(request: ServiceRequest, status: Status) -> ServiceReply {
+    let ServiceRequest { id, hub, operation, priority, payload, .. } = request;
+    let gets = status == Status::Done && operation == super::HubOperation::Get;
     let payload = if gets { payload } else { Vec::new() };
-    Reply { id, hub, priority, status, payload, grant: None, boost: None }
+    ServiceReply { id, hub, priority, status, payload, grant: None, boost: None }
 }
 
-impl super::Operation {
+impl super::HubOperation {
     /// The other side of the hub.
-    pub fn other(self) -> super::Operation {
+    pub fn other(self) -> super::HubOperation {
         match self {
-            super::Operation::Put => super::Operation::Get,
-            super::Operation::Get => super::Operation::Put,
+            super::HubOperation::Put => super::HubOperation::Get,
+            super::HubOperation::Get => super::HubOperation::Put,
         }
     }
 }

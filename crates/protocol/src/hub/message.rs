@@ -23,7 +23,7 @@ pub struct RequestId {
 
 /// The two sides of a hub. What they are called depends on its kind: a resource is unlocked and locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Operation {
+pub enum HubOperation {
     /// Signal, raise, put, enqueue, unlock, deallocate, post, write.
     Put,
     /// Test, get, dequeue, lock, allocate, read.
@@ -32,7 +32,7 @@ pub enum Operation {
 
 /// A service request of a task to a hub.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Request {
+pub struct ServiceRequest {
     /// Its identity.
     pub id: RequestId,
     /// The hub.
@@ -40,7 +40,7 @@ pub struct Request {
     /// The task that asks.
     pub task: TaskId,
     /// The side of the hub.
-    pub operation: Operation,
+    pub operation: HubOperation,
     /// Whether it waits if it cannot synchronise at once.
     pub waits: bool,
     /// Whether its time-out has passed before it arrived: it synchronises at once or has timed out.
@@ -103,7 +103,7 @@ impl std::error::Error for Status {}
 
 /// What comes back of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Reply {
+pub struct ServiceReply {
     /// The request.
     pub id: RequestId,
     /// The hub.
@@ -123,11 +123,11 @@ pub struct Reply {
 
 /// What a packet carries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Body {
+pub enum PacketBody {
     /// A request, to the place of the hub.
-    Request(Request),
+    Request(ServiceRequest),
     /// Its reply, to the place of the task.
-    Return(Reply),
+    Return(ServiceReply),
     /// The time-out of a request has passed, or nobody waits for it any more; to the place of the hub.
     Withdraw {
         /// The request.
@@ -160,7 +160,7 @@ pub enum Body {
 
 /// A packet: a header of fixed size, and what it carries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Packet {
+pub struct HubPacket {
     /// The place that sent it first.
     pub from: PlaceId,
     /// The place that it is for.
@@ -168,19 +168,21 @@ pub struct Packet {
     /// Its priority on the way.
     pub priority: u8,
     /// What it carries.
-    pub body: Body,
+    pub body: PacketBody,
 }
 
-impl Packet {
+impl HubPacket {
     /// The bytes of a packet's header on a link (the source, section III.B).
     pub const HEADER_BYTES: usize = 32;
 
     /// The used part of the packet's data.
     pub fn payload(&self) -> &[u8] {
         match &self.body {
-            Body::Request(request) => &request.payload,
-            Body::Return(reply) => &reply.payload,
-            Body::Withdraw { .. } | Body::ChangeRequest { .. } | Body::ChangeTask { .. } => &[],
+            PacketBody::Request(request) => &request.payload,
+            PacketBody::Return(reply) => &reply.payload,
+            PacketBody::Withdraw { .. }
+            | PacketBody::ChangeRequest { .. }
+            | PacketBody::ChangeTask { .. } => &[],
         }
     }
 }

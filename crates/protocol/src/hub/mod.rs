@@ -5,9 +5,10 @@
 //! hubs are changes latency only. The source is Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores
 //! with OpenComRTOS" (6th MARC symposium, 2012), section II.
 //!
-//! [`Hub`] is the one generic hub: a [`Rule`] (a predicate and an action) and a waiting list. [`rules`] has the rules of
-//! all kinds. [`Node`] is what one place knows: its hubs, its tasks with their priorities, and the requests that wait.
-//! [`PacketQueue`] is an inbox or an outbox, [`Routes`] the next hops, [`Directory`] the unique names and the map.
+//! [`Hub`] is the one generic hub: a [`HubRule`] (a predicate and an action) and a waiting list. [`rules`] has those of
+//! all kinds. [`HubNode`] is what one place knows: its hubs, its tasks with their priorities, and the requests that
+//! wait. [`PacketQueue`] is an inbox or an outbox, [`Routes`] the next hops, [`Directory`] the unique names and the
+//! map.
 //!
 //! Priorities are 0 to 255; 0 is the most urgent. Nothing here reads a clock: that a time-out has passed is an input.
 //!
@@ -28,9 +29,11 @@ mod waiting;
 
 pub use directory::{Directory, DirectoryFault, Entity, HubSpec, TaskSpec};
 pub use generic::Hub;
-pub use message::{Body, HubId, Operation, Packet, Reply, Request, RequestId, Status, TaskId};
-pub use node::{Node, Output, Submission};
+pub use message::{
+    HubId, HubOperation, HubPacket, PacketBody, RequestId, ServiceReply, ServiceRequest, Status, TaskId,
+};
+pub use node::{HubNode, Output, Submission};
 pub use queue::PacketQueue;
 pub use route::{RouteError, Routes};
-pub use rules::{HubKind, Rule, Verdict};
+pub use rules::{HubKind, HubRule, Readiness};
 pub use run_queue::RunQueue;

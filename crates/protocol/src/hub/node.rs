@@ -9,7 +9,9 @@
 
 use super::directory::Directory;
 use super::generic::{Hub, Inheritance};
-use super::message::{Body, HubId, Operation, Packet, Reply, Request, RequestId, Status, TaskId};
+use super::message::{
+    HubId, HubOperation, HubPacket, PacketBody, RequestId, ServiceReply, ServiceRequest, Status, TaskId,
+};
 use crate::PlaceId;
 use crate::ordered::{OrderedMap, OrderedSet};
 use std::collections::VecDeque;
@@ -18,7 +20,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send a packet to another place.
-    Send(Packet),
+    Send(HubPacket),
     /// Return a request of a task of this place.
     Return {
         /// The task.
@@ -47,7 +49,7 @@ pub struct Submission {
     /// The hub.
     pub hub: HubId,
     /// The side of the hub.
-    pub operation: Operation,
+    pub operation: HubOperation,
     /// Whether it waits.
     pub waits: bool,
     /// The data.
@@ -68,14 +70,14 @@ struct Task {
 
 impl Task {
     /// Notes that a lock has come, or that one is given back; the two replies may have changed places on the way.
-    fn note_lock(&mut self, lock: (HubId, u64), operation: Operation, inherited: Option<u8>) {
+    fn note_lock(&mut self, lock: (HubId, u64), operation: HubOperation, inherited: Option<u8>) {
         let (hub, grant) = lock;
         match operation {
-            Operation::Get => match self.ended.iter().position(|ended| *ended == lock) {
+            HubOperation::Get => match self.ended.iter().position(|ended| *ended == lock) {
                 Some(at) => _ = self.ended.swap_remove(at),
                 None => self.held.push(Held { hub, grant, inherited }),
             },
-            Operation::Put => match self.held.iter().position(|held| (held.hub, held.grant) == lock) {
+            HubOperation::Put => match self.held.iter().position(|held| (held.hub, held.grant) == lock) {
                 Some(at) => _ = self.held.swap_remove(at),
                 None => self.ended.push(lock),
             },
@@ -93,29 +95,29 @@ struct Held {
 
 /// A request of a task of this place that has not returned.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingRequest {
     task: TaskId,
     hub: HubId,
-    operation: Operation,
+    operation: HubOperation,
     /// Whether nobody waits for it any more.
     is_given_up: bool,
 }
 
 /// The hubs and tasks of one place.
 #[derive(Debug)]
-pub struct Node {
+pub struct HubNode {
     here: PlaceId,
     directory: Directory,
     /// Those of this place.
     hubs: OrderedMap<u32, Hub>,
     tasks: OrderedMap<u32, Task>,
-    pending: OrderedMap<u64, Pending>,
+    pending: OrderedMap<u64, PendingRequest>,
     /// Hubs that have something to do when the kernel schedules.
     deferred: OrderedSet<u32>,
     dead: OrderedSet<PlaceId>,
     next_number: u64,
     /// Packets of this place to itself that are not served yet.
-    own: VecDeque<Body>,
+    own: VecDeque<PacketBody>,
     packets: u64,
     /// What happened at the hubs of this place, in order.
     #[cfg(test)]
@@ -126,15 +128,15 @@ pub struct Node {
 #[cfg(test)]
 #[derive(Clone, Debug)]
 pub(super) enum LogEntry {
-    Served(Body),
+    Served(PacketBody),
     Rescheduled(HubId),
     Ended(HubId, TaskId),
-    Replied(Reply),
+    Replied(ServiceReply),
 }
 
-impl Node {
+impl HubNode {
     /// Makes what place `here` has of a directory whose map has been applied.
-    pub fn new(here: PlaceId, directory: Directory) -> Node {
+    pub fn new(here: PlaceId, directory: Directory) -> HubNode {
         let is_here = |place: Option<PlaceId>| place == Some(here);
         let hubs =
             (0..).zip(directory.hubs()).filter(|(hub, _)| is_here(directory.place_of_hub(HubId(*hub))));
@@ -145,7 +147,7 @@ impl Node {
             let base = spec.priority;
             (task, Task { base, effective: base, held: Vec::new(), ended: Vec::new(), requests: Vec::new() })
         });
-        Node {
+        HubNode {
             here,
             hubs,
             tasks: tasks.collect(),
@@ -181,7 +183,7 @@ impl Node {
         self.packets
     }
 
-    /// Whether [`reschedule`](Node::reschedule) has something to do.
+    /// Whether [`reschedule`](HubNode::reschedule) has something to do.
     #[inline]
     pub fn is_deferred(&self) -> bool {
         !self.deferred.is_empty()
@@ -216,27 +218,28 @@ impl Node {
         };
         entry.requests.push((number, hub));
         let (priority, base) = (entry.effective, entry.base);
-        self.pending.insert(number, Pending { task, hub, operation, is_given_up: false });
+        self.pending.insert(number, PendingRequest { task, hub, operation, is_given_up: false });
         let id = RequestId { place: self.here, number };
-        let request = Request { id, hub, task, operation, waits, expired: false, priority, base, payload };
-        self.send(place, priority, Body::Request(request), outputs);
+        let request =
+            ServiceRequest { id, hub, task, operation, waits, expired: false, priority, base, payload };
+        self.send(place, priority, PacketBody::Request(request), outputs);
         self.serve_own(outputs);
         number
     }
 
     /// Takes a packet of another place that is for this one.
-    pub fn receive(&mut self, packet: Packet, outputs: &mut Vec<Output>) {
+    pub fn receive(&mut self, packet: HubPacket, outputs: &mut Vec<Output>) {
         self.serve(packet.body, outputs);
         self.serve_own(outputs);
     }
 
     /// The time-out of a request has passed. It returns all the same, as done if it has synchronised meanwhile.
     pub fn time_out(&mut self, number: u64, outputs: &mut Vec<Output>) {
-        let Some(&Pending { task, hub, .. }) = self.pending.get(number) else { return };
+        let Some(&PendingRequest { task, hub, .. }) = self.pending.get(number) else { return };
         let id = RequestId { place: self.here, number };
         let priority = self.priority(task).unwrap_or(u8::MAX);
         if let Some(place) = self.directory.place_of_hub(hub) {
-            self.send(place, priority, Body::Withdraw { id, hub }, outputs);
+            self.send(place, priority, PacketBody::Withdraw { id, hub }, outputs);
         }
         self.serve_own(outputs);
     }
@@ -278,12 +281,12 @@ impl Node {
     /// A place has died: the requests for its hubs return, and what its tasks hold here is given back.
     pub fn place_died(&mut self, place: PlaceId, outputs: &mut Vec<Output>) {
         self.dead.insert(place);
-        let lost = |pending: &Pending| self.directory.place_of_hub(pending.hub) == Some(place);
+        let lost = |pending: &PendingRequest| self.directory.place_of_hub(pending.hub) == Some(place);
         let lost: Vec<(u64, HubId)> =
             self.pending.iter().filter(|(_, p)| lost(p)).map(|(number, p)| (number, p.hub)).collect();
         for (number, hub) in lost {
             let id = RequestId { place: self.here, number };
-            self.accept(Reply::refused(id, hub, Status::DeadPlace(place)), outputs);
+            self.accept(ServiceReply::refused(id, hub, Status::DeadPlace(place)), outputs);
         }
         let tasks = (0..self.directory.tasks().len() as u32).map(TaskId);
         let gone: Vec<TaskId> =
@@ -308,7 +311,7 @@ impl Node {
 
     /// Gives back a lock or a block, without a reply.
     pub fn give_back(&mut self, task: TaskId, hub: HubId, payload: Vec<u8>, outputs: &mut Vec<Output>) {
-        let submission = Submission { task, hub, operation: Operation::Put, waits: false, payload };
+        let submission = Submission { task, hub, operation: HubOperation::Put, waits: false, payload };
         let number = self.submit(submission, outputs);
         if let Some(pending) = self.pending.get_mut(number) {
             pending.is_given_up = true;
@@ -320,11 +323,11 @@ impl Node {
     }
 
     /// Sends a packet, or keeps it if it is for this place.
-    fn send(&mut self, to: PlaceId, priority: u8, body: Body, outputs: &mut Vec<Output>) {
+    fn send(&mut self, to: PlaceId, priority: u8, body: PacketBody, outputs: &mut Vec<Output>) {
         if to == self.here {
             self.own.push_back(body);
         } else {
-            outputs.push(Output::Send(Packet { from: self.here, to, priority, body }));
+            outputs.push(Output::Send(HubPacket { from: self.here, to, priority, body }));
         }
     }
 
@@ -334,34 +337,34 @@ impl Node {
         }
     }
 
-    fn serve(&mut self, body: Body, outputs: &mut Vec<Output>) {
+    fn serve(&mut self, body: PacketBody, outputs: &mut Vec<Output>) {
         self.packets += 1;
         #[cfg(test)]
         self.log.push(LogEntry::Served(body.clone()));
         let mut replies = Vec::new();
         let hub = match body {
-            Body::Return(reply) => return self.accept(reply, outputs),
-            Body::ChangeTask { task, hub, grant, priority } => {
+            PacketBody::Return(reply) => return self.accept(reply, outputs),
+            PacketBody::ChangeTask { task, hub, grant, priority } => {
                 return self.inherit(hub, Inheritance { task, grant, priority }, outputs);
             }
-            Body::Request(request) => {
+            PacketBody::Request(request) => {
                 let hub = request.hub;
                 match self.hubs.get_mut(hub.0) {
-                    None => replies.push(Reply::refused(request.id, hub, Status::Invalid)),
+                    None => replies.push(ServiceReply::refused(request.id, hub, Status::Invalid)),
                     Some(state) if state.is_local() && request.id.place != self.here => {
-                        replies.push(Reply::refused(request.id, hub, Status::NotLocal));
+                        replies.push(ServiceReply::refused(request.id, hub, Status::NotLocal));
                     }
                     Some(state) => state.request(request, &mut replies),
                 }
                 hub
             }
-            Body::Withdraw { id, hub } => {
+            PacketBody::Withdraw { id, hub } => {
                 if let Some(state) = self.hubs.get_mut(hub.0) {
                     state.withdraw(id, &mut replies);
                 }
                 hub
             }
-            Body::ChangeRequest { id, hub, priority } => {
+            PacketBody::ChangeRequest { id, hub, priority } => {
                 if let Some(state) = self.hubs.get_mut(hub.0) {
                     state.change_priority(id, priority);
                 }
@@ -372,7 +375,7 @@ impl Node {
     }
 
     /// Sends what a hub has returned, and tells its owner who waits.
-    fn after_hub(&mut self, hub: u32, replies: Vec<Reply>, outputs: &mut Vec<Output>) {
+    fn after_hub(&mut self, hub: u32, replies: Vec<ServiceReply>, outputs: &mut Vec<Output>) {
         let inheritance = match self.hubs.get_mut(hub) {
             Some(state) => {
                 if state.is_deferred() {
@@ -393,18 +396,19 @@ impl Node {
             }
             let to = reply.id.place;
             let priority = reply.priority.min(reply.boost.unwrap_or(u8::MAX));
-            self.send(to, priority, Body::Return(reply), outputs);
+            self.send(to, priority, PacketBody::Return(reply), outputs);
         }
         let Some(Inheritance { task, grant, priority }) = inheritance else { return };
         let Some(place) = self.directory.place_of_task(task) else { return };
-        let body = Body::ChangeTask { task, hub: HubId(hub), grant, priority };
+        let body = PacketBody::ChangeTask { task, hub: HubId(hub), grant, priority };
         self.send(place, priority.unwrap_or(u8::MAX), body, outputs);
     }
 
     /// Takes the reply to a request of this place.
-    fn accept(&mut self, reply: Reply, outputs: &mut Vec<Output>) {
-        let Reply { id, status, payload, grant, boost, .. } = reply;
-        let Some(Pending { task, hub, operation, is_given_up }) = self.pending.remove(id.number) else {
+    fn accept(&mut self, reply: ServiceReply, outputs: &mut Vec<Output>) {
+        let ServiceReply { id, status, payload, grant, boost, .. } = reply;
+        let Some(PendingRequest { task, hub, operation, is_given_up }) = self.pending.remove(id.number)
+        else {
             return;
         };
         if let Some(entry) = self.tasks.get_mut(task.0) {
@@ -413,7 +417,7 @@ impl Node {
                 entry.note_lock((hub, grant), operation, boost);
             }
         }
-        let is_kept = status == Status::Done && operation == Operation::Get;
+        let is_kept = status == Status::Done && operation == HubOperation::Get;
         match is_given_up {
             false => outputs.push(Output::Return { task, number: id.number, status, payload }),
             true if is_kept && grant.is_some() => self.give_back(task, hub, Vec::new(), outputs),
@@ -449,14 +453,14 @@ impl Node {
         for (number, hub) in requests {
             let id = RequestId { place: self.here, number };
             if let Some(place) = self.directory.place_of_hub(hub) {
-                self.send(place, priority, Body::ChangeRequest { id, hub, priority }, outputs);
+                self.send(place, priority, PacketBody::ChangeRequest { id, hub, priority }, outputs);
             }
         }
     }
 }
 
-impl Reply {
-    fn refused(id: RequestId, hub: HubId, status: Status) -> Reply {
-        Reply { id, hub, priority: 0, status, payload: Vec::new(), grant: None, boost: None }
+impl ServiceReply {
+    fn refused(id: RequestId, hub: HubId, status: Status) -> ServiceReply {
+        ServiceReply { id, hub, priority: 0, status, payload: Vec::new(), grant: None, boost: None }
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! The seven kinds of the source (table II, and packet pools): port, event, semaphore, resource, FIFO, memory pool,
 //! packet pool. Data event and black board are extensions, from the public code of OpenComRTOS. Programs add rules of
-//! their own by [`Rule`].
+//! their own by [`HubRule`].
 
-use super::message::{Operation, Request, Status, TaskId};
+use super::message::{HubOperation, ServiceRequest, Status, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 
 /// Whether a request synchronises with a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Readiness {
     /// Now: the action follows.
     Now,
     /// Not now; perhaps after another request.
@@ -23,14 +23,14 @@ pub enum Verdict {
 /// What makes a hub of a kind: a predicate and an action.
 ///
 /// A hub asks the predicate when a request arrives, and after each action for those that wait, the most urgent first.
-pub trait Rule: fmt::Debug {
+pub trait HubRule: fmt::Debug {
     /// Returns whether `request` synchronises in this state. `partner` is the most urgent request that waits on the
-    /// other side, if the rule [pairs](Rule::pairs).
-    fn predicate(&self, request: &Request, partner: Option<&Request>) -> Verdict;
+    /// other side, if the rule [pairs](HubRule::pairs).
+    fn predicate(&self, request: &ServiceRequest, partner: Option<&ServiceRequest>) -> Readiness;
 
     /// Synchronises `request`, for which the predicate has held, and `partner`, if there is one; what is left in the
     /// payload of each goes back to its task.
-    fn action(&mut self, request: &mut Request, partner: Option<&mut Request>);
+    fn action(&mut self, request: &mut ServiceRequest, partner: Option<&mut ServiceRequest>);
 
     /// Whether two requests meet, one of each side, and both are returned.
     fn pairs(&self) -> bool {
@@ -106,17 +106,17 @@ pub enum HubKind {
 
 impl HubKind {
     /// Makes the rule of a hub in its first state.
-    pub fn rule(&self) -> Box<dyn Rule> {
+    pub fn rule(&self) -> Box<dyn HubRule> {
         match *self {
-            HubKind::Port => Box::new(Port),
-            HubKind::Event => Box::new(Event::default()),
-            HubKind::Semaphore { count } => Box::new(Semaphore { count }),
-            HubKind::Resource { ceiling } => Box::new(Resource { owner: None, ceiling }),
-            HubKind::Fifo { capacity } => Box::new(Fifo { packets: VecDeque::new(), capacity }),
-            HubKind::MemoryPool { blocks, block_bytes } => Box::new(Pool::new(blocks, Some(block_bytes))),
-            HubKind::PacketPool { packets } => Box::new(Pool::new(packets, None)),
-            HubKind::DataEvent => Box::new(DataEvent::default()),
-            HubKind::BlackBoard => Box::new(BlackBoard::default()),
+            HubKind::Port => Box::new(PortRule),
+            HubKind::Event => Box::new(EventRule::default()),
+            HubKind::Semaphore { count } => Box::new(SemaphoreRule { count }),
+            HubKind::Resource { ceiling } => Box::new(ResourceRule { owner: None, ceiling }),
+            HubKind::Fifo { capacity } => Box::new(FifoRule { packets: VecDeque::new(), capacity }),
+            HubKind::MemoryPool { blocks, block_bytes } => Box::new(PoolRule::new(blocks, Some(block_bytes))),
+            HubKind::PacketPool { packets } => Box::new(PoolRule::new(packets, None)),
+            HubKind::DataEvent => Box::new(DataEventRule::default()),
+            HubKind::BlackBoard => Box::new(BlackBoardRule::default()),
         }
     }
 
@@ -136,23 +136,23 @@ impl HubKind {
     }
 }
 
-fn now_if(condition: bool) -> Verdict {
-    if condition { Verdict::Now } else { Verdict::Wait }
+fn now_if(condition: bool) -> Readiness {
+    if condition { Readiness::Now } else { Readiness::Wait }
 }
 
 #[derive(Debug)]
-struct Port;
+struct PortRule;
 
-impl Rule for Port {
-    fn predicate(&self, _: &Request, partner: Option<&Request>) -> Verdict {
+impl HubRule for PortRule {
+    fn predicate(&self, _: &ServiceRequest, partner: Option<&ServiceRequest>) -> Readiness {
         now_if(partner.is_some())
     }
 
-    fn action(&mut self, request: &mut Request, partner: Option<&mut Request>) {
+    fn action(&mut self, request: &mut ServiceRequest, partner: Option<&mut ServiceRequest>) {
         let Some(partner) = partner else { return };
         let (put, get) = match request.operation {
-            Operation::Put => (request, partner),
-            Operation::Get => (partner, request),
+            HubOperation::Put => (request, partner),
+            HubOperation::Get => (partner, request),
         };
         get.payload = std::mem::take(&mut put.payload);
     }
@@ -163,64 +163,64 @@ impl Rule for Port {
 }
 
 #[derive(Debug, Default)]
-struct Event {
+struct EventRule {
     is_set: bool,
 }
 
-impl Rule for Event {
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
-        now_if(self.is_set == (request.operation == Operation::Get))
+impl HubRule for EventRule {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
+        now_if(self.is_set == (request.operation == HubOperation::Get))
     }
 
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
-        self.is_set = request.operation == Operation::Put;
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
+        self.is_set = request.operation == HubOperation::Put;
         request.payload.clear();
     }
 }
 
 #[derive(Debug)]
-struct Semaphore {
+struct SemaphoreRule {
     count: u16,
 }
 
-impl Rule for Semaphore {
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
+impl HubRule for SemaphoreRule {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
         match request.operation {
-            Operation::Put if self.count == u16::MAX => Verdict::Refuse(Status::Overflow),
-            Operation::Put => Verdict::Now,
-            Operation::Get => now_if(self.count > 0),
+            HubOperation::Put if self.count == u16::MAX => Readiness::Refuse(Status::Overflow),
+            HubOperation::Put => Readiness::Now,
+            HubOperation::Get => now_if(self.count > 0),
         }
     }
 
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
         match request.operation {
-            Operation::Put => self.count += 1,
-            Operation::Get => self.count -= 1,
+            HubOperation::Put => self.count += 1,
+            HubOperation::Get => self.count -= 1,
         }
         request.payload.clear();
     }
 }
 
 #[derive(Debug)]
-struct Resource {
+struct ResourceRule {
     owner: Option<TaskId>,
     ceiling: u8,
 }
 
-impl Rule for Resource {
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
+impl HubRule for ResourceRule {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
         let is_own = self.owner == Some(request.task);
         match request.operation {
-            Operation::Put if is_own => Verdict::Now,
-            Operation::Put => Verdict::Refuse(Status::NotOwner),
-            Operation::Get if is_own => Verdict::Refuse(Status::AlreadyOwned),
-            Operation::Get if request.base < self.ceiling => Verdict::Refuse(Status::CeilingViolated),
-            Operation::Get => now_if(self.owner.is_none()),
+            HubOperation::Put if is_own => Readiness::Now,
+            HubOperation::Put => Readiness::Refuse(Status::NotOwner),
+            HubOperation::Get if is_own => Readiness::Refuse(Status::AlreadyOwned),
+            HubOperation::Get if request.base < self.ceiling => Readiness::Refuse(Status::CeilingViolated),
+            HubOperation::Get => now_if(self.owner.is_none()),
         }
     }
 
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
-        self.owner = (request.operation == Operation::Get).then_some(request.task);
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
+        self.owner = (request.operation == HubOperation::Get).then_some(request.task);
         request.payload.clear();
     }
 
@@ -246,30 +246,30 @@ impl Rule for Resource {
 }
 
 #[derive(Debug)]
-struct Fifo {
+struct FifoRule {
     packets: VecDeque<Vec<u8>>,
     capacity: u32,
 }
 
-impl Rule for Fifo {
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
+impl HubRule for FifoRule {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
         now_if(match request.operation {
-            Operation::Put => self.packets.len() < self.capacity as usize,
-            Operation::Get => !self.packets.is_empty(),
+            HubOperation::Put => self.packets.len() < self.capacity as usize,
+            HubOperation::Get => !self.packets.is_empty(),
         })
     }
 
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
         match request.operation {
-            Operation::Put => self.packets.push_back(std::mem::take(&mut request.payload)),
-            Operation::Get => request.payload = self.packets.pop_front().unwrap_or_default(),
+            HubOperation::Put => self.packets.push_back(std::mem::take(&mut request.payload)),
+            HubOperation::Get => request.payload = self.packets.pop_front().unwrap_or_default(),
         }
     }
 }
 
 /// A memory pool or a packet pool: numbers of blocks that are free, and who has the others.
 #[derive(Debug)]
-struct Pool {
+struct PoolRule {
     /// The last is given away next.
     free: Vec<u32>,
     owners: Vec<Option<TaskId>>,
@@ -277,16 +277,16 @@ struct Pool {
     block_bytes: Option<u32>,
 }
 
-impl Pool {
-    fn new(blocks: u32, block_bytes: Option<u32>) -> Pool {
-        Pool { free: (0..blocks).rev().collect(), owners: vec![None; blocks as usize], block_bytes }
+impl PoolRule {
+    fn new(blocks: u32, block_bytes: Option<u32>) -> PoolRule {
+        PoolRule { free: (0..blocks).rev().collect(), owners: vec![None; blocks as usize], block_bytes }
     }
 
-    fn check_returned(&self, request: &Request) -> Verdict {
+    fn check_returned(&self, request: &ServiceRequest) -> Readiness {
         match number_of(&request.payload).and_then(|number| self.owners.get(number as usize)) {
-            None => Verdict::Refuse(Status::Invalid),
-            Some(Some(owner)) if self.block_bytes.is_none() || *owner == request.task => Verdict::Now,
-            Some(_) => Verdict::Refuse(Status::NotOwner),
+            None => Readiness::Refuse(Status::Invalid),
+            Some(Some(owner)) if self.block_bytes.is_none() || *owner == request.task => Readiness::Now,
+            Some(_) => Readiness::Refuse(Status::NotOwner),
         }
     }
 }
@@ -296,29 +296,29 @@ fn number_of(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-impl Rule for Pool {
+impl HubRule for PoolRule {
     /// The payload of an allocation is the length that is asked for, that of a deallocation the number of the block,
     /// both 4 bytes, little-endian.
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
         match request.operation {
-            Operation::Put => self.check_returned(request),
-            Operation::Get => match (number_of(&request.payload), self.block_bytes) {
-                (Some(wanted), Some(bytes)) if wanted > bytes => Verdict::Refuse(Status::TooLong),
+            HubOperation::Put => self.check_returned(request),
+            HubOperation::Get => match (number_of(&request.payload), self.block_bytes) {
+                (Some(wanted), Some(bytes)) if wanted > bytes => Readiness::Refuse(Status::TooLong),
                 _ => now_if(!self.free.is_empty()),
             },
         }
     }
 
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
         match request.operation {
-            Operation::Put => {
+            HubOperation::Put => {
                 if let Some(number) = number_of(&request.payload) {
                     self.owners[number as usize] = None;
                     self.free.push(number);
                 }
                 request.payload.clear();
             }
-            Operation::Get => {
+            HubOperation::Get => {
                 if let Some(number) = self.free.pop() {
                     self.owners[number as usize] = Some(request.task);
                     request.payload = number.to_le_bytes().to_vec();
@@ -348,42 +348,42 @@ impl Rule for Pool {
 }
 
 #[derive(Debug, Default)]
-struct DataEvent {
+struct DataEventRule {
     value: Option<Vec<u8>>,
 }
 
-impl Rule for DataEvent {
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
-        now_if(request.operation == Operation::Put || self.value.is_some())
+impl HubRule for DataEventRule {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
+        now_if(request.operation == HubOperation::Put || self.value.is_some())
     }
 
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
         match request.operation {
-            Operation::Put => self.value = Some(std::mem::take(&mut request.payload)),
-            Operation::Get => request.payload = self.value.take().unwrap_or_default(),
+            HubOperation::Put => self.value = Some(std::mem::take(&mut request.payload)),
+            HubOperation::Get => request.payload = self.value.take().unwrap_or_default(),
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct BlackBoard {
+struct BlackBoardRule {
     text: Vec<u8>,
     number: u64,
 }
 
-impl Rule for BlackBoard {
-    fn predicate(&self, request: &Request, _: Option<&Request>) -> Verdict {
-        now_if(request.operation == Operation::Put || !self.text.is_empty())
+impl HubRule for BlackBoardRule {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
+        now_if(request.operation == HubOperation::Put || !self.text.is_empty())
     }
 
     /// A reader gets the number of the last write, 8 bytes, little-endian, and then the text.
-    fn action(&mut self, request: &mut Request, _: Option<&mut Request>) {
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
         match request.operation {
-            Operation::Put => {
+            HubOperation::Put => {
                 self.text = std::mem::take(&mut request.payload);
                 self.number += 1;
             }
-            Operation::Get => {
+            HubOperation::Get => {
                 request.payload = self.number.to_le_bytes().to_vec();
                 request.payload.extend_from_slice(&self.text);
             }

@@ -1,6 +1,6 @@
 //! What a program over hubs consists of: tasks and hubs, by unique names, and the map of a run.
 
-use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubSpec, Rule, TaskSpec};
+use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubRule, HubSpec, TaskSpec};
 use isles_runtime::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ impl HubDescription {
 
     /// Adds a hub with a rule of the program: a predicate and an action.
     #[must_use]
-    pub fn own_hub(self, name: impl Into<String>, rule: fn() -> Box<dyn Rule>) -> HubDescription {
+    pub fn own_hub(self, name: impl Into<String>, rule: fn() -> Box<dyn HubRule>) -> HubDescription {
         self.add(name.into(), Entity::Own(rule))
     }
 

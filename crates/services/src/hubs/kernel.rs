@@ -8,7 +8,7 @@ use super::description::KernelCosts;
 use super::table::{SystemId, send};
 use isles_protocol::PlaceId;
 use isles_protocol::hub::{
-    Directory, HubId, Node, Output, Packet, PacketQueue, Routes, RunQueue, Status, Submission, TaskId,
+    Directory, HubId, HubNode, HubPacket, Output, PacketQueue, Routes, RunQueue, Status, Submission, TaskId,
 };
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::{Cycles, Local, work};
@@ -47,13 +47,13 @@ impl KernelCounts {
 pub(super) type Outcome = (Status, Vec<u8>);
 
 /// The kernel of a place.
-pub(super) struct Kernel {
+pub(super) struct HubKernel {
     pub(super) id: SystemId,
     here: PlaceId,
     pub(super) packet_bytes: usize,
     costs: KernelCosts,
     routes: Routes,
-    node: RefCell<Node>,
+    node: RefCell<HubNode>,
     inbox: RefCell<PacketQueue>,
     outbox: RefCell<PacketQueue>,
     ready: RefCell<RunQueue>,
@@ -71,16 +71,16 @@ pub(super) struct Kernel {
     pub(super) has_run: Cell<bool>,
 }
 
-impl Kernel {
-    pub(super) fn new(id: SystemId, here: PlaceId, directory: Directory, routes: Routes) -> Kernel {
+impl HubKernel {
+    pub(super) fn new(id: SystemId, here: PlaceId, directory: Directory, routes: Routes) -> HubKernel {
         let tasks = directory.tasks().len();
-        Kernel {
+        HubKernel {
             id,
             here,
             packet_bytes: usize::MAX,
             costs: KernelCosts::default(),
             routes,
-            node: RefCell::new(Node::new(here, directory)),
+            node: RefCell::new(HubNode::new(here, directory)),
             inbox: RefCell::default(),
             outbox: RefCell::default(),
             ready: RefCell::new(RunQueue::new(tasks)),
@@ -95,12 +95,12 @@ impl Kernel {
         }
     }
 
-    pub(super) fn with_bounds(self, packet_bytes: usize, costs: KernelCosts) -> Kernel {
-        Kernel { packet_bytes, costs, ..self }
+    pub(super) fn with_bounds(self, packet_bytes: usize, costs: KernelCosts) -> HubKernel {
+        HubKernel { packet_bytes, costs, ..self }
     }
 
     /// Looks something up in the node.
-    pub(super) fn read<R>(&self, look: impl FnOnce(&Node) -> R) -> R {
+    pub(super) fn read<R>(&self, look: impl FnOnce(&HubNode) -> R) -> R {
         look(&self.node.borrow())
     }
 
@@ -170,16 +170,16 @@ impl Kernel {
     }
 
     pub(super) fn place_died(&self, place: PlaceId) {
-        let is_lost = |packet: &Packet| self.routes.next_hop(packet.to) == place;
+        let is_lost = |packet: &HubPacket| self.routes.next_hop(packet.to) == place;
         self.outbox.borrow_mut().remove_all(is_lost);
         self.drive(|node, outputs| node.place_died(place, outputs));
-        self.woken.wake_executor();
+        self.woken.wake_worker();
     }
 
     /// Takes a packet in; it is served by the next pass.
-    pub(super) fn arrive(&self, packet: Packet) {
+    pub(super) fn arrive(&self, packet: HubPacket) {
         self.inbox.borrow_mut().push(packet);
-        self.woken.wake_executor();
+        self.woken.wake_worker();
     }
 
     /// Whether a pass has something to do.
@@ -205,7 +205,7 @@ impl Kernel {
                 }
             }
             if self.node.borrow().is_deferred() {
-                self.drive(Node::reschedule);
+                self.drive(HubNode::reschedule);
             }
             self.flush(local);
             if self.inbox.borrow().is_empty() {
@@ -225,7 +225,7 @@ impl Kernel {
         }
     }
 
-    fn drive(&self, input: impl FnOnce(&mut Node, &mut Vec<Output>)) {
+    fn drive(&self, input: impl FnOnce(&mut HubNode, &mut Vec<Output>)) {
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
         input(&mut self.node.borrow_mut(), &mut outputs);
         self.carry_out(&mut outputs);
@@ -267,7 +267,7 @@ impl Kernel {
         let Some(priority) = self.read(|node| node.priority(task)) else { return };
         self.ready.borrow_mut().push(task, priority);
         if self.current.get().is_none() {
-            self.woken.wake_executor();
+            self.woken.wake_worker();
         }
     }
 
@@ -314,25 +314,26 @@ fn charge(cycles: u64) {
 pub(super) struct WokenTasks {
     any: AtomicBool,
     tasks: Mutex<Vec<TaskId>>,
-    executor: Mutex<Option<Waker>>,
+    worker: Mutex<Option<Waker>>,
 }
 
 impl WokenTasks {
-    pub(super) fn wake_executor(&self) {
-        let waker = self.executor.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    pub(super) fn wake_worker(&self) {
+        let waker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).clone();
         waker.into_iter().for_each(Waker::wake);
     }
 
     /// Says whom to wake.
-    pub(super) fn set_executor(&self, waker: &Waker) {
-        let mut executor = self.executor.lock().unwrap_or_else(PoisonError::into_inner);
-        if !executor.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            *executor = Some(waker.clone());
+    pub(super) fn set_worker(&self, waker: &Waker) {
+        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !worker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *worker = Some(waker.clone());
         }
     }
 
     /// Takes those that were woken.
     pub(super) fn take(&self) -> Vec<TaskId> {
+        // PAIR hubs.woken: observe
         if !self.any.swap(false, Ordering::Acquire) {
             return Vec::new();
         }
@@ -353,7 +354,8 @@ impl Wake for TaskWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
+        // PAIR hubs.woken: publish
         self.woken.any.store(true, Ordering::Release);
-        self.woken.wake_executor();
+        self.woken.wake_worker();
     }
 }

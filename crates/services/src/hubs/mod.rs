@@ -1,16 +1,16 @@
 //! Hubs: tasks of several places that interact by the services of a distributed real-time kernel (OpenComRTOS).
 //!
 //! The decisions are `isles_protocol::hub`, a pure machine. [`kernel`] is that machine at a place, with its inbox and
-//! outbox; [`table`] carries its packets, [`executor`] runs its tasks by priority, [`task`] and [`request`] are what a
+//! outbox; [`table`] carries its packets, [`worker`] runs its tasks by priority, [`task`] and [`request`] are what a
 //! task sees. This file is the handle. Invariant: every place has the same directory, so a hub's number means the same
 //! hub everywhere.
 
 mod description;
-mod executor;
 mod kernel;
 mod request;
 mod table;
 mod task;
+mod worker;
 
 pub use description::{HubDescription, HubMap, KernelCosts};
 pub use kernel::KernelCounts;
@@ -24,7 +24,7 @@ use isles_protocol::hub::{RouteError, Routes};
 use isles_runtime::capture::Handle;
 use isles_runtime::service::{Members, PartRef, call, replicate};
 use isles_runtime::{Error, ErrorKind, Local, Place, Result};
-use kernel::Kernel;
+use kernel::HubKernel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::panic::Location;
@@ -33,12 +33,12 @@ use table::SystemId;
 
 /// Tasks and hubs on all places of a run, as one virtual processor.
 ///
-/// A program describes them by unique names; where each is, is in a [`HubMap`], which is no part of the program. Another
-/// map changes latency and no result. The handle travels; [`run_here`](HubSystem::run_here) runs the tasks of the place
-/// that calls it.
+/// A program describes them by unique names; where each is, is in a [`HubMap`], which is no part of the program.
+/// Another map changes latency and no result. [`run`](HubSystem::run) runs all tasks; the handle travels, and
+/// [`run_here`](HubSystem::run_here) runs those of the place that calls it.
 #[derive(Clone)]
 pub struct HubSystem {
-    kernel: Rc<Kernel>,
+    kernel: Rc<HubKernel>,
     share: PartRef,
 }
 
@@ -82,11 +82,13 @@ impl HubSystem {
             let (here, places) = Local::with(|local| (local.here(), local.places()));
             let id = Local::with(|local| HubTable::of(local).next_id(here));
             let seed = Seed { id, map, costs, argument };
-            let part = Part { kernel: make(seed.clone(), describe)? };
+            let part = HubPart { kernel: make(seed.clone(), describe)? };
             let kernel = Rc::clone(&part.kernel);
             let there = move |seed| {
                 let made = make(seed, describe);
-                Part { kernel: made.expect("the opener has tried the map, which is the same at each place") }
+                HubPart {
+                    kernel: made.expect("the opener has tried the map, which is the same at each place"),
+                }
             };
             let share = replicate(caller, Members::All(places), &seed, Rc::new(part), there).await?;
             Ok(HubSystem { kernel, share })
@@ -105,12 +107,12 @@ impl HubSystem {
 }
 
 /// What a handle stands for at a place.
-struct Part {
-    kernel: Rc<Kernel>,
+struct HubPart {
+    kernel: Rc<HubKernel>,
 }
 
 /// Makes the kernel of this place.
-fn make<A>(seed: Seed<A>, describe: impl Fn(A) -> HubDescription) -> Result<Rc<Kernel>> {
+fn make<A>(seed: Seed<A>, describe: impl Fn(A) -> HubDescription) -> Result<Rc<HubKernel>> {
     let Seed { id, map, costs, argument } = seed;
     Local::with(|local| {
         let (here, places) = (local.here(), local.places());
@@ -119,7 +121,7 @@ fn make<A>(seed: Seed<A>, describe: impl Fn(A) -> HubDescription) -> Result<Rc<K
         let directory = description.mapped(&map, places)?;
         let routes = routes(here, places, &map)
             .map_err(|error| Error::new(ErrorKind::Misused, format!("{}: {error}", map.source)))?;
-        let kernel = Rc::new(Kernel::new(id, here, directory, routes).with_bounds(packet_bytes, costs));
+        let kernel = Rc::new(HubKernel::new(id, here, directory, routes).with_bounds(packet_bytes, costs));
         HubTable::of(local).add(&kernel);
         Ok(kernel)
     })
@@ -142,7 +144,7 @@ impl Serialize for HubSystem {
 impl<'de> Deserialize<'de> for HubSystem {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let (share, value) = PartRef::with_value(deserializer)?;
-        let part = value.and_then(|value| value.downcast::<Part>().ok());
+        let part = value.and_then(|value| value.downcast::<HubPart>().ok());
         let part = part.ok_or_else(|| serde::de::Error::custom(isles_runtime::service::NO_VALUE))?;
         Ok(HubSystem { kernel: Rc::clone(&part.kernel), share })
     }

@@ -1,9 +1,9 @@
 //! A request under way, as a future of the task that has made it.
 
-use super::kernel::{Kernel, Outcome};
+use super::kernel::{HubKernel, Outcome};
 use super::table::{HubTable, done};
 use crate::table::service::Service;
-use isles_protocol::hub::{HubId, Operation, Status, Submission, TaskId};
+use isles_protocol::hub::{HubId, HubOperation, Status, Submission, TaskId};
 use isles_runtime::{Local, Sleep, sleep};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,17 +28,17 @@ pub enum Wait {
 /// or a block of memory that it has got meanwhile goes back.
 #[must_use = "a request is made where it is awaited"]
 pub struct HubRequest {
-    kernel: Rc<Kernel>,
+    kernel: Rc<HubKernel>,
     task: TaskId,
-    state: State,
+    state: RequestState,
     wait: Wait,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-enum State {
+enum RequestState {
     New {
         hub: HubId,
-        operation: Operation,
+        operation: HubOperation,
         payload: Vec<u8>,
     },
     Made {
@@ -51,26 +51,28 @@ enum State {
 
 impl HubRequest {
     pub(super) fn new(
-        (kernel, task): (Rc<Kernel>, TaskId),
-        (hub, operation): (HubId, Operation),
+        (kernel, task): (Rc<HubKernel>, TaskId),
+        (hub, operation): (HubId, HubOperation),
         payload: Vec<u8>,
         wait: Wait,
     ) -> HubRequest {
-        HubRequest { kernel, task, state: State::New { hub, operation, payload }, wait, timer: None }
+        HubRequest { kernel, task, state: RequestState::New { hub, operation, payload }, wait, timer: None }
     }
 
     /// Makes the request, if it is not made.
     fn make(&mut self) {
-        let State::New { hub, operation, payload } = std::mem::replace(&mut self.state, State::Over) else {
+        let RequestState::New { hub, operation, payload } =
+            std::mem::replace(&mut self.state, RequestState::Over)
+        else {
             return;
         };
         if payload.len() > self.kernel.packet_bytes {
-            self.state = State::Back((Status::TooLong, Vec::new()));
+            self.state = RequestState::Back((Status::TooLong, Vec::new()));
             return;
         }
         let waits = self.wait != Wait::No && self.wait != Wait::For(Duration::ZERO);
         let submission = Submission { task: self.task, hub, operation, waits, payload };
-        self.state = State::Made { number: self.kernel.submit(submission) };
+        self.state = RequestState::Made { number: self.kernel.submit(submission) };
         // Others may get now what was given back; what has arrived meanwhile is looked at first.
         if self.kernel.has_work() {
             Local::with(|local| {
@@ -85,7 +87,7 @@ impl HubRequest {
 
     /// Makes the request now and returns it, to be awaited later: the asynchronous variant (`_A`).
     pub fn begin(mut self) -> HubRequest {
-        if let State::New { .. } = self.state {
+        if let RequestState::New { .. } = self.state {
             self.make();
         }
         self
@@ -107,23 +109,25 @@ impl Future for HubRequest {
     type Output = Result<Vec<u8>, Status>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::New { .. } = self.state {
+        if let RequestState::New { .. } = self.state {
             self.make();
         }
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Back((status, payload)) => Poll::Ready(done(status).map(|()| payload)),
-            State::Made { number } => {
+        match std::mem::replace(&mut self.state, RequestState::Over) {
+            RequestState::Back((status, payload)) => Poll::Ready(done(status).map(|()| payload)),
+            RequestState::Made { number } => {
                 if let Some(outcome) = self.kernel.take_outcome(number) {
                     return self.come_back(outcome);
                 }
-                self.state = State::Made { number };
+                self.state = RequestState::Made { number };
                 self.poll_timer(number, context);
                 match self.kernel.take_outcome(number) {
                     Some(outcome) => self.come_back(outcome),
                     None => Poll::Pending,
                 }
             }
-            State::New { .. } | State::Over => panic!("a request was polled after it had returned"),
+            RequestState::New { .. } | RequestState::Over => {
+                panic!("a request was polled after it had returned")
+            }
         }
     }
 }
@@ -132,10 +136,10 @@ impl HubRequest {
     /// Returns what came back, unless a more urgent task is to run first.
     fn come_back(&mut self, outcome: Outcome) -> Poll<Result<Vec<u8>, Status>> {
         if self.kernel.current.get() == Some(self.task) && self.kernel.gives_way(self.task) {
-            self.state = State::Back(outcome);
+            self.state = RequestState::Back(outcome);
             return Poll::Pending;
         }
-        self.state = State::Over;
+        self.state = RequestState::Over;
         let (status, payload) = outcome;
         Poll::Ready(done(status).map(|()| payload))
     }
@@ -143,7 +147,7 @@ impl HubRequest {
 
 impl Drop for HubRequest {
     fn drop(&mut self) {
-        if let State::Made { number } = self.state {
+        if let RequestState::Made { number } = self.state {
             // The place may be gone.
             Local::try_with(|local| {
                 self.kernel.give_up(number);

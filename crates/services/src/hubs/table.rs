@@ -3,10 +3,10 @@
 //! A packet arrives in the inbox of its system, and is served when the worker has taken in all that came with it.
 //! Invariant: a system whose kernel has something to do is in the list of the busy ones.
 
-use super::kernel::Kernel;
+use super::kernel::HubKernel;
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
-use isles_protocol::hub::{Body, Packet, Status, TaskId};
+use isles_protocol::hub::{HubPacket, PacketBody, Status, TaskId};
 use isles_runtime::Local;
 use isles_runtime::service::{Inquiry, Refused};
 use isles_runtime::wire::Reader;
@@ -20,6 +20,9 @@ use std::time::Duration;
 /// The number of a packet of hubs, on the wire.
 pub(crate) const HUB: HandlerId = HandlerId(15);
 
+/// The bytes of a packet's header in a message, whose own header of 8 bytes is the rest of it.
+const HEADER_BYTES: usize = HubPacket::HEADER_BYTES - 8;
+
 /// The name of a system in the whole run: the place that has opened it, and which of its systems it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct SystemId {
@@ -30,7 +33,7 @@ pub(super) struct SystemId {
 /// The systems of a place.
 #[derive(Default)]
 pub(crate) struct HubTable {
-    systems: RefCell<BTreeMap<SystemId, Weak<Kernel>>>,
+    systems: RefCell<BTreeMap<SystemId, Weak<HubKernel>>>,
     serial: Cell<u64>,
     /// Whether some kernel may have something to do.
     is_busy: Cell<bool>,
@@ -44,17 +47,17 @@ impl HubTable {
         SystemId { home, serial }
     }
 
-    pub(super) fn add(&self, kernel: &Rc<Kernel>) {
+    pub(super) fn add(&self, kernel: &Rc<HubKernel>) {
         let mut systems = self.systems.borrow_mut();
         systems.retain(|_, kernel| kernel.strong_count() > 0);
         systems.insert(kernel.id, Rc::downgrade(kernel));
     }
 
-    fn find(&self, id: SystemId) -> Option<Rc<Kernel>> {
+    fn find(&self, id: SystemId) -> Option<Rc<HubKernel>> {
         self.systems.borrow().get(&id)?.upgrade()
     }
 
-    fn all(&self) -> Vec<Rc<Kernel>> {
+    fn all(&self) -> Vec<Rc<HubKernel>> {
         self.systems.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
@@ -101,19 +104,24 @@ impl Service for HubTable {
 
 /// Sends a packet to the next place on its way. One that cannot be sent is lost with its place, of whose death the
 /// kernel hears by itself.
-pub(super) fn send(local: &Local, system: SystemId, hop: PlaceId, packet: &Packet) {
-    let guess = packet.payload().len() + Packet::HEADER_BYTES;
+pub(super) fn send(local: &Local, system: SystemId, hop: PlaceId, packet: &HubPacket) {
+    let guess = packet.payload().len() + HubPacket::HEADER_BYTES;
     let _ = local.send_about(hop, Class::Data, HUB, guess, |writer| {
+        let before = writer.written();
         writer.put_serde(&system)?;
-        writer.put_serde(packet)
+        writer.put_serde(packet)?;
+        // A header has the same length whatever is in it.
+        let header = writer.written() - before - packet.payload().len();
+        writer.put_bytes(&[0; HEADER_BYTES][header.min(HEADER_BYTES)..]);
+        Ok(())
     });
 }
 
 /// Receives a packet.
 pub(crate) fn receive(local: &Local, _source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let system: SystemId = reader.take_serde()?;
-    let packet: Packet = reader.take_serde()?;
-    let asker = if let Body::Request(request) = &packet.body { request.id.place } else { packet.from };
+    let packet: HubPacket = reader.take_serde()?;
+    let asker = if let PacketBody::Request(request) = &packet.body { request.id.place } else { packet.from };
     if [packet.to, packet.from, asker].iter().any(|place| place.0 >= local.places()) {
         return Err(Refused::of_service("a packet of hubs is for a place that is not there"));
     }
@@ -127,7 +135,7 @@ pub(crate) fn receive(local: &Local, _source: PlaceId, reader: &mut Reader<'_>) 
 }
 
 /// The name of a task.
-pub(super) fn name_of(kernel: &Kernel, task: TaskId) -> String {
+pub(super) fn name_of(kernel: &HubKernel, task: TaskId) -> String {
     kernel.read(|node| node.directory().tasks()[task.0 as usize].name.clone())
 }
 

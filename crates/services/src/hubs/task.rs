@@ -1,10 +1,10 @@
 //! What a task of a hub system can do: its requests, by the kinds of hubs.
 
-use super::kernel::Kernel;
+use super::kernel::HubKernel;
 use super::request::{HubRequest, Wait};
 use super::table::HubTable;
 use crate::table::service::Service;
-use isles_protocol::hub::{Entity, HubId, HubKind, Operation, Status, TaskId};
+use isles_protocol::hub::{Entity, HubId, HubKind, HubOperation, Status, TaskId};
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use std::rc::Rc;
 
@@ -13,14 +13,14 @@ use std::rc::Rc;
 /// Each request names a hub. Wherever that is, the call is the same. A request that is awaited lets a more urgent task
 /// of the place run first, if one is ready; a task that computes without a request is not interrupted.
 pub struct HubTask {
-    kernel: Rc<Kernel>,
+    kernel: Rc<HubKernel>,
     task: TaskId,
     name: String,
 }
 
 /// A block of a memory pool. Dropped, it goes back.
 pub struct MemoryBlock {
-    kernel: Rc<Kernel>,
+    kernel: Rc<HubKernel>,
     task: TaskId,
     hub: HubId,
     number: u32,
@@ -67,7 +67,7 @@ kinds! {
 }
 
 impl HubTask {
-    pub(super) fn new(kernel: Rc<Kernel>, task: TaskId) -> HubTask {
+    pub(super) fn new(kernel: Rc<HubKernel>, task: TaskId) -> HubTask {
         let name = super::table::name_of(&kernel, task);
         HubTask { kernel, task, name }
     }
@@ -106,7 +106,7 @@ impl HubTask {
     ///
     /// # Errors
     /// The [`Status`] of the request, if it is not done; [`Status::TooLong`]: the data is longer than a packet's.
-    pub fn request(&self, hub: HubId, operation: Operation, payload: Vec<u8>, wait: Wait) -> HubRequest {
+    pub fn request(&self, hub: HubId, operation: HubOperation, payload: Vec<u8>, wait: Wait) -> HubRequest {
         HubRequest::new((Rc::clone(&self.kernel), self.task), (hub, operation), payload, wait)
     }
 
@@ -115,7 +115,7 @@ impl HubTask {
     /// # Errors
     /// The [`Status`] of the request; [`Status::NotOwner`] of a resource that another task has locked, or none.
     pub fn signal(&self, hub: HubId, wait: Wait) -> HubRequest {
-        self.request(hub, Operation::Put, Vec::new(), wait)
+        self.request(hub, HubOperation::Put, Vec::new(), wait)
     }
 
     /// Tests a semaphore or an event, or locks a resource: the get side of a hub without data.
@@ -124,7 +124,7 @@ impl HubTask {
     /// The [`Status`] of the request; [`Status::CeilingViolated`] of a resource whose ceiling is less urgent than the
     /// task.
     pub fn test(&self, hub: HubId, wait: Wait) -> HubRequest {
-        self.request(hub, Operation::Get, Vec::new(), wait)
+        self.request(hub, HubOperation::Get, Vec::new(), wait)
     }
 
     /// Puts a packet's data into a port, a FIFO, a data event or a black board.
@@ -132,7 +132,7 @@ impl HubTask {
     /// # Errors
     /// The [`Status`] of the request.
     pub fn put(&self, hub: HubId, data: &[u8], wait: Wait) -> HubRequest {
-        self.request(hub, Operation::Put, data.to_vec(), wait)
+        self.request(hub, HubOperation::Put, data.to_vec(), wait)
     }
 
     /// Gets a packet's data from a port, a FIFO, a data event or a black board. That of a black board begins with the
@@ -141,7 +141,7 @@ impl HubTask {
     /// # Errors
     /// The [`Status`] of the request.
     pub fn get(&self, hub: HubId, wait: Wait) -> HubRequest {
-        self.request(hub, Operation::Get, Vec::new(), wait)
+        self.request(hub, HubOperation::Get, Vec::new(), wait)
     }
 
     /// Gets a block of at least `bytes` bytes, all zero, from a memory pool of this place.
@@ -155,7 +155,7 @@ impl HubTask {
         bytes: u32,
         wait: Wait,
     ) -> std::result::Result<MemoryBlock, Status> {
-        let request = self.request(pool, Operation::Get, bytes.to_le_bytes().to_vec(), wait);
+        let request = self.request(pool, HubOperation::Get, bytes.to_le_bytes().to_vec(), wait);
         let number = request.await?;
         let number = number.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
         let (kernel, task) = (Rc::clone(&self.kernel), self.task);

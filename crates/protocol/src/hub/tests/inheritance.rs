@@ -3,15 +3,15 @@
 use super::*;
 
 /// Nodes whose packets arrive at once, in order.
-struct Nodes(Vec<Node>);
+struct Nodes(Vec<HubNode>);
 
 impl Nodes {
     fn new(directory: &Directory, places: u32) -> Nodes {
-        Nodes((0..places).map(|here| Node::new(PlaceId(here), directory.clone())).collect())
+        Nodes((0..places).map(|here| HubNode::new(PlaceId(here), directory.clone())).collect())
     }
 
     /// Does something at a node; returns what came back to tasks, in order.
-    fn at(&mut self, node: usize, input: impl FnOnce(&mut Node, &mut Vec<Output>)) -> Vec<(u32, Status)> {
+    fn at(&mut self, node: usize, input: impl FnOnce(&mut HubNode, &mut Vec<Output>)) -> Vec<(u32, Status)> {
         let mut outputs = Vec::new();
         input(&mut self.0[node], &mut outputs);
         let (mut returned, mut queue) = (Vec::new(), std::collections::VecDeque::from(outputs));
@@ -34,7 +34,7 @@ impl Nodes {
     }
 
     fn reschedule(&mut self, node: usize) -> Vec<(u32, Status)> {
-        self.at(node, Node::reschedule)
+        self.at(node, HubNode::reschedule)
     }
 
     fn priority(&self, node: usize, task: u32) -> Option<u8> {
@@ -42,7 +42,7 @@ impl Nodes {
     }
 }
 
-use Operation::{Get, Put};
+use HubOperation::{Get, Put};
 
 #[test]
 fn a_lock_is_given_away_when_the_kernel_schedules_and_not_with_the_unlock() {
@@ -125,7 +125,7 @@ fn a_dead_place_ends_the_waits_for_its_hubs_and_gives_up_its_locks() {
 fn a_lock_that_comes_after_it_was_given_up_goes_back() {
     let lock = HubKind::Resource { ceiling: 0 };
     let directory = directory(&[("a", 5, 0), ("b", 6, 0)], &[("lock", lock, 0)], 1);
-    let mut node = Node::new(PlaceId(0), directory);
+    let mut node = HubNode::new(PlaceId(0), directory);
     let mut outputs = Vec::new();
     node.submit(ask(0, 0, Get, true), &mut outputs);
     let waiting = node.submit(ask(1, 0, Get, true), &mut outputs);

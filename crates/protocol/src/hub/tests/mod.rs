@@ -23,7 +23,7 @@ fn directory(tasks: &[(&str, u8, u32)], hubs: &[(&str, HubKind, u32)], places: u
     directory
 }
 
-fn ask(task: u32, hub: u32, operation: Operation, waits: bool) -> Submission {
+fn ask(task: u32, hub: u32, operation: HubOperation, waits: bool) -> Submission {
     Submission { task: TaskId(task), hub: HubId(hub), operation, waits, payload: Vec::new() }
 }
 
@@ -65,17 +65,17 @@ fn routes_lead_to_each_place_without_circles() {
 
 #[test]
 fn an_urgent_packet_is_next_behind_a_hundred_others() {
-    let packet = |number, priority| Packet {
+    let packet = |number, priority| HubPacket {
         from: PlaceId(0),
         to: PlaceId(1),
         priority,
-        body: Body::Withdraw { id: RequestId { place: PlaceId(0), number }, hub: HubId(0) },
+        body: PacketBody::Withdraw { id: RequestId { place: PlaceId(0), number }, hub: HubId(0) },
     };
     let mut queue = PacketQueue::new();
     (0..100).for_each(|number| queue.push(packet(number, 200)));
     queue.push(packet(100, 10));
     assert_eq!(queue.pop().map(|packet| packet.priority), Some(10));
-    let order: Vec<Packet> = std::iter::from_fn(|| queue.pop()).collect();
-    let expected: Vec<Packet> = (0..100).map(|number| packet(number, 200)).collect();
+    let order: Vec<HubPacket> = std::iter::from_fn(|| queue.pop()).collect();
+    let expected: Vec<HubPacket> = (0..100).map(|number| packet(number, 200)).collect();
     assert_eq!(order, expected);
 }

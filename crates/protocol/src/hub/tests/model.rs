@@ -8,7 +8,7 @@ use crate::hub::node::LogEntry;
 pub(super) struct ListModel {
     kind: HubKind,
     /// Who waits, in order of arrival.
-    waiting: Vec<Request>,
+    waiting: Vec<ServiceRequest>,
     owner: Option<u32>,
     is_pending: bool,
     /// What is kept: the packets of a FIFO, the value of a data event, the text of a black board.
@@ -46,14 +46,14 @@ impl ListModel {
     pub(super) fn step(&mut self, step: &LogEntry, hub_place: PlaceId) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         match step {
-            LogEntry::Served(Body::Request(request)) => self.request(request, hub_place, &mut outcomes),
-            LogEntry::Served(Body::Withdraw { id, .. }) => {
+            LogEntry::Served(PacketBody::Request(request)) => self.request(request, hub_place, &mut outcomes),
+            LogEntry::Served(PacketBody::Withdraw { id, .. }) => {
                 if let Some(at) = self.waiting.iter().position(|request| request.id == *id) {
                     self.waiting.remove(at);
                     outcomes.push((*id, Status::TimedOut, Vec::new()));
                 }
             }
-            LogEntry::Served(Body::ChangeRequest { id, priority, .. }) => {
+            LogEntry::Served(PacketBody::ChangeRequest { id, priority, .. }) => {
                 let found = self.waiting.iter_mut().find(|request| request.id == *id);
                 found.into_iter().for_each(|request| request.priority = *priority);
             }
@@ -90,7 +90,7 @@ impl ListModel {
         self.is_pending |= released && !self.waiting.is_empty();
     }
 
-    fn request(&mut self, request: &Request, hub_place: PlaceId, outcomes: &mut Vec<Outcome>) {
+    fn request(&mut self, request: &ServiceRequest, hub_place: PlaceId, outcomes: &mut Vec<Outcome>) {
         if self.is_pool() && request.id.place != hub_place {
             outcomes.push((request.id, Status::NotLocal, Vec::new()));
             return;
@@ -116,22 +116,24 @@ impl ListModel {
         }
     }
 
-    fn refusal(&self, request: &Request) -> Option<Status> {
+    fn refusal(&self, request: &ServiceRequest) -> Option<Status> {
         let task = request.task.0;
         let number = request.payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         match (&self.kind, request.operation) {
-            (HubKind::Semaphore { .. }, Operation::Put) if self.count == 65_535 => Some(Status::Overflow),
-            (HubKind::Resource { .. }, Operation::Put) if self.owner != Some(task) => Some(Status::NotOwner),
-            (HubKind::Resource { .. }, Operation::Get) if self.owner == Some(task) => {
+            (HubKind::Semaphore { .. }, HubOperation::Put) if self.count == 65_535 => Some(Status::Overflow),
+            (HubKind::Resource { .. }, HubOperation::Put) if self.owner != Some(task) => {
+                Some(Status::NotOwner)
+            }
+            (HubKind::Resource { .. }, HubOperation::Get) if self.owner == Some(task) => {
                 Some(Status::AlreadyOwned)
             }
-            (HubKind::Resource { ceiling }, Operation::Get) if request.base < *ceiling => {
+            (HubKind::Resource { ceiling }, HubOperation::Get) if request.base < *ceiling => {
                 Some(Status::CeilingViolated)
             }
-            (HubKind::MemoryPool { block_bytes, .. }, Operation::Get) if number > Some(*block_bytes) => {
+            (HubKind::MemoryPool { block_bytes, .. }, HubOperation::Get) if number > Some(*block_bytes) => {
                 Some(Status::TooLong)
             }
-            (HubKind::MemoryPool { .. } | HubKind::PacketPool { .. }, Operation::Put) => {
+            (HubKind::MemoryPool { .. } | HubKind::PacketPool { .. }, HubOperation::Put) => {
                 let all = self.given.iter().find(|(block, _)| Some(*block) == number);
                 let blocks = self.given.len() + self.free.len();
                 match all {
@@ -145,8 +147,8 @@ impl ListModel {
         }
     }
 
-    fn is_possible(&self, request: &Request) -> bool {
-        let puts = request.operation == Operation::Put;
+    fn is_possible(&self, request: &ServiceRequest) -> bool {
+        let puts = request.operation == HubOperation::Put;
         match &self.kind {
             HubKind::Port => self.waiting.iter().any(|other| other.operation != request.operation),
             HubKind::Event => (self.count == 1) != puts,
@@ -160,9 +162,9 @@ impl ListModel {
         }
     }
 
-    fn apply(&mut self, request: &Request, outcomes: &mut Vec<Outcome>) {
+    fn apply(&mut self, request: &ServiceRequest, outcomes: &mut Vec<Outcome>) {
         let mut got = Vec::new();
-        let puts = request.operation == Operation::Put;
+        let puts = request.operation == HubOperation::Put;
         match &self.kind {
             HubKind::Port => return self.meet(request, outcomes),
             HubKind::Event => self.count = u64::from(puts),
@@ -192,24 +194,24 @@ impl ListModel {
         outcomes.push((request.id, Status::Done, got));
     }
 
-    fn meet(&mut self, request: &Request, outcomes: &mut Vec<Outcome>) {
+    fn meet(&mut self, request: &ServiceRequest, outcomes: &mut Vec<Outcome>) {
         let partner = self.most_urgent(|other| other.operation != request.operation).expect("one waits");
         let partner = self.waiting.remove(partner);
-        let data = if request.operation == Operation::Put { &request.payload } else { &partner.payload };
+        let data = if request.operation == HubOperation::Put { &request.payload } else { &partner.payload };
         for side in [request, &partner] {
-            let got = if side.operation == Operation::Get { data.clone() } else { Vec::new() };
+            let got = if side.operation == HubOperation::Get { data.clone() } else { Vec::new() };
             outcomes.push((side.id, Status::Done, got));
         }
     }
 
     /// The first of the least number of those that are wanted.
-    fn most_urgent(&self, wanted: impl Fn(&Request) -> bool) -> Option<usize> {
+    fn most_urgent(&self, wanted: impl Fn(&ServiceRequest) -> bool) -> Option<usize> {
         let all = self.waiting.iter().enumerate().filter(|(_, request)| wanted(request));
         all.min_by_key(|(at, request)| (request.priority, *at)).map(|(at, _)| at)
     }
 
     fn serve_waiting(&mut self, outcomes: &mut Vec<Outcome>) {
-        let is_over = |request: &Request| self.is_possible(request) || self.refusal(request).is_some();
+        let is_over = |request: &ServiceRequest| self.is_possible(request) || self.refusal(request).is_some();
         if matches!(self.kind, HubKind::Port) {
             return;
         }
@@ -226,7 +228,7 @@ impl ListModel {
     /// What must hold of who waits when the kernel has scheduled.
     pub(super) fn check_idle(&self) {
         let waits = |operation| self.waiting.iter().any(|request| request.operation == operation);
-        let (puts, gets) = (waits(Operation::Put), waits(Operation::Get));
+        let (puts, gets) = (waits(HubOperation::Put), waits(HubOperation::Get));
         assert!(!(puts && gets), "both sides wait: {self:?}");
         assert!(!self.waiting.iter().any(|request| self.is_possible(request)), "{self:?}");
         if matches!(self.kind, HubKind::Semaphore { .. } | HubKind::DataEvent | HubKind::BlackBoard) {

@@ -45,12 +45,12 @@ struct World {
     stream: Stream,
     kinds: Vec<HubKind>,
     directory: Directory,
-    nodes: Vec<Node>,
+    nodes: Vec<HubNode>,
     routes: Vec<Routes>,
     outboxes: Vec<PacketQueue>,
     inboxes: Vec<PacketQueue>,
     /// By the sender and the receiver.
-    links: BTreeMap<(usize, usize), VecDeque<Packet>>,
+    links: BTreeMap<(usize, usize), VecDeque<HubPacket>>,
     /// The requests of each task that have not returned.
     waiting: Vec<Vec<u64>>,
     returned: u64,
@@ -85,7 +85,7 @@ impl World {
         links.push((PlaceId(0), PlaceId(stream.below(places as usize) as u32)));
         World {
             kinds,
-            nodes: (0..places).map(|here| Node::new(PlaceId(here), directory.clone())).collect(),
+            nodes: (0..places).map(|here| HubNode::new(PlaceId(here), directory.clone())).collect(),
             routes: (0..places)
                 .map(|here| Routes::over_links(PlaceId(here), places, &links).expect("a line"))
                 .collect(),
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    fn feed(&mut self, node: usize, input: impl FnOnce(&mut Node, &mut Vec<Output>)) {
+    fn feed(&mut self, node: usize, input: impl FnOnce(&mut HubNode, &mut Vec<Output>)) {
         let mut outputs = Vec::new();
         input(&mut self.nodes[node], &mut outputs);
         for output in outputs {
@@ -123,7 +123,7 @@ impl World {
     fn submit(&mut self, task: usize) {
         let place = self.place_of(task);
         let hub = HubId(self.stream.below(self.kinds.len()) as u32);
-        let operation = [Operation::Put, Operation::Get][self.stream.below(2)];
+        let operation = [HubOperation::Put, HubOperation::Get][self.stream.below(2)];
         let word = self.stream.below(3) as u32;
         let payload = word.to_le_bytes()[..[0, 4, 4, 4][self.stream.below(4)]].to_vec();
         let waits = self.stream.below(4) > 0;
@@ -150,7 +150,7 @@ impl World {
                     self.submit(task);
                 }
             }
-            3 => self.feed(node, Node::reschedule),
+            3 => self.feed(node, HubNode::reschedule),
             4 => self.end_a_wait(),
             5 => self.send(node),
             _ => self.deliver(node),
@@ -195,7 +195,7 @@ impl World {
     /// Lets all arrive that is on its way, and the kernels schedule.
     fn settle(&mut self) {
         loop {
-            let before = self.nodes.iter().map(Node::packets).sum::<u64>();
+            let before = self.nodes.iter().map(HubNode::packets).sum::<u64>();
             for node in 0..self.nodes.len() {
                 while !self.outboxes[node].is_empty() {
                     self.send(node);
@@ -203,11 +203,11 @@ impl World {
                 for _ in 0..8 * self.nodes.len() {
                     self.deliver(node);
                 }
-                self.feed(node, Node::reschedule);
+                self.feed(node, HubNode::reschedule);
             }
             let is_empty = self.outboxes.iter().chain(&self.inboxes).all(PacketQueue::is_empty)
                 && self.links.values().all(VecDeque::is_empty);
-            if is_empty && before == self.nodes.iter().map(Node::packets).sum::<u64>() {
+            if is_empty && before == self.nodes.iter().map(HubNode::packets).sum::<u64>() {
                 return;
             }
         }
@@ -215,7 +215,7 @@ impl World {
 
     /// Pairs of a task that waits for a lock, and its owner.
     fn waits_for(&self) -> Vec<(u32, u32)> {
-        let all = self.nodes.iter().flat_map(Node::hubs);
+        let all = self.nodes.iter().flat_map(HubNode::hubs);
         let of = |(_, state): (HubId, &Hub)| {
             let waiting: Vec<u32> = state.waiting().map(|request| request.task.0).collect();
             let owner = state.owner().map(|owner| owner.0);
@@ -243,7 +243,7 @@ impl World {
     fn check_priorities(&self, seed: u64) {
         let is_deadlocked = self.is_deadlocked();
         let mut priorities: Vec<u8> = self.directory.tasks().iter().map(|task| task.priority).collect();
-        let all = || self.nodes.iter().flat_map(Node::hubs);
+        let all = || self.nodes.iter().flat_map(HubNode::hubs);
         for _ in 0..=priorities.len() {
             for (hub, state) in all() {
                 let HubKind::Resource { ceiling } = self.kinds[hub.0 as usize] else { continue };
@@ -255,7 +255,7 @@ impl World {
                 }
             }
         }
-        for (task, priority) in self.nodes.iter().flat_map(Node::tasks) {
+        for (task, priority) in self.nodes.iter().flat_map(HubNode::tasks) {
             let expected = priorities[task.0 as usize];
             let is_right = priority == expected || is_deadlocked && priority < expected;
             assert!(is_right, "ISLES_SEED={seed}: {task:?} has {priority} and not {expected}");
@@ -282,8 +282,10 @@ fn replay(log: &[LogEntry], hub: u32, kind: HubKind, place: PlaceId, seed: u64) 
     let (mut expected, mut found): (Vec<Outcome>, Vec<Outcome>) = (Vec::new(), Vec::new());
     for entry in log {
         let of = match entry {
-            LogEntry::Served(Body::Request(request)) => request.hub,
-            LogEntry::Served(Body::Withdraw { hub, .. } | Body::ChangeRequest { hub, .. }) => *hub,
+            LogEntry::Served(PacketBody::Request(request)) => request.hub,
+            LogEntry::Served(PacketBody::Withdraw { hub, .. } | PacketBody::ChangeRequest { hub, .. }) => {
+                *hub
+            }
             LogEntry::Rescheduled(hub) | LogEntry::Ended(hub, _) => *hub,
             LogEntry::Replied(reply) if reply.hub.0 == hub => {
                 found.push((reply.id, reply.status, reply.payload.clone()));

@@ -4,7 +4,7 @@
 //! preemption: a task keeps the place until it waits, or until one of its requests has made a more urgent one ready.
 //! Invariant: a task is polled only if it was made ready, and no task is polled from within another.
 
-use super::kernel::{Kernel, TaskWaker};
+use super::kernel::{HubKernel, TaskWaker};
 use super::table::{HubTable, name_of};
 use super::{HubSystem, HubTask, KernelCounts};
 use crate::table::service::Service;
@@ -25,13 +25,13 @@ use std::task::{Context, Poll, Waker};
 const POLLS_MAX: u32 = 64;
 
 /// A task that has not ended.
-type Body<'a, V> = Pin<Box<dyn Future<Output = Result<V>> + 'a>>;
+type TaskBody<'a, V> = Pin<Box<dyn Future<Output = Result<V>> + 'a>>;
 
 /// The tasks of this place that run, and what those have come to that have ended.
-struct Executor<'a, V> {
-    kernel: Rc<Kernel>,
+struct HubWorker<'a, V> {
+    kernel: Rc<HubKernel>,
     /// By the number of the task; none of one that is elsewhere or has ended.
-    bodies: Vec<Option<(Body<'a, V>, Waker)>>,
+    bodies: Vec<Option<(TaskBody<'a, V>, Waker)>>,
     left: usize,
     values: Vec<(String, V)>,
 }
@@ -54,8 +54,8 @@ impl HubSystem {
             let text = "the tasks of a hub system run once at each place";
             return Err(Error::new(ErrorKind::Misused, text));
         }
-        let mut executor = Executor::new(&self.kernel, body);
-        poll_fn(|context| executor.poll(context)).await
+        let mut worker = HubWorker::new(&self.kernel, body);
+        poll_fn(|context| worker.poll(context)).await
     }
 }
 
@@ -132,26 +132,26 @@ impl HubSystem {
     }
 }
 
-impl<'a, V> Executor<'a, V> {
-    fn new<F, B>(kernel: &Rc<Kernel>, body: B) -> Executor<'a, V>
+impl<'a, V> HubWorker<'a, V> {
+    fn new<F, B>(kernel: &Rc<HubKernel>, body: B) -> HubWorker<'a, V>
     where
         F: Future<Output = Result<V>> + 'a,
         B: Fn(HubTask) -> F,
     {
         let tasks: Vec<TaskId> = kernel.read(|node| node.tasks().map(|(task, _)| task).collect());
         let count = kernel.read(|node| node.directory().tasks().len());
-        let mut bodies: Vec<Option<(Body<'a, V>, Waker)>> = (0..count).map(|_| None).collect();
+        let mut bodies: Vec<Option<(TaskBody<'a, V>, Waker)>> = (0..count).map(|_| None).collect();
         for task in &tasks {
             let waker = Arc::new(TaskWaker { task: *task, woken: Arc::clone(&kernel.woken) });
             let future = body(HubTask::new(Rc::clone(kernel), *task));
             bodies[task.0 as usize] = Some((Box::pin(future), Waker::from(waker)));
             kernel.make_ready(*task);
         }
-        Executor { kernel: Rc::clone(kernel), bodies, left: tasks.len(), values: Vec::new() }
+        HubWorker { kernel: Rc::clone(kernel), bodies, left: tasks.len(), values: Vec::new() }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<(String, V)>>> {
-        self.kernel.woken.set_executor(context.waker());
+        self.kernel.woken.set_worker(context.waker());
         for _ in 0..POLLS_MAX {
             Local::with(|local| self.kernel.pass(local));
             self.kernel.woken.take().into_iter().for_each(|task| self.kernel.make_ready(task));
@@ -195,7 +195,7 @@ impl<'a, V> Executor<'a, V> {
     }
 }
 
-impl<V> Drop for Executor<'_, V> {
+impl<V> Drop for HubWorker<'_, V> {
     fn drop(&mut self) {
         // What was under way is withdrawn; the packets that say so leave with the next step of the place.
         Local::try_with(|local| HubTable::of(local).note_busy());
