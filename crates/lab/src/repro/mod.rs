@@ -129,6 +129,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::at_opt::AT_OPT,
     programs::auv::AUV,
     programs::rdf::RDF,
+    programs::rtos::RTOS,
     bounds::BOUNDS,
 ];
 
