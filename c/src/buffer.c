@@ -1,8 +1,7 @@
 /* The message buffer of each rank: its books, one-sided puts and gets, copies of messages.
  *
  * Every rank keeps its own books. They are equal because all ranks make the same calls in one order, which
- * `isles_collective` checks. Memory that is allocated is zero, and nobody clears it at that time, when another rank may
- * have set a flag there already. In gory mode memory is first fit; in simple mode only single lines are given, from the
+ * `isles_collective` checks. In gory mode memory is first fit; in simple mode only single lines are given, from the
  * front of what messages use, which is then shorter for good. */
 #include "library.h"
 
@@ -50,7 +49,6 @@ static t_vcharp allocate_any(size_t bytes) {
         return NULL;
     t_vcharp memory = allocate(bytes / RCCE_LINE_SIZE);
     if (!memory && is_simple && RCCE_chunk > RCCE_LINE_SIZE) {
-        memset((void *)RCCE_buff_ptr, 0, RCCE_LINE_SIZE); /* there were parts of messages */
         RCCE_buff_ptr += RCCE_LINE_SIZE;
         RCCE_chunk -= RCCE_LINE_SIZE;
         memory = allocate(1);
@@ -85,9 +83,7 @@ void RCCE_free(t_vcharp memory) {
     if (!memory || !isles_in_buffers(memory))
         return;
     isles_collective(CALL_FREE, isles_line(memory));
-    unsigned short *lines = &block_lines[isles_line(memory)];
-    memset((void *)memory, 0, (size_t)*lines * RCCE_LINE_SIZE); /* a flag that is allocated here later is unset */
-    *lines = 0;
+    block_lines[isles_line(memory)] = 0;
 }
 
 void RC_cache_invalidate(void) {}

@@ -27,16 +27,19 @@ int isles_make_communicator(int (*color)(int, void *), void *argument, RCCE_COMM
     int error = RCCE_flag_alloc(&comm->gather);
     if (!error)
         error = RCCE_flag_alloc(&comm->release);
-    if (!error)
-        comm->initialized = RCCE_COMM_INITIALIZED;
-    return error;
+    if (error)
+        return error;
+    isles_flag_write(&comm->gather, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_RCCE);
+    isles_flag_write(&comm->release, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_RCCE);
+    comm->initialized = RCCE_COMM_INITIALIZED;
+    return RCCE_SUCCESS;
 }
 
 int RCCE_comm_split(int (*color)(int, void *), void *argument, RCCE_COMM *comm) {
     enum call before = isles_enter(CALL_SPLIT, -1);
     isles_collective(CALL_SPLIT, 0);
-    RCCE_barrier(&RCCE_COMM_WORLD);
     int error = isles_make_communicator(color, argument, comm);
+    RCCE_barrier(&RCCE_COMM_WORLD); /* so that nobody uses the flags while others unset theirs */
     isles_leave(before);
     return error;
 }

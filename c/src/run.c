@@ -76,6 +76,7 @@ int RCCE_init_gory_power(int *argc, char ***argv) {
 
 int RCCE_finalize(void) {
     enum call before = isles_enter(CALL_FINALIZE, -1);
+    isles_collective(CALL_FINALIZE, 0);
     int error = RCCE_barrier(&RCCE_COMM_WORLD);
     RCCE_release_lock(RCCE_IAM);
     isles_leave(before);
@@ -210,7 +211,7 @@ static uint32_t next_feedback(void) {
 void srand(unsigned seed) {
     int64_t word = seed ? seed : 1;
     is_seeded = 1;
-    feedback_at = 0;
+    feedback_at = 3;
     for (int at = 0; at < 31; at++) {
         feedback[at] = (uint32_t)word;
         int64_t signed_word = (int32_t)word;

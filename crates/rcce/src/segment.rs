@@ -74,8 +74,8 @@ impl RankMemory {
     /// The control words.
     pub fn control(self) -> &'static ControlWords {
         // NEED: the words lie in mapped memory.
-        // SOUND: zero bytes are a `ControlWords`; it fits (see the assertion), is aligned to a page, and what ranks write is
-        // atomic; the mapping is never taken away.
+        // SOUND: zero bytes are `ControlWords`; they fit (see the assertion), are aligned to a page, and what ranks
+        // write is atomic; the mapping is never taken away.
         unsafe { &*self.start.cast::<ControlWords>() }
     }
 

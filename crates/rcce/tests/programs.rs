@@ -17,7 +17,7 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-fn isles_rcce() -> Command {
+fn started() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isles-rcce"));
     command.env("ISLES_CACHE", env!("CARGO_TARGET_TMPDIR"));
     command
@@ -30,8 +30,9 @@ fn text(bytes: &[u8]) -> String {
 /// Compiles `source` with `options`, and returns the program.
 fn compiled(source: &Path, options: &[&str], folder: &Path) -> PathBuf {
     let program = folder.join(format!("{}{}", source.file_stem().unwrap().display(), options.concat()));
-    let output = isles_rcce().arg("cc").args(["-Wall", "-Wextra", "-Werror"]).args(options).arg(source);
-    let output = output.arg("-o").arg(&program).output().unwrap();
+    let mut command = started();
+    command.arg("cc").args(["-Wall", "-Wextra", "-Werror"]).args(options).arg(source).arg("-o").arg(&program);
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     program
 }
@@ -45,7 +46,7 @@ fn test_program(name: &str, options: &[&str], folder: &Path) -> PathBuf {
 }
 
 fn run(ranks: u32, machine: &[&str], program: &Path, words: &[&str]) -> Output {
-    let mut command = isles_rcce();
+    let mut command = started();
     command.arg("rccerun").args(["-n", &ranks.to_string()]).args(machine).arg("--").arg(program).args(words);
     command.output().unwrap()
 }
@@ -153,10 +154,15 @@ fn ranks_that_wait_for_each_other_are_named() {
             ("error: rank 1 has ended with exit code 7\n", Some(1)),
             "{machine:?}"
         );
-        let (line, code) = failed(3, machine, &program, &["order"]);
-        assert!(line.starts_with("error: collective call 9 is RCCE_"), "{line}");
-        assert!(line.contains("RCCE_flag_alloc") || line.contains("RCCE_malloc"), "{line}");
-        assert_eq!(code, Some(1));
+        let of = |words| [format!("RCCE_malloc({words}) at rank"), "RCCE_shmalloc(64) at rank 1".into()];
+        for (how, calls) in
+            [("order", of(32)), ("more", ["RCCE_finalize(0) at rank".into(), of(32)[1].clone()])]
+        {
+            let (line, code) = failed(3, machine, &program, &[how]);
+            assert!(line.starts_with("error: collective call 9 is "), "{how}: {line}");
+            assert!(calls.iter().all(|call| line.contains(call)), "{how}: {line}");
+            assert_eq!(code, Some(1));
+        }
     }
 }
 
@@ -179,7 +185,7 @@ fn bad_input_is_one_line_with_exit_code_2() {
         assert!(line.contains(says), "{line} has no {says}");
         assert_eq!(code, Some(2), "{line}");
     }
-    let none = isles_rcce().args(["cc", "x.c"]).env("CC", "isles-no-such-compiler").output().unwrap();
+    let none = started().args(["cc", "x.c"]).env("CC", "isles-no-such-compiler").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(
         text(&none.stderr).contains("there is no C compiler isles-no-such-compiler"),

@@ -60,6 +60,8 @@ static void flags(void) {
     RCCE_FLAG_STATUS value;
     int next = (RCCE_ue() + 1) % RCCE_num_ues();
     CHECK(RCCE_flag_alloc(&flag) == RCCE_SUCCESS);
+    RCCE_flag_write(&flag, RCCE_FLAG_UNSET, RCCE_ue()); /* there were other bytes before */
+    RCCE_barrier(&RCCE_COMM_WORLD);
     CHECK(RCCE_flag_write(&flag, 5, 0) == RCCE_ERROR_FLAG_STATUS_UNDEFINED);
     CHECK(RCCE_flag_write(&flag, RCCE_FLAG_SET, 48) == RCCE_ERROR_ID);
     CHECK(RCCE_flag_read(flag, NULL, 0) == RCCE_ERROR_VAL_UNDEFINED);
@@ -79,6 +81,9 @@ static void messages(void) {
     t_vcharp buffer = RCCE_malloc(96);
     RCCE_flag_alloc(&ready);
     RCCE_flag_alloc(&sent);
+    RCCE_flag_write(&ready, RCCE_FLAG_UNSET, rank); /* there were other bytes before */
+    RCCE_flag_write(&sent, RCCE_FLAG_UNSET, rank);
+    RCCE_barrier(&RCCE_COMM_WORLD);
     memset(data, 'a' + rank, sizeof data);
     CHECK(RCCE_send(data, buffer, 33, &ready, &sent, 10, dest) == RCCE_ERROR_MESSAGE_LENGTH);
     if (rank % 2 == 0) {

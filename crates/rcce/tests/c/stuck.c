@@ -14,11 +14,11 @@ int RCCE_APP(int argc, char **argv) {
     } else if (!strcmp(how, "order")) {
         RCCE_FLAG flag;
         if (rank == 1)
-            RCCE_malloc(32);
-        if (rank == 1)
             RCCE_shmalloc(64);
         RCCE_flag_alloc(&flag);
-        RCCE_shmalloc(64);
+    } else if (!strcmp(how, "more")) {
+        if (rank == 1)
+            RCCE_shmalloc(64);
     } else if (rank == 1) {
         if (!strcmp(how, "exit"))
             exit(7);
