@@ -3,6 +3,7 @@
 //! Each rank is this program once more, which maps the shared memory and loads the program. The first process watches:
 //! a rank that ends badly, and ranks that all sleep, which nobody can wake any more, end the run with a line.
 
+use crate::chip::be_served;
 use crate::image::{Image, ProgramArguments};
 use crate::interface::{MachineDescription, RANKS_MAX, VERSION, Whereabouts, waiting_list};
 use crate::segment::RankMemory;
@@ -18,6 +19,9 @@ use std::ptr;
 
 /// How often the watcher looks whether all ranks sleep.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// What a rank is told that has no model.
+const HOST: &str = "host";
 
 /// A rank's process.
 struct RankProcess {
@@ -63,18 +67,21 @@ pub fn describe(segment: RankMemory, rank: usize, ranks: usize) -> MachineDescri
     }
 }
 
-/// Starts the process of a rank.
+/// Starts the process of a rank. `told` is [`HOST`], or what [`be_served`] reads.
+///
+/// # Errors
+/// The system refuses.
 pub fn start_rank(
-    rank: usize,
-    ranks: usize,
+    (rank, ranks): (usize, usize),
     memory: &OwnedFd,
+    told: &str,
     program: &Path,
     words: &[OsString],
 ) -> Result<Child, Failure> {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("isles-rcce"));
     let mut command = Command::new(own);
     command.arg("rank").arg(memory.as_raw_fd().to_string()).arg(rank.to_string()).arg(ranks.to_string());
-    command.arg(program).args(words);
+    command.arg(told).arg(program).args(words);
     if rank != 0 {
         command.stdin(Stdio::null());
     }
@@ -90,7 +97,7 @@ pub fn run(ranks: usize, program: &Path, words: &[OsString]) -> Result<(), Failu
     let (segment, memory) = RankMemory::create()?;
     let mut processes = RankProcesses(Vec::with_capacity(ranks));
     for rank in 0..ranks {
-        let child = start_rank(rank, ranks, &memory, program, words)?;
+        let child = start_rank((rank, ranks), &memory, HOST, program, words)?;
         let end = Pid::from_raw(child.id() as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let end = end.ok_or(()).map_err(|()| Failure::Ended(format!("rank {rank} has no process")))?;
         let end = end.map_err(|cause| Failure::Ended(format!("rank {rank} cannot be watched: {cause}")))?;
@@ -168,7 +175,7 @@ pub fn deadlock_line(waiting: &[Whereabouts], gone: &[usize]) -> String {
     }
 }
 
-/// What a process that is a rank does: `isles-rcce rank DESCRIPTOR RANK RANKS PROGRAM WORDS..`.
+/// What a process that is a rank does: `isles-rcce rank DESCRIPTOR RANK RANKS TOLD PROGRAM ..`.
 ///
 /// # Errors
 /// The first process has not started it, or the program cannot be loaded.
@@ -177,7 +184,8 @@ pub fn be_rank(words: &[OsString]) -> Result<(), Failure> {
     let number =
         |at: usize| words.get(at).and_then(|word| word.to_str()?.parse::<usize>().ok()).ok_or_else(refused);
     let (descriptor, rank, ranks) = (number(0)?, number(1)?, number(2)?);
-    let program = PathBuf::from(words.get(3).ok_or_else(refused)?);
+    let told = words.get(3).and_then(|word| word.to_str()).ok_or_else(refused)?;
+    let program = PathBuf::from(words.get(4).ok_or_else(refused)?);
     if rank >= ranks || ranks > RANKS_MAX {
         return Err(refused());
     }
@@ -189,9 +197,12 @@ pub fn be_rank(words: &[OsString]) -> Result<(), Failure> {
     // SOUND: the first process hands it over as an argument; if it is not open, mapping it fails.
     let memory = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
     let segment = RankMemory::map(memory.as_fd())?;
+    if told != HOST {
+        return be_served(segment, (rank, ranks), told, &program, &words[5..]);
+    }
     let image = Image::load(&program)?;
     image.attach(&describe(segment, rank, ranks))?;
-    image.run(&ProgramArguments::new(&program, &words[4..])?);
+    image.run(&ProgramArguments::new(&program, &words[5..])?);
     Ok(())
 }
 

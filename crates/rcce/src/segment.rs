@@ -3,12 +3,14 @@
 //! ```text
 //! 0        control words        `ControlWords`
 //! 128 KiB  message buffers      48 of 8 KiB
+//! 640 KiB  words of ranks       `TurnWords`, for ranks of a chip that are processes
 //! 1 MiB    off-chip memory      64 MiB
 //! ```
 //!
 //! Programs store pointers into this memory and hand them to other ranks, so the address is fixed. Invariant: the
 //! mapping lives as long as the process.
 
+use crate::chip::TurnWords;
 use crate::interface::{BUFFER_BYTES, ControlWords, LINE_BYTES, RANKS_MAX, SHARED_BYTES};
 use isles_app::Failure;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,11 +22,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Where the memory begins: below all that systems map by themselves.
 const ADDRESS: usize = 0x10_0000_0000;
 
+/// Bytes for the words of one rank, so that ranks share no line of a cache.
+const TURN_BYTES: usize = 128;
+
 const BUFFERS: usize = 128 << 10;
+const TURNS: usize = 640 << 10;
 const SHARED: usize = 1 << 20;
 const BYTES: usize = SHARED + SHARED_BYTES;
 
-const _: () = assert!(size_of::<ControlWords>() <= BUFFERS && BUFFERS + RANKS_MAX * BUFFER_BYTES <= SHARED);
+const _: () = assert!(size_of::<ControlWords>() <= BUFFERS && BUFFERS + RANKS_MAX * BUFFER_BYTES <= TURNS);
+const _: () = assert!(TURNS + RANKS_MAX * TURN_BYTES <= SHARED && size_of::<TurnWords>() <= TURN_BYTES);
 
 /// The mapped memory.
 #[derive(Clone, Copy)]
@@ -77,6 +84,18 @@ impl RankMemory {
         // SOUND: zero bytes are `ControlWords`; they fit (see the assertion), are aligned to a page, and what ranks
         // write is atomic; the mapping is never taken away.
         unsafe { &*self.start.cast::<ControlWords>() }
+    }
+
+    /// The words by which a rank that is a process takes turns with its model.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn turn_words(self, rank: usize) -> &'static TurnWords {
+        assert!(rank < RANKS_MAX, "rank {rank}");
+        // NEED: the words lie in mapped memory.
+        // SOUND: zero bytes are `TurnWords`; they fit and are aligned (see the assertion); the mapping is never taken
+        // away.
+        unsafe { &*self.start.wrapping_add(TURNS + rank * TURN_BYTES).cast::<TurnWords>() }
     }
 
     /// The first message buffer.

@@ -82,6 +82,25 @@ fn the_examples_verify_and_print_the_same_on_both_machines() {
 }
 
 #[test]
+fn a_rank_in_a_process_of_its_own_takes_the_same_time_of_the_chip() {
+    let folder = scratch("isolate");
+    let program = example("lu.c", &[], &folder);
+    let json = |isolate: &str| {
+        let file = folder.join(isolate);
+        let machine = [CHIP, &["--isolate", isolate, "--json", file.to_str().unwrap()]].concat();
+        let printed = printed(3, &machine, &program, &[]);
+        let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        (printed, document["requests"].as_u64().unwrap(), document["joules"].clone())
+    };
+    let (copy, process) = (json("copy"), json("process"));
+    assert_eq!((&copy.0, copy.1), (&process.0, process.1));
+    let stuck = test_program("stuck.c", &[], &folder);
+    let machine = [CHIP, &["--isolate", "process"]].concat();
+    assert!(failed(3, &machine, &stuck, &["ring"]).0.starts_with("error: deadlock: rank 0 in RCCE_send"));
+    assert_eq!(failed(2, &machine, &stuck, &["exit"]).0, "error: rank 1 has ended with exit code 7\n");
+}
+
+#[test]
 fn both_kinds_of_flags_have_the_same_results_and_a_bit_takes_longer() {
     let folder = scratch("flags");
     let seconds = |options: &[&str]| {

@@ -60,9 +60,10 @@ impl BareCore {
     }
 
     async fn until(&self, time: Picoseconds) {
-        let id = self.id;
-        self.board().resume_at(id, time);
-        self.suspended().await;
+        let is_next = self.board().resume_or_pass(self.id, time);
+        if !is_next {
+            self.suspended().await;
+        }
     }
 
     /// Computes for so many cycles.

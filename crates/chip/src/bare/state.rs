@@ -8,7 +8,7 @@ use super::{LINE_BYTES, Line};
 use crate::cache::{Hierarchy, Level};
 use crate::chip::{Caches, Chip, ControllerId, Preset};
 use crate::cost::{Access, HopCost, Mode, TimingTable};
-use crate::kernel::{EventClass, FairShareServer, Job, JobId, Network, Queue, TieBreak, Timeline, Train};
+use crate::kernel::{EventClass, FairShareServer, Job, JobId, Key, Network, Queue, TieBreak, Timeline, Train};
 use crate::quantity::{Picoseconds, Rate};
 use crate::topology::{CoreId, TileId, Topology};
 use std::collections::BTreeMap;
@@ -216,12 +216,30 @@ impl BareState {
         Some(CoreEvent::Resume(core))
     }
 
-    /// Lets a core go on at `time`.
-    pub fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
+    /// The key of the next event of a core, at `time`.
+    fn next_key(&mut self, core: CoreId, time: Picoseconds) -> Key {
         let site = self.site(core);
         site.sequence = site.sequence.wrapping_add(1);
-        let key = self.tie_break.key(time, EventClass::Ready, core.0, self.sites[core.0 as usize].sequence);
+        let sequence = site.sequence;
+        self.tie_break.key(time, EventClass::Ready, core.0, sequence)
+    }
+
+    /// Lets a core go on at `time`.
+    pub fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
+        let key = self.next_key(core, time);
         self.queue.set(core.0, key);
+    }
+
+    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before. Returns
+    /// whether it does.
+    pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
+        let key = self.next_key(core, time);
+        let is_next = self.queue.first().is_none_or(|(first, _)| key < first);
+        match is_next {
+            true => self.now = time,
+            false => self.queue.set(core.0, key),
+        }
+        is_next
     }
 
     /// Lets a core that watches go on at `time`, if it is not due before.

@@ -6,13 +6,14 @@
 mod energy;
 mod model;
 mod pages;
+mod process;
 mod rank;
 mod watchdog;
 
-use crate::arguments::{MeasuredWork, RunArguments};
+use crate::arguments::{Isolation, MeasuredWork, RunArguments};
 use crate::host::{deadlock_line, describe};
 use crate::image::{Image, ProgramArguments};
-use crate::interface::{PortOperation, RANKS_MAX};
+use crate::interface::{PortOperation, PortRequest, RANKS_MAX};
 use crate::segment::RankMemory;
 use isles_app::{Failure, console};
 use isles_chip::bare::{BareChip, BareCore};
@@ -20,10 +21,28 @@ use isles_chip::quantity::{Picoseconds, scaled};
 use isles_chip::topology::CoreId;
 use isles_chip::{Chip, Preset};
 use model::RankModel;
+use process::ProcessRank;
+pub use process::{TurnWords, be_served};
 use rank::ChipRank;
+use rustix::fd::OwnedFd;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+/// A rank, in this process or in one of its own.
+enum AnyRank {
+    Copy(ChipRank),
+    Process(ProcessRank),
+}
+
+impl AnyRank {
+    fn resume(&mut self, answer: u64) -> PortRequest {
+        match self {
+            AnyRank::Copy(rank) => rank.resume(answer),
+            AnyRank::Process(rank) => rank.resume(answer),
+        }
+    }
+}
 
 /// Runs the program on the chip of this name.
 ///
@@ -44,9 +63,9 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
             "chip:{name} has no message buffers of 32-byte lines, or their costs are not known"
         ))
     })?;
-    let (segment, _memory) = RankMemory::create()?;
+    let (segment, memory) = RankMemory::create()?;
     let model = Rc::new(RankModel::new(segment, arguments.ranks, &chip, &preset));
-    let ranks = load(&chip, &preset, arguments, segment)?;
+    let ranks = load(&chip, &preset, arguments, (&memory, segment))?;
     if arguments.watchdog > 0 {
         watchdog::watch(Duration::from_secs(arguments.watchdog.into()));
     }
@@ -76,22 +95,33 @@ fn load(
     chip: &Chip,
     preset: &Preset,
     arguments: &RunArguments,
-    segment: RankMemory,
-) -> Result<Vec<ChipRank>, Failure> {
+    memory: (&OwnedFd, RankMemory),
+) -> Result<Vec<AnyRank>, Failure> {
     let program = &arguments.program;
     let bytes = std::fs::read(program)
         .map_err(|cause| Failure::Usage(format!("cannot read the program {}: {cause}", program.display())))?;
+    if arguments.isolate == Isolation::Process {
+        Image::load_copy(program, &bytes)?; // so that a file that is no program is refused once
+    }
     let words = Rc::new(ProgramArguments::new(program, &arguments.words)?);
     let domain = |core: u32| chip.voltage_domain(chip.topology().tile_of(CoreId(core))).0;
     (0..arguments.ranks)
         .map(|rank| {
-            let mut machine = describe(segment, rank as usize, arguments.ranks as usize);
+            let mut machine = describe(memory.1, rank as usize, arguments.ranks as usize);
             machine.modelled = 1;
             machine.gigahertz = preset.clocks().core.megahertz() / 1e3;
             for core in 0..arguments.ranks {
                 machine.domains[core as usize] = domain(core);
             }
-            ChipRank::new(Rc::new(Image::load_copy(program, &bytes)?), machine, Rc::clone(&words))
+            Ok(match arguments.isolate {
+                Isolation::Copy => {
+                    let image = Rc::new(Image::load_copy(program, &bytes)?);
+                    AnyRank::Copy(ChipRank::new(image, machine, Rc::clone(&words))?)
+                }
+                Isolation::Process => {
+                    AnyRank::Process(ProcessRank::start(&machine, memory, program, &arguments.words)?)
+                }
+            })
         })
         .collect()
 }
@@ -100,7 +130,7 @@ fn load(
 fn run_ranks(
     bare: &BareChip,
     model: &Rc<RankModel>,
-    ranks: Vec<ChipRank>,
+    ranks: Vec<AnyRank>,
     arguments: &RunArguments,
 ) -> Result<(), Failure> {
     let count = ranks.len();
@@ -128,7 +158,7 @@ fn run_ranks(
 }
 
 /// The life of a rank.
-async fn serve(core: BareCore, mut rank: ChipRank, model: Rc<RankModel>, ratio: Option<f64>) {
+async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: Option<f64>) {
     let number = core.id().0 as usize;
     let mut answer = 0;
     while model.failure().is_none() {
