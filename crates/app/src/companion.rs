@@ -60,6 +60,9 @@ pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab"
 /// Jobs that people manage.
 pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/jobs", true);
 
+/// C programs of RCCE, on hosts and modelled chips.
+pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/rcce", false);
+
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 

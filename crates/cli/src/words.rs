@@ -8,7 +8,8 @@ use clap::{Arg, Command};
 use std::ffi::OsString;
 
 /// The verbs behind which another program reads all words.
-pub const PASSED_ON: [&str; 7] = ["run", "bound", "calibrate", "power", "repro", "serve", "job"];
+pub const PASSED_ON: [&str; 9] =
+    ["run", "bound", "calibrate", "power", "repro", "serve", "job", "cc", "rccerun"];
 
 /// Returns `words`, of which the first is the program, as `whole` can read them.
 ///

@@ -1,0 +1,31 @@
+/* Runs that cannot go on, by the first argument. */
+#include "RCCE_lib.h"
+
+#include <string.h>
+
+int RCCE_APP(int argc, char **argv) {
+    char message[64] = {0};
+    RCCE_init(&argc, &argv);
+    int rank = RCCE_ue(), ranks = RCCE_num_ues();
+    const char *how = argc > 1 ? argv[1] : "";
+    if (!strcmp(how, "ring")) {
+        RCCE_send(message, sizeof message, (rank + 1) % ranks);
+        RCCE_recv(message, sizeof message, (rank + ranks - 1) % ranks);
+    } else if (!strcmp(how, "order")) {
+        RCCE_FLAG flag;
+        if (rank == 1)
+            RCCE_shmalloc(64);
+        RCCE_flag_alloc(&flag);
+    } else if (!strcmp(how, "more")) {
+        if (rank == 1)
+            RCCE_shmalloc(64);
+    } else if (rank == 1) {
+        if (!strcmp(how, "exit"))
+            exit(7);
+        return 0;
+    } else if (!strcmp(how, "gone")) {
+        RCCE_recv(message, sizeof message, 1);
+    }
+    RCCE_finalize();
+    return 0;
+}
