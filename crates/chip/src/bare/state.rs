@@ -8,7 +8,9 @@ use super::{LINE_BYTES, Line};
 use crate::cache::{Hierarchy, Level};
 use crate::chip::{Caches, Chip, ControllerId, Preset};
 use crate::cost::{Access, HopCost, Mode, TimingTable};
-use crate::kernel::{EventClass, FairShareServer, Job, JobId, Key, Network, Queue, TieBreak, Timeline, Train};
+use crate::kernel::{
+    EventClass, FairShareServer, Job, JobId, Key, Network, Queue, TieBreak, Timeline, Train,
+};
 use crate::quantity::{Picoseconds, Rate};
 use crate::topology::{CoreId, TileId, Topology};
 use std::collections::BTreeMap;
@@ -230,8 +232,8 @@ impl BareState {
         self.queue.set(core.0, key);
     }
 
-    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before. Returns
-    /// whether it does.
+    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
+    /// Returns whether it does.
     pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
         let key = self.next_key(core, time);
         let is_next = self.queue.first().is_none_or(|(first, _)| key < first);
