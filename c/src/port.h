@@ -48,14 +48,15 @@ struct request {
     uint32_t spare;
 };
 
-/* What others see of a rank; a futex and the words that explain a deadlock. */
+/* What others see of a rank. Each write of a flag reads the first line; the second changes with each call. */
 struct rank_state {
-    _Atomic uint32_t parked; /* PARKED_.. */
+    _Atomic uint32_t parked; /* PARKED_..; the futex */
     _Atomic uint32_t wakes;  /* how often it has gone on after a park */
-    _Atomic uint32_t stage;  /* STAGE_.. */
-    _Atomic uint32_t call;   /* the blocking call that it is in, by name */
-    _Atomic int32_t peer;    /* for whom it waits, or -1 */
-    uint32_t spare[27];
+    uint32_t spare[14];
+    _Atomic uint32_t stage; /* STAGE_.. */
+    _Atomic uint32_t call;  /* the blocking call that it is in, by name */
+    _Atomic int32_t peer;   /* for whom it waits, or -1 */
+    uint32_t more_spare[13];
 };
 
 enum { PARKED_NO, PARKED_LOOKS, PARKED_SLEEPS };
@@ -81,6 +82,7 @@ struct control {
     _Atomic uint32_t complaint; /* 1: `complaint_text` says why the run ends */
     char complaint_text[252];
     char names[CALL_NAMES][CALL_NAME_BYTES];
+    uint32_t spare[27]; /* so that states begin with a line of the cache */
     struct rank_state state[RCCE_MAXNP];
     struct collective_call calls[COLLECTIVE_CALLS];
 };
@@ -146,7 +148,11 @@ int isles_holds(const struct awaited *);
 /* Waits until it holds. On hosts: spins, yields, sleeps. */
 void isles_wait(const struct awaited *, enum costs);
 /* To be called after a store into a line of `rank`'s buffer, for which somebody may wait. */
-void isles_wake(int rank);
+void isles_wake_sleepers(int rank);
+static inline void isles_wake(int rank) {
+    if (!isles_machine.modelled)
+        isles_wake_sleepers(rank);
+}
 /* Waits until `ready` says so; whatever line is written may change that. */
 void isles_wait_any(int (*ready)(void *), void *argument);
 /* Lets others run between two looks of a loop in the program. */

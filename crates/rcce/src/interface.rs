@@ -100,10 +100,11 @@ pub struct PortRequest {
 pub struct RankState {
     parked: AtomicU32,
     wakes: AtomicU32,
+    spare: [u32; 14],
     stage: AtomicU32,
     call: AtomicU32,
     peer: AtomicI32,
-    spare: [u32; 27],
+    more_spare: [u32; 13],
 }
 
 const SLEEPS: u32 = 2;
@@ -132,6 +133,7 @@ pub struct ControlWords {
     complaint: AtomicU32,
     complaint_text: [AtomicByte; COMPLAINT_BYTES],
     names: [[AtomicByte; CALL_NAME_BYTES]; CALL_NAMES],
+    spare: [u32; 27],
     state: [RankState; RANKS_MAX],
     calls: [CollectiveCall; COLLECTIVE_CALLS],
 }
@@ -249,7 +251,8 @@ mod tests {
         assert_eq!(size_of::<CollectiveCall>(), 24);
         assert_eq!(offset_of!(ControlWords, locks), 20 + 4 * 96);
         assert_eq!(offset_of!(ControlWords, complaint_text), 20 + 4 * (96 + 48 + 48 + 1));
-        assert_eq!(offset_of!(ControlWords, state) % 4, 0);
+        assert_eq!(offset_of!(ControlWords, state) % 64, 0);
+        assert_eq!(offset_of!(RankState, stage), 64);
     }
 
     #[test]

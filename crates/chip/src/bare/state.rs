@@ -232,8 +232,8 @@ impl BareState {
         self.queue.set(core.0, key);
     }
 
-    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before. Returns
-    /// whether it does.
+    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
+    /// Returns whether it does.
     pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
         let key = self.next_key(core, time);
         let is_next = self.queue.first().is_none_or(|(first, _)| key < first);

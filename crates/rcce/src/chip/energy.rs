@@ -94,3 +94,32 @@ impl EnergyAccounts {
         self.models.iter().enumerate().map(of).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chip_at_rest_draws_what_its_model_says_and_a_core_that_computes_more() {
+        let chip = Chip::find("scc").unwrap();
+        let gears = Gears::of(&chip, chip.power_models().first());
+        let second = Picoseconds(1_000_000_000_000);
+        let accounts = || EnergyAccounts::new(&chip, chip.default_preset(), &gears);
+        let at_rest = accounts().joules(second);
+        let mut busy = accounts();
+        busy.book(7, Load::Compute, second);
+        for ((name, rest), (_, busy)) in at_rest.into_iter().zip(busy.joules(second)) {
+            let model = chip.power_model(&name).unwrap();
+            let table = PowerTable::new(&chip, model, &gears);
+            let watts = |load| table.power(load, gears.first(), gears.gear(gears.first()).step).watts();
+            let expected = model.constant().watts() + 48.0 * watts(Load::Sleep);
+            assert!((rest - expected).abs() < 1e-9 * expected, "{name}: {rest} J, not {expected} J");
+            let more = watts(Load::Compute) - watts(Load::Sleep);
+            assert!(
+                (busy - rest - more).abs() < 1e-9 * expected,
+                "{name}: {} J more, not {more} J",
+                busy - rest
+            );
+        }
+    }
+}

@@ -7,7 +7,8 @@
 //! rank    runs, writes its next request, sets the turn to the model, wakes it
 //! ```
 //!
-//! Two wake-ups for a request make it slower than a copy in one process. The chip's times are the same.
+//! Two wake-ups for a request make it slower than a copy in one process. The chip's times differ by where private
+//! memory lies: a process has a heap of its own.
 
 use crate::host::{describe, start_rank};
 use crate::image::{Image, ProgramArguments};
