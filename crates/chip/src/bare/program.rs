@@ -8,7 +8,7 @@ use super::rcce::{Participant, flag_value};
 use super::reduce::add_lines;
 use crate::topology::CoreId;
 
-/// What a participant does next. Lines are those of its private memory.
+/// A step of a participant. Lines are those of its private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramStep {
     /// Computes for so many cycles of the core's clock.

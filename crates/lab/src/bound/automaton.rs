@@ -22,7 +22,7 @@ const OWN_RIGHT: u64 = 1;
 const FROM_LEFT: u64 = 2;
 const FROM_RIGHT: u64 = 3;
 
-/// How large it is.
+/// The size of an automaton.
 #[derive(Clone, Copy, Debug)]
 pub struct Automaton {
     /// How many cores.

@@ -1,4 +1,4 @@
-//! What is bounded: the words of the command line as a case, its bound, and what the model shows of it.
+//! The pattern to bound: the words of the command line as a case, its bound, and what the model shows of it.
 
 use super::automaton::Automaton;
 use super::search::{BareRuns, Subject};

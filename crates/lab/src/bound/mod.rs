@@ -23,7 +23,7 @@ use std::path::Path;
 /// The longest that a pattern can take.
 #[derive(Args)]
 pub struct BoundArguments {
-    /// What is bounded
+    /// The pattern to bound
     #[arg(value_enum)]
     pub target: BoundTarget,
     /// The name of a chip, or the path of a chip file
@@ -35,7 +35,8 @@ pub struct BoundArguments {
     /// The setting of its clocks [default: that of the file]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// How many cores take part, from core 0 on [default: all]; a read or a message is between the first and the last
+    /// The number of cores that take part, from core 0 on [default: all]; a read or a message is between the first and
+    /// the last
     #[arg(long, value_name = "N")]
     pub places: Option<u32>,
     /// Bytes of a message; of an automaton, cells in all
@@ -51,7 +52,7 @@ pub struct BoundArguments {
     /// The library that sends the messages
     #[arg(long, value_enum, default_value = "rcce")]
     pub library: LibraryName,
-    /// What the cores do that do not take part
+    /// The behaviour of the cores that do not take part
     #[arg(long, value_enum, default_value = "anything")]
     pub others: OtherCores,
     /// The lock of a mutex [default: tickets]
@@ -66,7 +67,7 @@ pub struct BoundArguments {
     /// Takes each constant of the chip at the bad end of its error
     #[arg(long)]
     pub errors: bool,
-    /// How often the model is run in search of a bad case; 0: never
+    /// The number of runs of the model in search of a bad case; 0: never
     #[arg(long, value_name = "N", default_value_t = 20)]
     runs: u32,
     /// Draws the bound and the longest run seen over the size of messages into this file, as SVG; - is standard output
@@ -77,7 +78,7 @@ pub struct BoundArguments {
     json: Option<String>,
 }
 
-/// What can be bounded.
+/// A pattern that can be bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BoundTarget {
     /// A read of a line of core 0's message buffer by the last core
@@ -113,7 +114,7 @@ pub enum LibraryName {
     Ircce,
 }
 
-/// What the cores do that do not take part.
+/// The behaviour of the cores that do not take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OtherCores {
     /// Nothing outside their caches
@@ -122,7 +123,7 @@ pub enum OtherCores {
     Anything,
 }
 
-/// How a lock is granted.
+/// The order in which a lock is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LockName {
     /// By tickets: in the order of asking

@@ -5,7 +5,7 @@ use isles_chip::bound::{Constants, DataIn, NoBound, Others, Term};
 use isles_chip::quantity::Picoseconds;
 use serde::Serialize;
 
-/// What is told of one case.
+/// The report of one case.
 #[derive(Serialize)]
 pub struct BoundReport {
     pattern: &'static str,
