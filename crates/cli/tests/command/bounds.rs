@@ -27,6 +27,7 @@ fn what_has_no_bound_is_said_in_a_line() {
     let overloaded = "error: the link East of tile 1 is overloaded by the flows 1, 2: no bound exists";
     assert_eq!(refused("flows --flow 0-4@30ns --flow 2-47@30ns"), overloaded);
     assert!(refused("mutex --lock test-and-set").contains("no bound exists"));
+    assert!(refused("farm --shares on-demand").contains("no bound exists"));
     let cores = "error: --places is \"49\"; allowed: 1 to 48, the cores of scc";
     assert_eq!(refused("barrier --places 49"), cores);
     let flow = "error: --flow is \"0-48@1us\"; allowed: FROM-TO@PERIOD, such as 0-47@100ns";

@@ -2,7 +2,7 @@
 
 use super::automaton::Automaton;
 use super::search::{BareRuns, Subject};
-use super::{BoundArguments, BoundTarget, LibraryName, LockName, OtherCores};
+use super::{BoundArguments, BoundTarget, LibraryName, LockName, OtherCores, Shares};
 use isles_app::Failure;
 use isles_app::runs::refusal;
 use isles_chip::bare::rcce::LibraryCosts;
@@ -61,6 +61,10 @@ impl<'a> BoundCase<'a> {
             let reason =
                 "tickets: a core that spins on a test-and-set register may lose each round, no bound exists";
             return Err(refusal("--lock", "test-and-set", reason));
+        }
+        if arguments.shares == Some(Shares::OnDemand) {
+            let reason = "fixed: who gets what depends on time otherwise, no bound exists";
+            return Err(refusal("--shares", "on-demand", reason));
         }
         let size = PatternSize {
             participants,

@@ -58,6 +58,9 @@ pub struct BoundArguments {
     /// The lock of a mutex [default: tickets]
     #[arg(long, value_enum)]
     pub lock: Option<LockName>,
+    /// How a farm deals work out [default: fixed]
+    #[arg(long, value_enum)]
+    pub shares: Option<Shares>,
     /// Lines from one core to another, at least a period apart, such as 0-47@100ns; for flows, one or more
     #[arg(long = "flow", value_name = "FROM-TO@PERIOD")]
     flows: Vec<String>,
@@ -130,6 +133,15 @@ pub enum LockName {
     Tickets,
     /// By a test-and-set register, which has no bound
     TestAndSet,
+}
+
+/// The dealing of work to the workers of a farm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shares {
+    /// To each the same, before the run
+    Fixed,
+    /// As workers ask for it, which has no bound
+    OnDemand,
 }
 
 impl BoundTarget {
