@@ -33,11 +33,14 @@ typedef struct iRCCE_MESSAGE_REQUEST {
     struct iRCCE_MESSAGE_REQUEST *next;
 } iRCCE_SEND_REQUEST, iRCCE_RECV_REQUEST;
 
-#define iRCCE_WAIT_LIST_MAX (2 * RCCE_MAXNP + 2)
+/* Requests that are waited for together. The fields are the library's. */
 typedef struct {
     int entries;
-    iRCCE_SEND_REQUEST *send[iRCCE_WAIT_LIST_MAX]; /* null where the entry is a receive */
-    iRCCE_RECV_REQUEST *recv[iRCCE_WAIT_LIST_MAX];
+    int room;
+    struct iRCCE_WAIT_ENTRY {
+        iRCCE_SEND_REQUEST *send; /* null if the entry is a receive */
+        iRCCE_RECV_REQUEST *recv;
+    } *entry;
 } iRCCE_WAIT_LIST;
 
 int iRCCE_init(void);

@@ -6,27 +6,39 @@
 #include <stdatomic.h>
 #include <string.h>
 
-void iRCCE_init_wait_list(iRCCE_WAIT_LIST *list) { list->entries = 0; }
+void iRCCE_init_wait_list(iRCCE_WAIT_LIST *list) { memset(list, 0, sizeof *list); }
+
+static void add(iRCCE_WAIT_LIST *list, iRCCE_SEND_REQUEST *send, iRCCE_RECV_REQUEST *receive) {
+    if (list->entries == list->room) {
+        int room = list->room ? 2 * list->room : 16;
+        void *entries = realloc(list->entry, (size_t)room * sizeof *list->entry);
+        if (!entries)
+            isles_complain("rank %d has no memory for a wait list of %d requests", RCCE_IAM, room);
+        list->entry = entries;
+        list->room = room;
+    }
+    list->entry[list->entries++] = (struct iRCCE_WAIT_ENTRY){send, receive};
+}
 
 void iRCCE_add_to_wait_list(iRCCE_WAIT_LIST *list, iRCCE_SEND_REQUEST *send, iRCCE_RECV_REQUEST *receive) {
-    if (list->entries + (send != NULL) + (receive != NULL) > iRCCE_WAIT_LIST_MAX)
-        isles_complain("rank %d adds more than %d requests to a wait list", RCCE_IAM, iRCCE_WAIT_LIST_MAX);
-    if (send) {
-        list->send[list->entries] = send;
-        list->recv[list->entries++] = NULL;
-    }
-    if (receive) {
-        list->send[list->entries] = NULL;
-        list->recv[list->entries++] = receive;
-    }
+    if (send)
+        add(list, send, NULL);
+    if (receive)
+        add(list, NULL, receive);
+}
+
+/* An empty list holds no memory. */
+static void clear(iRCCE_WAIT_LIST *list) {
+    free(list->entry);
+    iRCCE_init_wait_list(list);
 }
 
 static int entry_is_over(iRCCE_WAIT_LIST *list, int entry) {
     int over;
-    if (list->send[entry])
-        iRCCE_isend_test(list->send[entry], &over);
+    if (list->entry[entry].send)
+        iRCCE_isend_test(list->entry[entry].send, &over);
     else
-        iRCCE_irecv_test(list->recv[entry], &over);
+        iRCCE_irecv_test(list->entry[entry].recv, &over);
     return over;
 }
 
@@ -35,7 +47,7 @@ int iRCCE_test_all(iRCCE_WAIT_LIST *list, int *test) {
     for (int entry = 0; entry < list->entries; entry++)
         all &= entry_is_over(list, entry);
     if (all)
-        list->entries = 0;
+        clear(list);
     if (test)
         *test = all;
     return all ? iRCCE_SUCCESS : iRCCE_PENDING;
@@ -59,14 +71,14 @@ int iRCCE_test_any(iRCCE_WAIT_LIST *list, iRCCE_SEND_REQUEST **send, iRCCE_RECV_
         if (!entry_is_over(list, entry))
             continue;
         if (send)
-            *send = list->send[entry];
+            *send = list->entry[entry].send;
         if (receive)
-            *receive = list->recv[entry];
+            *receive = list->entry[entry].recv;
         list->entries--;
-        for (; entry < list->entries; entry++) {
-            list->send[entry] = list->send[entry + 1];
-            list->recv[entry] = list->recv[entry + 1];
-        }
+        for (; entry < list->entries; entry++)
+            list->entry[entry] = list->entry[entry + 1];
+        if (!list->entries)
+            clear(list);
         return iRCCE_SUCCESS;
     }
     return list->entries ? iRCCE_PENDING : iRCCE_SUCCESS;

@@ -186,6 +186,33 @@ fn ranks_that_wait_for_each_other_are_named() {
 }
 
 #[test]
+fn a_rank_of_a_chip_that_fails_or_spins_is_named_with_its_function() {
+    let folder = scratch("faults");
+    let program = test_program("stuck.c", &["-O0", "-Wno-infinite-recursion"], &folder);
+    for (how, says) in [
+        (
+            "fault",
+            "error: rank 1 was ended by signal 11: a bad access to memory, or a stack of more than 8 MiB",
+        ),
+        (
+            "deep",
+            "error: rank 1 was ended by signal 11: a bad access to memory, or a stack of more than 8 MiB",
+        ),
+        ("spin", "error: rank 1 has made no call for 1 s"),
+    ] {
+        let (line, code) = failed(2, &[CHIP, &["--watchdog", "1"]].concat(), &program, &[how]);
+        let function = match how {
+            "fault" => "bad_access",
+            "deep" => "too_deep",
+            _ => "main",
+        };
+        assert!(line.starts_with(says), "{line}");
+        assert!(!cfg!(target_arch = "x86_64") || line.contains(&format!("(it is in {function})")), "{line}");
+        assert_eq!(code, Some(1), "{line}");
+    }
+}
+
+#[test]
 fn bad_input_is_one_line_with_exit_code_2() {
     let folder = scratch("bad");
     let program = example("hello.c", &[], &folder);

@@ -261,9 +261,12 @@ impl BareState {
         port: TileId,
     ) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
-        let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
         let (packet, busy) = (self.times(core).packet, self.times(core).port);
-        let at = now + self.network.send(now, now, path, packet);
+        let mut at = now;
+        if from != to {
+            let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
+            at += self.network.send(now, now, path, packet);
+        }
         let start = self.ports[port.0 as usize].reserve(now, at, busy);
         span.over(topology.hops(from, to)) + (start - now)
     }

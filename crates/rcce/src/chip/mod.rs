@@ -66,6 +66,9 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     let (segment, memory) = RankMemory::create()?;
     let model = Rc::new(RankModel::new(segment, arguments.ranks, &chip, &preset));
     let ranks = load(&chip, &preset, arguments, (&memory, segment))?;
+    if arguments.isolate == Isolation::Copy {
+        watchdog::name_faults();
+    }
     if arguments.watchdog > 0 {
         watchdog::watch(Duration::from_secs(arguments.watchdog.into()));
     }

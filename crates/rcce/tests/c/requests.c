@@ -28,6 +28,26 @@ static void exchange(void) {
         CHECK(other == rank || (in[other][0] == 10 * other + rank && in[other][8999] == in[other][0]));
 }
 
+/* More requests to one peer than can be under way. */
+static void many(void) {
+    static iRCCE_SEND_REQUEST sends[150];
+    static iRCCE_RECV_REQUEST receives[150];
+    static int sent[150], got[150];
+    iRCCE_WAIT_LIST list;
+    int other = RCCE_ue() ^ 1;
+    iRCCE_init_wait_list(&list);
+    for (int at = 0; at < 150; at++) {
+        sent[at] = 1000 * RCCE_ue() + at;
+        int begun = iRCCE_isend((char *)&sent[at], sizeof sent[at], other, &sends[at]);
+        CHECK(begun == (at ? iRCCE_RESERVED : iRCCE_PENDING));
+        iRCCE_irecv((char *)&got[at], sizeof got[at], other, &receives[at]);
+        iRCCE_add_to_wait_list(&list, &sends[at], &receives[at]);
+    }
+    CHECK(iRCCE_wait_all(&list) == iRCCE_SUCCESS && iRCCE_test_all(&list, NULL) == iRCCE_SUCCESS);
+    for (int at = 0; at < 150; at++)
+        CHECK(got[at] == 1000 * other + at);
+}
+
 static void any_of_a_list(void) {
     iRCCE_WAIT_LIST list;
     iRCCE_RECV_REQUEST receives[4], *over;
@@ -115,6 +135,7 @@ int RCCE_APP(int argc, char **argv) {
     RCCE_init(&argc, &argv);
     iRCCE_init();
     exchange();
+    many();
     RCCE_barrier(&RCCE_COMM_WORLD);
     any_of_a_list();
     RCCE_barrier(&RCCE_COMM_WORLD);

@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+int bad_access(volatile int *address) { return *address; }
+
+int too_deep(int depth) {
+    volatile char room[4096];
+    room[depth % 4096] = 1;
+    return too_deep(depth + 1) + room[0];
+}
+
 int RCCE_APP(int argc, char **argv) {
     char message[64] = {0};
     RCCE_init(&argc, &argv);
@@ -16,6 +24,15 @@ int RCCE_APP(int argc, char **argv) {
         if (rank == 1)
             RCCE_shmalloc(64);
         RCCE_flag_alloc(&flag);
+    } else if (!strcmp(how, "fault")) {
+        if (rank == 1)
+            bad_access(NULL);
+    } else if (!strcmp(how, "deep")) {
+        if (rank == 1)
+            too_deep(1);
+    } else if (!strcmp(how, "spin")) {
+        while (rank == 1 && !*(volatile char *)message)
+            ;
     } else if (!strcmp(how, "more")) {
         if (rank == 1)
             RCCE_shmalloc(64);
