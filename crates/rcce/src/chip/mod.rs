@@ -53,7 +53,8 @@ impl AnyRank {
 /// The chip, the preset or the program does not do; a rank fails; ranks wait for each other.
 pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     let chip = Chip::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
-    let preset = preset(&chip, arguments.preset.as_deref())?.clone();
+    let chip = at_preset(chip, arguments.preset.as_deref())?;
+    let preset = chip.default_preset().clone();
     let cores = chip.topology().cores().min(RANKS_MAX as u32);
     if arguments.ranks > cores {
         return Err(Failure::Usage(format!(
@@ -66,10 +67,10 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
             "chip:{name} has no message buffers of 32-byte lines, or their costs are not known"
         ))
     })?;
-    let json = arguments.json.as_deref().map(created).transpose()?;
     let (segment, memory) = RankMemory::create()?;
     let model = Rc::new(RankModel::new(segment, arguments.ranks, &chip, &preset));
     let ranks = load(&chip, &preset, arguments, (&memory, segment))?;
+    let json = arguments.json.as_deref().map(created).transpose()?;
     if arguments.isolate == Isolation::Copy {
         watchdog::name_faults();
     }
@@ -95,16 +96,13 @@ fn created(path: &Path) -> Result<NamedFile, Failure> {
     Ok((file, name))
 }
 
-fn preset<'a>(chip: &'a Chip, name: Option<&str>) -> Result<&'a Preset, Failure> {
-    let Some(name) = name else { return Ok(chip.default_preset()) };
-    chip.preset(name).ok_or_else(|| {
-        let all: Vec<_> = chip.presets().iter().map(Preset::name).collect();
-        Failure::Usage(format!(
-            "--preset {name}: {} has no such setting; allowed: {}",
-            chip.name(),
-            all.join(", ")
-        ))
-    })
+/// The chip at the setting of its clocks that was asked for.
+fn at_preset(chip: Chip, name: Option<&str>) -> Result<Chip, Failure> {
+    let Some(name) = name else { return Ok(chip) };
+    let all: Vec<_> = chip.presets().iter().map(Preset::name).collect();
+    let refusal =
+        format!("--preset {name}: {} has no such setting; allowed: {}", chip.name(), all.join(", "));
+    chip.with_preset(name).ok_or(Failure::Usage(refusal))
 }
 
 /// Loads a copy of the program for each rank.
