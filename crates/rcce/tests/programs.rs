@@ -158,11 +158,14 @@ fn requests_of_ircce_end_in_any_order() {
 fn ranks_that_wait_for_each_other_are_named() {
     let folder = scratch("deadlock");
     let program = test_program("stuck.c", &[], &folder);
-    for machine in [&[][..], CHIP] {
-        let (line, code) = failed(3, machine, &program, &["ring"]);
+    let bits = test_program("stuck.c", &["--bit-flags"], &folder);
+    for (program, machine) in [(&program, &[][..]), (&program, CHIP), (&bits, &[]), (&bits, CHIP)] {
+        let (line, code) = failed(3, machine, program, &["ring"]);
         let ring = "error: deadlock: rank 0 in RCCE_send for rank 1, rank 1 in RCCE_send for rank 2, rank 2 in \
                     RCCE_send for rank 0\n";
         assert_eq!((line.as_str(), code), (ring, Some(1)), "{machine:?}");
+    }
+    for machine in [&[][..], CHIP] {
         let (line, code) = failed(2, machine, &program, &["gone"]);
         let gone =
             "error: rank 1 has ended without RCCE_finalize; deadlock: rank 0 in RCCE_recv for rank 1\n";
