@@ -53,7 +53,8 @@ enum call isles_enter(enum call call, int peer) {
         call_now = call;
         atomic_store_explicit(&own_state()->call, call, memory_order_relaxed);
     }
-    atomic_store_explicit(&own_state()->peer, peer, memory_order_relaxed);
+    if (before == CALL_NONE || peer >= 0)
+        isles_waits_for(peer);
     return before;
 }
 

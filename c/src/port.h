@@ -119,7 +119,7 @@ extern struct machine isles_machine;
 #define CALL_CONSTANT(name, text) CALL_##name,
 enum call { CALLS(CALL_CONSTANT) CALL_COUNT };
 
-/* Says that this rank is in a blocking call, for a peer or for nobody (-1). The outermost call is named. */
+/* Says that this rank is in a blocking call, for a peer or nobody (-1). The outermost call and the last peer count. */
 enum call isles_enter(enum call call, int peer);
 /* Ends what `isles_enter` began, with what that returned. */
 void isles_leave(enum call before);

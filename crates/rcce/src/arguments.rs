@@ -85,6 +85,24 @@ pub struct RunArguments {
     pub words: Vec<OsString>,
 }
 
+impl RunArguments {
+    /// Refuses arguments that mean nothing on processes.
+    pub fn refuse_what_is_for_chips(&self) -> Result<(), Failure> {
+        let given = [
+            ("--preset", self.preset.is_some()),
+            ("--work", self.work != MeasuredWork::Nothing),
+            ("--isolate", self.isolate != Isolation::Copy),
+            ("--json", self.json.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} does not go with --machine processes; allowed: chip:NAME, chip:FILE"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 fn ranks(text: &str) -> Result<u32, String> {
     let ranks = text.parse().ok().filter(|ranks| (1..=RANKS_MAX as u32).contains(ranks));
     ranks.ok_or_else(|| format!("1 to {RANKS_MAX}, the ranks that RCCE's tables have room for"))

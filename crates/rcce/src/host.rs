@@ -81,7 +81,8 @@ pub fn start_rank(
 ) -> Result<Child, Failure> {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("isles-rcce"));
     let mut command = Command::new(own);
-    command.arg("rank").arg(memory.as_raw_fd().to_string()).arg(rank.to_string()).arg(ranks.to_string());
+    let numbers = [memory.as_raw_fd() as usize, rank, ranks, std::process::id() as usize];
+    command.arg("rank").args(numbers.map(|number| number.to_string()));
     command.arg(told).arg(program).args(words);
     if rank != 0 {
         command.stdin(Stdio::null());
@@ -190,7 +191,7 @@ fn pin_rank(rank: usize, ranks: usize) {
     }
 }
 
-/// What a process that is a rank does: `isles-rcce rank DESCRIPTOR RANK RANKS TOLD PROGRAM ..`.
+/// What a process that is a rank does: `isles-rcce rank DESCRIPTOR RANK RANKS PARENT TOLD PROGRAM ..`.
 ///
 /// # Errors
 /// The first process has not started it, or the program cannot be loaded.
@@ -198,14 +199,15 @@ pub fn be_rank(words: &[OsString]) -> Result<(), Failure> {
     let refused = || Failure::Usage("isles-rcce rank is started by isles rccerun only".into());
     let number =
         |at: usize| words.get(at).and_then(|word| word.to_str()?.parse::<usize>().ok()).ok_or_else(refused);
-    let (descriptor, rank, ranks) = (number(0)?, number(1)?, number(2)?);
-    let told = words.get(3).and_then(|word| word.to_str()).ok_or_else(refused)?;
-    let program = PathBuf::from(words.get(4).ok_or_else(refused)?);
+    let (descriptor, rank, ranks, parent) = (number(0)?, number(1)?, number(2)?, number(3)?);
+    let told = words.get(4).and_then(|word| word.to_str()).ok_or_else(refused)?;
+    let program = PathBuf::from(words.get(5).ok_or_else(refused)?);
     if rank >= ranks || ranks > RANKS_MAX {
         return Err(refused());
     }
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    if getppid().is_none_or(|parent| parent.as_raw_nonzero().get() == 1) && std::process::id() != 1 {
+    // The first process may have ended before that took effect.
+    if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as usize != parent) {
         return Err(refused());
     }
     // NEED: the descriptor is inherited, so it has no owner in this process.
@@ -213,12 +215,12 @@ pub fn be_rank(words: &[OsString]) -> Result<(), Failure> {
     let memory = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
     let segment = RankMemory::map(memory.as_fd())?;
     if told != HOST {
-        return be_served(segment, (rank, ranks), told, &program, &words[5..]);
+        return be_served(segment, (rank, ranks), told, &program, &words[6..]);
     }
     pin_rank(rank, ranks);
     let image = Image::load(&program)?;
     image.attach(&describe(segment, rank, ranks))?;
-    image.run(&ProgramArguments::new(&program, &words[5..])?);
+    image.run(&ProgramArguments::new(&program, &words[6..])?);
     Ok(())
 }
 

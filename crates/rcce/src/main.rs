@@ -36,7 +36,10 @@ fn main() -> ExitCode {
 fn run(arguments: &arguments::RunArguments) -> Result<(), Failure> {
     let (ranks, program, words) = (arguments.ranks as usize, &arguments.program, &arguments.words[..]);
     match &arguments.machine {
-        RankMachine::Processes => host::run(ranks, program, words),
+        RankMachine::Processes => {
+            arguments.refuse_what_is_for_chips()?;
+            host::run(ranks, program, words)
+        }
         RankMachine::Chip(name) => chip::run(name, arguments),
     }
 }

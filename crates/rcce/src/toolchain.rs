@@ -43,13 +43,13 @@ const SOURCES: &[(&str, &str)] = sources![
 
 /// What `isles cc --help` prints.
 pub const HELP: &str = "\
-Compiles and links a program of RCCE or iRCCE with the machine's C compiler (cc, or what CC names)
+Compiles and links a program of RCCE or iRCCE with the C compiler of this machine: cc, or CC
 
 Usage: isles cc [--bit-flags] ARGUMENTS OF THE C COMPILER
 
   --bit-flags   a flag is a bit of a line, as with -DSINGLEBITFLAGS
 
-Of the programs' own options, -DGORY and -DRC_POWER_MANAGEMENT have the meaning of the original library.
+The options -DGORY and -DRC_POWER_MANAGEMENT mean what they mean for the original library.
 Run what it makes with isles rccerun.
 
 Example: isles cc -O2 examples/c/pingpong.c -o out/pingpong

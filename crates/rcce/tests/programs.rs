@@ -158,11 +158,14 @@ fn requests_of_ircce_end_in_any_order() {
 fn ranks_that_wait_for_each_other_are_named() {
     let folder = scratch("deadlock");
     let program = test_program("stuck.c", &[], &folder);
-    for machine in [&[][..], CHIP] {
-        let (line, code) = failed(3, machine, &program, &["ring"]);
+    let bits = test_program("stuck.c", &["--bit-flags"], &folder);
+    for (program, machine) in [(&program, &[][..]), (&program, CHIP), (&bits, &[]), (&bits, CHIP)] {
+        let (line, code) = failed(3, machine, program, &["ring"]);
         let ring = "error: deadlock: rank 0 in RCCE_send for rank 1, rank 1 in RCCE_send for rank 2, rank 2 in \
                     RCCE_send for rank 0\n";
         assert_eq!((line.as_str(), code), (ring, Some(1)), "{machine:?}");
+    }
+    for machine in [&[][..], CHIP] {
         let (line, code) = failed(2, machine, &program, &["gone"]);
         let gone =
             "error: rank 1 has ended without RCCE_finalize; deadlock: rank 0 in RCCE_recv for rank 1\n";
@@ -188,7 +191,7 @@ fn ranks_that_wait_for_each_other_are_named() {
 #[test]
 fn a_rank_of_a_chip_that_fails_or_spins_is_named_with_its_function() {
     let folder = scratch("faults");
-    let program = test_program("stuck.c", &["-O0", "-Wno-infinite-recursion"], &folder);
+    let program = test_program("stuck.c", &["-O0"], &folder);
     for (how, says) in [
         (
             "fault",
@@ -223,6 +226,8 @@ fn bad_input_is_one_line_with_exit_code_2() {
         (2, &["--machine", "chip:none"], &program, "chip is \"none\""),
         (2, &["--machine", "chip:scc", "--preset", "1"], &program, "--preset 1: "),
         (2, &["--machine", "chip:bluegene-p"], &program, "chip:bluegene-p has no message buffers"),
+        (2, &["--preset", "533/800/800"], &program, "--preset does not go with --machine processes"),
+        (2, &["--machine", "chip:scc", "--json", "/nowhere/x"], &program, "--json: cannot write /nowhere/x"),
         (2, &[], shell, "/bin/sh cannot be run by isles rccerun: "),
         (2, CHIP, shell, "/bin/sh cannot be run by isles rccerun: "),
         (2, &[], Path::new("/nowhere"), "cannot read the program /nowhere"),

@@ -196,7 +196,8 @@ fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack()
 fn the_library_of_c_has_the_rows_of_the_ping_pong_of_bare_cores() {
     let ended = repro(&["rcce", "--markdown", "-"]);
     let now = verdicts(ended.stdout.lines());
-    assert_eq!(now.len(), 26, "{ended:?}");
+    let judged = now.iter().filter(|(_, verdict)| verdict == "in" || verdict == "OUT");
+    assert_eq!(judged.count(), 26, "{ended:?}");
     for page in ["rcce", "ping-pong"] {
         assert_eq!(verdicts(text(&page_of(page)).lines()), now, "{page}");
     }

@@ -26,6 +26,9 @@ pub use process::{TurnWords, be_served};
 use rank::ChipRank;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -50,7 +53,8 @@ impl AnyRank {
 /// The chip, the preset or the program does not do; a rank fails; ranks wait for each other.
 pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     let chip = Chip::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
-    let preset = preset(&chip, arguments.preset.as_deref())?.clone();
+    let chip = at_preset(chip, arguments.preset.as_deref())?;
+    let preset = chip.default_preset().clone();
     let cores = chip.topology().cores().min(RANKS_MAX as u32);
     if arguments.ranks > cores {
         return Err(Failure::Usage(format!(
@@ -66,6 +70,7 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     let (segment, memory) = RankMemory::create()?;
     let model = Rc::new(RankModel::new(segment, arguments.ranks, &chip, &preset));
     let ranks = load(&chip, &preset, arguments, (&memory, segment))?;
+    let json = arguments.json.as_deref().map(created).transpose()?;
     if arguments.isolate == Isolation::Copy {
         watchdog::name_faults();
     }
@@ -78,19 +83,26 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     // SOUND: null is allowed and means all.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     ended?;
-    report(name, &chip, &preset, arguments, model, begin.elapsed())
+    report(name, &chip, &preset, arguments.ranks, model, begin.elapsed(), json)
 }
 
-fn preset<'a>(chip: &'a Chip, name: Option<&str>) -> Result<&'a Preset, Failure> {
-    let Some(name) = name else { return Ok(chip.default_preset()) };
-    chip.preset(name).ok_or_else(|| {
-        let all: Vec<_> = chip.presets().iter().map(Preset::name).collect();
-        Failure::Usage(format!(
-            "--preset {name}: {} has no such setting; allowed: {}",
-            chip.name(),
-            all.join(", ")
-        ))
-    })
+/// A file that is to be written, with what it is called.
+type NamedFile = (File, String);
+
+fn created(path: &Path) -> Result<NamedFile, Failure> {
+    let name = path.display().to_string();
+    let file = File::create(path)
+        .map_err(|cause| Failure::Usage(format!("--json: cannot write {name}: {cause}")))?;
+    Ok((file, name))
+}
+
+/// The chip at the setting of its clocks that was asked for.
+fn at_preset(chip: Chip, name: Option<&str>) -> Result<Chip, Failure> {
+    let Some(name) = name else { return Ok(chip) };
+    let all: Vec<_> = chip.presets().iter().map(Preset::name).collect();
+    let refusal =
+        format!("--preset {name}: {} has no such setting; allowed: {}", chip.name(), all.join(", "));
+    chip.with_preset(name).ok_or(Failure::Usage(refusal))
 }
 
 /// Loads a copy of the program for each rank.
@@ -186,9 +198,10 @@ fn report(
     name: &str,
     chip: &Chip,
     preset: &Preset,
-    arguments: &RunArguments,
+    ranks: u32,
     model: Rc<RankModel>,
     host: Duration,
+    json: Option<NamedFile>,
 ) -> Result<(), Failure> {
     let (end, requests) = (model.end(), model.requests());
     let Ok(model) = Rc::try_unwrap(model) else { unreachable!("all ranks have ended") };
@@ -202,22 +215,22 @@ fn report(
     console::notice(format_args!(
         "chip:{name}: {} predicted on {} cores at {}{energies} ({requests} requests in {:.3} s on this host)",
         scaled(end.nanoseconds() / 1e9, "s"),
-        arguments.ranks,
+        ranks,
         preset.name(),
         host.as_secs_f64()
     ));
-    let Some(file) = &arguments.json else { return Ok(()) };
+    let Some((mut file, name_of_file)) = json else { return Ok(()) };
     let energies: serde_json::Map<_, _> =
         joules.into_iter().map(|(model, joules)| (model, joules.into())).collect();
     let document = serde_json::json!({
         "machine": format!("chip:{name}"),
         "preset": preset.name(),
-        "ranks": arguments.ranks,
+        "ranks": ranks,
         "predicted_seconds": end.nanoseconds() / 1e9,
         "joules": energies,
         "requests": requests,
         "host_seconds": host.as_secs_f64(),
     });
-    std::fs::write(file, format!("{document:#}\n"))
-        .map_err(|cause| Failure::Usage(format!("cannot write {}: {cause}", file.display())))
+    writeln!(file, "{document:#}")
+        .map_err(|cause| Failure::Ended(format!("--json: cannot write {name_of_file}: {cause}")))
 }

@@ -8,7 +8,7 @@ int bad_access(volatile int *address) { return *address; }
 int too_deep(int depth) {
     volatile char room[4096];
     room[depth % 4096] = 1;
-    return too_deep(depth + 1) + room[0];
+    return depth < 1 << 24 ? too_deep(depth + 1) + room[0] : 0;
 }
 
 int RCCE_APP(int argc, char **argv) {
