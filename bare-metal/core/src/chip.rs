@@ -108,10 +108,14 @@ pub fn interrupt_core(core: usize, pin: Pin) {
     word(map::pins_of(core)).fetch_or(1 << pin as u32, Ordering::AcqRel);
 }
 
-/// Takes the raised pins of this core, one bit each.
-pub(crate) fn take_pins() -> u32 {
+/// Takes those raised pins of this core that are among `wanted`, one bit each; the others stay raised.
+pub(crate) fn take_pins(wanted: u32) -> u32 {
     let pins = word(map::pins_of(core()));
-    if pins.load(Ordering::Relaxed) == 0 { 0 } else { pins.swap(0, Ordering::AcqRel) }
+    if pins.load(Ordering::Relaxed) & wanted == 0 {
+        0
+    } else {
+        pins.fetch_and(!wanted, Ordering::AcqRel) & wanted
+    }
 }
 
 /// Which cores of the program a wait needs.

@@ -155,7 +155,7 @@ struct TablePointer {
     address: u64,
 }
 
-/// Handlers of the pins; null: the pin is ignored.
+/// Handlers of the pins; null: the pin waits for one.
 static HANDLERS: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 2];
 
 /// Installs the descriptors, and leaves interrupts disabled.
@@ -214,11 +214,11 @@ extern "C" fn bare_interrupt(frame: &Frame) {
     }
 }
 
+/// Calls the handlers of raised pins; a pin without a handler stays raised until it has one.
 fn handle_pins() {
-    let raised = chip::take_pins();
     for (pin, handler) in HANDLERS.iter().enumerate() {
         let handler = handler.load(Ordering::Acquire);
-        if raised & 1 << pin != 0 && !handler.is_null() {
+        if !handler.is_null() && chip::take_pins(1 << pin) != 0 {
             // NEED: a handler is kept as an address, which can be null.
             // SOUND: only `set_handler` stores there, and it stores functions of this type.
             unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(handler)() }

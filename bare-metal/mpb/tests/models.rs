@@ -56,16 +56,23 @@ fn receive(buffer: &Buffer, count: u8, received: &mut [Vec<u8>; 3]) {
 /// Two writers and a reader at once; what is left is read at the end, when it must be what was taken, in order.
 fn check(entries: usize, sends: [u8; 2], receives: u8) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = None;
+    model.preemption_bound = Some(3);
     model.check(move || {
         let buffer = Buffer::new(entries);
         let [first, second] = [1, 2].map(|core: u16| {
             let buffer = buffer.clone();
             thread::spawn(move || send(&buffer, core, sends[usize::from(core) - 1]))
         });
-        let mut received = [const { Vec::new() }; 3];
-        receive(&buffer, receives, &mut received);
+        let reader = thread::spawn({
+            let buffer = buffer.clone();
+            move || {
+                let mut received = [const { Vec::new() }; 3];
+                receive(&buffer, receives, &mut received);
+                received
+            }
+        });
         let taken = [Vec::new(), first.join().unwrap(), second.join().unwrap()];
+        let mut received = reader.join().unwrap();
         receive(&buffer, sends[0] + sends[1], &mut received);
         assert_eq!(buffer.ring().peek(), None);
         assert_eq!(received, taken);

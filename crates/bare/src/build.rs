@@ -151,11 +151,9 @@ fn build_c(order: &Order, bare: &Path) -> Result<PathBuf, Failure> {
     cargo.arg("--manifest-path").arg(bare.join("Cargo.toml")).args(["--package", "bare-c"]);
     succeed(&mut cargo, "cargo")?;
 
-    // The port to hosts is replaced by that to bare cores.
-    let is_of_library = |file: &PathBuf| file.file_name().is_some_and(|name| name != "port.c");
-    let files = c_files(&library.join("src"))?.into_iter().filter(is_of_library);
-    let files: Vec<PathBuf> =
-        files.chain(c_files(&bare.join("c/src"))?).chain(order.sources.iter().cloned()).collect();
+    let mut files = c_files(&library.join("src"))?;
+    files.extend(c_files(&bare.join("c/src"))?);
+    files.extend(order.sources.iter().cloned());
     let objects = target.join("c").join(std::process::id().to_string());
     std::fs::create_dir_all(&objects).map_err(|cause| usage(format!("{}: {cause}", objects.display())))?;
     let built = compile_and_link(order, bare, &library, &files, &objects);
