@@ -1,8 +1,9 @@
 //! The way from the PVH entry of an image to 64-bit Rust: page tables, descriptors, FPU, stack.
 //!
-//! QEMU enters an image by its note of type 18 (Xen's PVH boot ABI: 32-bit protected mode, no paging, EBX = address of the
-//! start information). The entry maps the first 4 GiB one to one by pages of 2 MiB, the upper half of them uncached,
-//! enables SSE, and calls `bare_start` with the address of the start information. QEMU has cleared the bss section.
+//! QEMU enters an image by its note of type 18 (Xen's PVH boot ABI: 32-bit protected mode, no paging, EBX = address of
+//! the start information). The entry maps the first 4 GiB one to one by pages of 2 MiB, the upper half of them
+//! uncached, enables SSE, and calls `bare_start` with the address of the start information. QEMU has cleared the bss
+//! section.
 
 #![no_std]
 
@@ -96,6 +97,8 @@ bare_stack_top:
     options(att_syntax)
 );
 
+// NEED: the tables are a symbol of the assembly above.
+// SOUND: they have this size and alignment.
 unsafe extern "C" {
     #[link_name = "bare_page_directories"]
     static PAGE_DIRECTORIES: [AtomicU64; 2048];

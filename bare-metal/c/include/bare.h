@@ -15,7 +15,7 @@ int bare_ranks(void);                   /* cores of the program */
 int bare_core_of(int rank);             /* or -1 */
 uint32_t bare_rates(void);              /* MHz of the tile, and << 16 of the mesh */
 uint64_t bare_nanoseconds(void);        /* since boot */
-uint64_t bare_ticks(void);              /* of a millisecond, since boot */
+uint64_t bare_milliseconds(void);       /* that the timer has counted */
 void bare_sleep(uint32_t milliseconds); /* handles interrupts */
 void bare_wait(void);                   /* until the next interrupt; ends the core if another has failed */
 int bare_interrupt_core(int core, int pin);

@@ -1,7 +1,7 @@
 //! What C programs on a bare core call: console, time, interrupts, sleep, the end, and numbers as text.
 //!
-//! `include/bare.h` declares it. The rest of the C library is C, in this folder; RCCE comes from the folder `c` of Isles,
-//! unmodified. Floating-point numbers pass as bits, because Rust code for bare cores uses no SSE registers.
+//! `include/bare.h` declares it. The rest of the C library is C, in this folder; RCCE comes from the folder `c` of
+//! Isles, unmodified. Floating-point numbers pass as bits, because Rust code for bare cores uses no SSE registers.
 
 #![no_std]
 
@@ -10,6 +10,8 @@ mod number;
 use bare_core::{chip, console, interrupt, program, timer};
 use core::sync::atomic::{AtomicU32, Ordering};
 
+// NEED: the start of a C program is C.
+// SOUND: `system.c` defines it with this type.
 unsafe extern "C" {
     /// Sets up the C library, runs `main` of the program and ends the core.
     safe fn bare_c_start() -> i32;
@@ -65,8 +67,8 @@ pub extern "C" fn bare_nanoseconds() -> u64 {
 
 /// Returns the milliseconds that the timer has counted.
 #[unsafe(no_mangle)]
-pub extern "C" fn bare_ticks() -> u64 {
-    timer::ticks()
+pub extern "C" fn bare_milliseconds() -> u64 {
+    timer::milliseconds()
 }
 
 /// Sleeps for at least that many milliseconds; interrupts are handled.

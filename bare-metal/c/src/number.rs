@@ -51,7 +51,7 @@ fn fixed(text: &mut Text<'_>, value: f64, precision: usize) {
 }
 
 /// The exponent of `value` when rounded to `precision` digits behind the first, and the digits before it.
-fn mantissa<'a>(value: f64, precision: usize, into: &'a mut [u8; SCIENTIFIC]) -> (&'a str, i32) {
+fn mantissa(value: f64, precision: usize, into: &mut [u8; SCIENTIFIC]) -> (&str, i32) {
     let mut text = Text { bytes: into, used: 0 };
     let _ = write!(text, "{value:.precision$e}"); // as above
     let used = text.used;

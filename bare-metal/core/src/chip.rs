@@ -58,7 +58,7 @@ pub(crate) fn has_joined() -> bool {
 pub(crate) fn join(core: usize, physical: u64) {
     machine::map_window(physical);
     CORE.store(core, Ordering::Relaxed);
-    let [magic, version] = [0, 4].map(|offset| word(offset).load(Ordering::Acquire));
+    let [magic, version] = [0, 4].map(|offset| word(offset).load(Ordering::Relaxed));
     assert!(
         (magic, version) == (map::MAGIC, map::VERSION),
         "the memory of the chip has version {version} ({magic:#x}), this image {}",
@@ -66,6 +66,7 @@ pub(crate) fn join(core: usize, physical: u64) {
     );
     PHYSICAL.store(physical, Ordering::Relaxed);
     machine::map_program(physical, core, (0..program::ranks()).map(program::core_of));
+    // PAIR bare.state: publish
     own_record(record::STATE).store(record::RUNNING, Ordering::Release);
 }
 
@@ -88,11 +89,13 @@ pub fn acquire_lock(core: usize) -> Result<(), StoppedCore> {
 /// Takes the lock of `core` if it is free, and returns whether it was.
 pub fn try_lock(core: usize) -> bool {
     let own = self::core() as u32 + 1;
+    // PAIR bare.lock: observe
     lock(core).compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
 /// Releases the lock of `core`, whoever holds it, as on the SCC.
 pub fn release_lock(core: usize) {
+    // PAIR bare.lock: publish
     lock(core).store(0, Ordering::Release);
 }
 
@@ -105,17 +108,18 @@ pub(crate) fn lock(core: usize) -> &'static AtomicU32 {
 /// Raises an interrupt pin of `core`. It handles it within about a millisecond, once however often it was raised.
 pub fn interrupt_core(core: usize, pin: Pin) {
     assert!(core < map::CORES, "core {core}; allowed: 0 to {}", map::CORES - 1);
-    word(map::pins_of(core)).fetch_or(1 << pin as u32, Ordering::AcqRel);
+    // PAIR bare.pins: publish
+    word(map::pins_of(core)).fetch_or(1 << pin as u32, Ordering::Release);
 }
 
 /// Takes those raised pins of this core that are among `wanted`, one bit each; the others stay raised.
 pub(crate) fn take_pins(wanted: u32) -> u32 {
     let pins = word(map::pins_of(core()));
     if pins.load(Ordering::Relaxed) & wanted == 0 {
-        0
-    } else {
-        pins.fetch_and(!wanted, Ordering::AcqRel) & wanted
+        return 0;
     }
+    // PAIR bare.pins: observe
+    pins.fetch_and(!wanted, Ordering::Acquire) & wanted
 }
 
 /// Which cores of the program a wait needs.
@@ -134,6 +138,7 @@ pub fn stopped_core(needed: Needed) -> Option<StoppedCore> {
     let mut last = None;
     let mut lives = false;
     for core in (0..program::ranks()).map(program::core_of).filter(|other| *other != core()) {
+        // PAIR bare.state: observe
         let state = word(map::record_of(core) + record::STATE).load(Ordering::Acquire);
         let code = word(map::record_of(core) + record::EXIT_CODE).load(Ordering::Relaxed);
         let stopped = StoppedCore { core, state };

@@ -44,6 +44,7 @@ fn write_to_ring(bytes: &[u8]) {
         );
         at = at.wrapping_add(1);
     }
+    // PAIR bare.console: publish
     written.store(at, Ordering::Release);
 }
 

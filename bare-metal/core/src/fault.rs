@@ -63,6 +63,7 @@ pub fn halt(vector: u32) -> ! {
     machine::set_interrupts(false);
     if chip::has_joined() {
         chip::own_record(record::VECTOR).store(vector, Ordering::Relaxed);
+        // PAIR bare.state: publish
         chip::own_record(record::STATE).store(record::FAULTED, Ordering::Release);
     }
     machine::power_off(2)

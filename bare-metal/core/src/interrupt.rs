@@ -1,8 +1,8 @@
 //! Interrupts: the descriptor table, entry and return, the local controller, the two pins of a core.
 //!
-//! Vectors 0 to 31 are exceptions, which stop the core with a dump. A pin of another core is a word that all cores share;
-//! the timer looks at it each millisecond, and calls the handler of a raised pin as an interrupt. So a pin takes up to
-//! a millisecond: plain ivshmem has no doorbell.
+//! Vectors 0 to 31 are exceptions, which stop the core with a dump. A pin of another core is a word that all cores
+//! share; the timer looks at it each millisecond, and calls the handler of a raised pin as an interrupt. So a pin takes
+//! up to a millisecond: plain ivshmem has no doorbell.
 
 use crate::{chip, fault, machine, timer};
 use core::arch::{asm, global_asm};
@@ -133,6 +133,8 @@ bare_interrupt_entry:
     options(att_syntax)
 );
 
+// NEED: the stubs are symbols of the assembly above.
+// SOUND: only their address is used.
 unsafe extern "C" {
     /// The first of the stubs, 16 bytes each; not to be called from Rust.
     fn bare_stubs();
@@ -197,6 +199,7 @@ pub fn without<T>(body: impl FnOnce() -> T) -> T {
 
 /// Sets the handler of a pin of this core. It runs with interrupts disabled.
 pub fn set_handler(pin: Pin, handler: extern "C" fn()) {
+    // PAIR bare.handler: publish
     HANDLERS[pin as usize].store(handler as *mut (), Ordering::Release);
 }
 
@@ -205,7 +208,7 @@ pub fn set_handler(pin: Pin, handler: extern "C" fn()) {
 extern "C" fn bare_interrupt(frame: &Frame) {
     match frame.vector {
         TIMER => {
-            timer::tick();
+            timer::count_millisecond();
             machine::device_register(END_OF_INTERRUPT).store(0, Ordering::Relaxed);
             handle_pins();
         }
@@ -217,6 +220,7 @@ extern "C" fn bare_interrupt(frame: &Frame) {
 /// Calls the handlers of raised pins; a pin without a handler stays raised until it has one.
 fn handle_pins() {
     for (pin, handler) in HANDLERS.iter().enumerate() {
+        // PAIR bare.handler: observe
         let handler = handler.load(Ordering::Acquire);
         if !handler.is_null() && chip::take_pins(1 << pin) != 0 {
             // NEED: a handler is kept as an address, which can be null.

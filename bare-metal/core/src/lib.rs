@@ -29,6 +29,8 @@ macro_rules! entry {
     };
 }
 
+// NEED: the program of an image is linked to this crate, not known to it.
+// SOUND: `entry!` defines it with this type.
 unsafe extern "C" {
     safe fn bare_main() -> i32;
 }

@@ -1,8 +1,8 @@
 //! Messages between ranks of a program over the rings in the message buffers, in small: send, receive, barrier.
 //!
-//! Each message is one entry of `bare_mpb`, so cores that run several programs, or several channels of one, can share a
-//! buffer. A core that receives takes the oldest entry of its own ring; entries for other channels wait in memory of this
-//! core, made beforehand ([`WAITING_MAX`] of them).
+//! Each message is one entry of `bare_mpb`, so several channels can share a buffer. A core that receives takes the
+//! oldest entry of its own ring; entries for other channels wait in memory of this core, made beforehand
+//! ([`WAITING_MAX`] of them).
 
 use crate::{chip, program, timer};
 use bare_map as map;
@@ -46,7 +46,7 @@ impl fmt::Display for MessageError {
 #[derive(Debug)]
 pub struct Receiver {
     waiting: [Waiting; WAITING_MAX],
-    next: u64,
+    last: u64,
 }
 
 /// An entry that is not yet asked for; `order` is 0 if there is none.
@@ -69,7 +69,7 @@ impl Receiver {
     /// A receiver without waiting entries. A core has one at a time.
     pub const fn new() -> Receiver {
         let waiting = Waiting { order: 0, header: NOTHING, payload: [0; LONGEST] };
-        Receiver { waiting: [waiting; WAITING_MAX], next: 1 }
+        Receiver { waiting: [waiting; WAITING_MAX], last: 0 }
     }
 
     /// Waits for the oldest message for `channel`, and returns what it is about.
@@ -99,8 +99,8 @@ impl Receiver {
         };
         match ring.receive(&mut slot.payload) {
             Ok(header) => {
-                (slot.header, slot.order) = (header, self.next);
-                self.next += 1;
+                self.last += 1;
+                (slot.header, slot.order) = (header, self.last);
                 None
             }
             Err(refused) => Some(Err(too_long(refused, LONGEST))),

@@ -56,12 +56,16 @@ pub fn library_area() -> usize {
 /// A core of the program has stopped: the barrier never ends.
 pub fn barrier() -> Result<(), chip::StoppedCore> {
     let (arrivals, round) = (word(program::ARRIVALS), word(program::ROUND));
+    // PAIR bare.round: observe
     let own = round.load(Ordering::Acquire);
+    // PAIR bare.arrivals: publish, observe
     if arrivals.fetch_add(1, Ordering::AcqRel) as usize + 1 == ranks() {
         arrivals.store(0, Ordering::Relaxed);
+        // PAIR bare.round: publish
         round.store(own.wrapping_add(1), Ordering::Release);
         return Ok(());
     }
+    // PAIR bare.round: observe
     timer::wait_for(chip::Needed::All, || (round.load(Ordering::Acquire) != own).then_some(()))
 }
 
@@ -69,6 +73,7 @@ pub fn barrier() -> Result<(), chip::StoppedCore> {
 pub fn exit(code: i32) -> ! {
     machine::set_interrupts(false);
     chip::own_record(record::EXIT_CODE).store(code as u32, Ordering::Relaxed);
+    // PAIR bare.state: publish
     chip::own_record(record::STATE).store(record::ENDED, Ordering::Release);
     machine::power_off(u8::from(code != 0))
 }

@@ -18,12 +18,12 @@ const TIMER_DIVIDER: u32 = 0xfee0_03e0;
 const PERIODIC: u32 = 1 << 17;
 const UNDIVIDED: u32 = 0xb;
 
-const TICK_NANOSECONDS: u64 = 1_000_000;
+const PERIOD_NANOSECONDS: u64 = 1_000_000;
 const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
-/// How long a waiter looks before it sleeps until the next tick.
+/// How long a waiter looks before it sleeps until the next interrupt of the timer.
 const SPIN_NANOSECONDS: u64 = 200_000;
 
-static TICKS: AtomicU64 = AtomicU64::new(0);
+static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
 /// Time-stamp counter and nanoseconds at the calibration, and cycles in 2^20 nanoseconds.
 static CYCLES_AT_START: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS_AT_START: AtomicU64 = AtomicU64::new(0);
@@ -49,9 +49,9 @@ pub fn start() {
     CYCLES_AT_START.store(cycles, Ordering::Relaxed);
     NANOSECONDS_AT_START.store(begin, Ordering::Relaxed);
     RATE.store(((end - cycles) << 20) / (now - begin), Ordering::Relaxed);
-    let in_tick = u64::from(counted) * TICK_NANOSECONDS / (now - begin);
+    let in_period = u64::from(counted) * PERIOD_NANOSECONDS / (now - begin);
     machine::device_register(TIMER_VECTOR).store(PERIODIC | interrupt::TIMER as u32, Ordering::Relaxed);
-    machine::device_register(TIMER_START).store(in_tick as u32, Ordering::Relaxed);
+    machine::device_register(TIMER_START).store(in_period as u32, Ordering::Relaxed);
 }
 
 /// Returns the nanoseconds since the clock began to count.
@@ -61,14 +61,14 @@ pub fn nanoseconds() -> u64 {
     NANOSECONDS_AT_START.load(Ordering::Relaxed) + ((u128::from(cycles) << 20) / u128::from(rate)) as u64
 }
 
-/// Returns the ticks of a millisecond that this core has handled.
-pub fn ticks() -> u64 {
-    TICKS.load(Ordering::Relaxed)
+/// Returns the milliseconds that the timer has counted.
+pub fn milliseconds() -> u64 {
+    MILLISECONDS.load(Ordering::Relaxed)
 }
 
-/// Counts a tick.
-pub fn tick() {
-    TICKS.fetch_add(1, Ordering::Relaxed);
+/// Counts a millisecond; called by the timer's interrupt.
+pub fn count_millisecond() {
+    MILLISECONDS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Sleeps for at least that many milliseconds.
@@ -79,7 +79,7 @@ pub fn sleep_milliseconds(milliseconds: u64) {
     }
 }
 
-/// Waits until `ready` returns a value: looks for a while, then sleeps from tick to tick.
+/// Waits until `ready` returns a value: looks for a while, then sleeps from one interrupt of the timer to the next.
 ///
 /// # Errors
 /// A core that is needed has stopped, and `ready` still returns nothing.

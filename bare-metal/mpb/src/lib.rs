@@ -5,8 +5,8 @@
 //! number of programs can share a buffer, and none has to make its calls in the order of another. Writers take a
 //! test-and-set lock, as the SCC has one for each core; the reader takes none.
 //!
-//! Invariant: the words from `read` to `written` are whole entries. Both count words, modulo twice the capacity, so that
-//! full and empty differ.
+//! Invariant: the words from `read` to `written` are whole entries. Both count words, modulo twice the capacity, so
+//! that full and empty differ.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -87,17 +87,20 @@ impl<'a> Ring<'a> {
         if payload.len() > self.longest() {
             return Err(NotSent::TooLong(self.longest()));
         }
+        // PAIR mpb.lock: observe
         let free = self.lock.compare_exchange(0, u32::from(core) + 1, Ordering::Acquire, Ordering::Relaxed);
         if let Err(owner) = free {
             return Err(NotSent::Locked(owner.wrapping_sub(1)));
         }
         let sent = self.send_locked(core, channels, payload);
+        // PAIR mpb.lock: publish
         self.lock.store(0, Ordering::Release);
         sent
     }
 
     fn send_locked(&self, core: u16, channels: (u16, u16), payload: &[u8]) -> Result<(), NotSent> {
         let written = self.words[0].load(Ordering::Relaxed);
+        // PAIR mpb.read: observe
         let read = self.words[READ].load(Ordering::Acquire);
         let needed = entry_words(payload.len() as u32);
         if self.distance(read, written) + needed > self.capacity() {
@@ -117,6 +120,7 @@ impl<'a> Ring<'a> {
             bytes[..part.len()].copy_from_slice(part);
             self.slot(self.after(written, at)).store(u32::from_le_bytes(bytes), Ordering::Relaxed);
         }
+        // PAIR mpb.written: publish
         self.words[0].store(self.after(written, needed), Ordering::Release);
         Ok(())
     }
@@ -124,6 +128,7 @@ impl<'a> Ring<'a> {
     /// Reads what the oldest entry is about, and leaves it there.
     pub fn peek(&self) -> Option<Header> {
         let read = self.words[READ].load(Ordering::Relaxed);
+        // PAIR mpb.written: observe
         if self.words[0].load(Ordering::Acquire) == read {
             return None;
         }
@@ -150,6 +155,7 @@ impl<'a> Ring<'a> {
             let word = self.slot(self.after(read, at)).load(Ordering::Relaxed);
             part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
         }
+        // PAIR mpb.read: publish
         self.words[READ].store(self.after(read, entry_words(header.length)), Ordering::Release);
         Ok(header)
     }

@@ -60,6 +60,9 @@ pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab"
 /// Jobs that people manage.
 pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/jobs", true);
 
+/// Images for bare cores.
+pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
+
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// A program: its cores in the order of ranks, its image, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct CoreProgram {
     /// Cores in the order of ranks.
     pub cores: Vec<usize>,
     /// The image.
@@ -20,7 +20,7 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The programs, on cores of their own.
-    pub programs: Vec<Program>,
+    pub programs: Vec<CoreProgram>,
     /// Rate of the tiles in MHz.
     pub tile_mhz: u32,
     /// Rate of the mesh in MHz.
@@ -62,7 +62,7 @@ pub fn parse(words: &[String], read: impl Fn(&str) -> std::io::Result<String>) -
     }
     run.programs = match (cores, table, image.split_first()) {
         (Some(cores), None, Some((image, arguments))) => {
-            vec![Program { cores, image: image.into(), arguments: arguments.to_vec() }]
+            vec![CoreProgram { cores, image: image.into(), arguments: arguments.to_vec() }]
         }
         (None, Some(file), None) => {
             let text = read(&file).map_err(|cause| usage(format!("--table {file}: {cause}")))?;
@@ -79,7 +79,7 @@ pub fn parse(words: &[String], read: impl Fn(&str) -> std::io::Result<String>) -
 }
 
 /// The programs of a table.
-fn programs(file: &str, text: &str) -> Result<Vec<Program>, Failure> {
+fn programs(file: &str, text: &str) -> Result<Vec<CoreProgram>, Failure> {
     let mut programs = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default();
@@ -88,7 +88,7 @@ fn programs(file: &str, text: &str) -> Result<Vec<Program>, Failure> {
         let place = format!("{file}, line {number}");
         let image =
             words.next().ok_or_else(|| usage(format!("{place}: no image behind the cores {cores}")))?;
-        programs.push(Program {
+        programs.push(CoreProgram {
             cores: list(&place, &cores)?,
             image: image.into(),
             arguments: words.collect(),
@@ -101,7 +101,7 @@ fn programs(file: &str, text: &str) -> Result<Vec<Program>, Failure> {
 }
 
 /// Refuses what the chip has no room for.
-fn check(programs: &[Program]) -> Result<(), Failure> {
+fn check(programs: &[CoreProgram]) -> Result<(), Failure> {
     if programs.len() > PROGRAMS_MAX {
         return Err(usage(format!("{} programs at once; allowed: {PROGRAMS_MAX}", programs.len())));
     }

@@ -28,7 +28,7 @@ const C_OPTIONS: &[&str] = &[
 
 /// What is to be built.
 #[derive(Debug, Default)]
-struct Order {
+struct ImageOptions {
     sources: Vec<PathBuf>,
     image: Option<PathBuf>,
     program: Option<String>,
@@ -64,8 +64,8 @@ pub fn carry_out(words: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn parse(words: &[String]) -> Result<Order, Failure> {
-    let (mut order, mut words) = (Order::default(), words.iter());
+fn parse(words: &[String]) -> Result<ImageOptions, Failure> {
+    let (mut order, mut words) = (ImageOptions::default(), words.iter());
     while let Some(word) = words.next() {
         match word.as_str() {
             "-o" => order.image = Some(words.next().ok_or_else(|| usage("-o needs a file"))?.into()),
@@ -95,7 +95,7 @@ fn sources() -> Result<PathBuf, Failure> {
     })
 }
 
-fn build_crate(folder: &Path, order: &Order, bare: &Path) -> Result<PathBuf, Failure> {
+fn build_crate(folder: &Path, order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
     let program = match &order.program {
         Some(program) => program.clone(),
         None => package_name(folder)?,
@@ -133,12 +133,13 @@ fn cargo(bare: &Path, target: &Path) -> Result<Command, Failure> {
     cargo.args(["build", "--release", "--locked", "--quiet", "--target", TARGET]);
     let script = bare.join("link.x");
     // Separated by unit separators, so that a path may have spaces.
-    let flags = format!("-Crelocation-model=static\u{1f}-Clink-arg=-T{}", script.display());
+    let flags =
+        format!("-Crelocation-model=static\u{1f}-Clink-arg=--nmagic\u{1f}-Clink-arg=-T{}", script.display());
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target).env_remove("RUSTFLAGS");
     Ok(cargo)
 }
 
-fn build_c(order: &Order, bare: &Path) -> Result<PathBuf, Failure> {
+fn build_c(order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
     if !is_on_path("gcc") {
         return Err(usage("there is no gcc on PATH, which compiles C; on Debian: apt-get install gcc"));
     }
@@ -162,7 +163,7 @@ fn build_c(order: &Order, bare: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn compile_and_link(
-    order: &Order,
+    order: &ImageOptions,
     bare: &Path,
     library: &Path,
     files: &[PathBuf],
@@ -210,7 +211,7 @@ fn c_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// The file that the image goes to; its folder is made.
-fn image_file(order: &Order, name: &str) -> Result<PathBuf, Failure> {
+fn image_file(order: &ImageOptions, name: &str) -> Result<PathBuf, Failure> {
     let image = order.image.clone().unwrap_or_else(|| Path::new("out").join(format!("{name}.img")));
     if let Some(folder) = image.parent() {
         std::fs::create_dir_all(folder).map_err(|cause| usage(format!("{}: {cause}", folder.display())))?;

@@ -28,7 +28,7 @@ impl Chip {
             chip.store(registers + register::RATES, run.tile_mhz | run.mesh_mhz << 16)?;
             chip.store(registers + register::TILE_ID, (x << 3 | y << 7) as u32)?;
         }
-        let shared = map::SHARED_BYTES / run.programs.len() & !0xffff;
+        let shared = (map::SHARED_BYTES / run.programs.len()) & !0xffff;
         for (number, of) in run.programs.iter().enumerate() {
             let area = map::program_of(number);
             chip.store(area + program::RANKS, of.cores.len() as u32)?;

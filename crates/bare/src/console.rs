@@ -33,6 +33,7 @@ impl Console {
     /// Those of the system.
     pub fn poll(&mut self, chip: &Chip, out: &mut impl Write) -> io::Result<()> {
         let start = map::console_of(self.core);
+        // PAIR bare.console: observe (by a read of the file, after which the ring is read)
         let written = chip.load(start + map::console::WRITTEN)?;
         if written == self.read {
             return Ok(());

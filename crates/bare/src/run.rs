@@ -18,7 +18,7 @@ const MEMORY_MIB: u32 = 64;
 const POLL: Duration = Duration::from_millis(2);
 
 /// A machine that runs, or that has ended.
-struct Machine {
+struct CoreMachine {
     core: usize,
     process: Child,
     begin: Instant,
@@ -51,7 +51,7 @@ pub fn carry_out(words: &[String]) -> Result<(), Failure> {
             let process = start(*core, &program.image, &chip).inspect_err(|_| end_all(&mut machines))?;
             let console = Console::new(*core);
             let begin = Instant::now();
-            machines.push(Machine {
+            machines.push(CoreMachine {
                 core: *core,
                 process,
                 begin,
@@ -83,8 +83,8 @@ fn start(core: usize, image: &Path, chip: &Chip) -> Result<Child, Failure> {
     } else {
         Command::new(QEMU)
     };
-    // Translation, not KVM: in a virtual machine its emulated firmware takes seconds. A second processor is allowed for,
-    // though never made, because else the translator makes no atomic operations.
+    // Translation, not KVM, with which the firmware takes seconds in a virtual machine. A second processor is allowed
+    // for, though never made: without that the translator makes no atomic operations.
     command.args(["-accel", "tcg,thread=multi", "-smp", "1,maxcpus=2", "-m", &MEMORY_MIB.to_string()]);
     command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(image).args(["-append", &format!("core={core}")]);
@@ -112,7 +112,7 @@ fn pass_lines(core: usize, source: &'static str, stream: Option<impl Read + Send
 }
 
 /// Shows consoles and books ends until all machines are gone, or the time is over.
-fn watch(run: &Run, chip: &Chip, machines: &mut [Machine]) -> io::Result<()> {
+fn watch(run: &Run, chip: &Chip, machines: &mut [CoreMachine]) -> io::Result<()> {
     let begin = Instant::now();
     let mut out = io::stdout();
     while machines.iter().any(|machine| !machine.ended) {
@@ -143,7 +143,7 @@ fn watch(run: &Run, chip: &Chip, machines: &mut [Machine]) -> io::Result<()> {
 }
 
 /// Ends machines that run.
-fn end_all(machines: &mut [Machine]) {
+fn end_all(machines: &mut [CoreMachine]) {
     for machine in machines.iter_mut().filter(|machine| !machine.ended) {
         let _ = machine.process.kill(); // it may have ended by itself
         let _ = machine.process.wait();
@@ -151,7 +151,7 @@ fn end_all(machines: &mut [Machine]) {
 }
 
 /// Says which cores have failed, lost bytes and, if asked for, the times of boots.
-fn outcome(run: &Run, chip: &Chip, machines: &[Machine]) -> Result<(), Failure> {
+fn outcome(run: &Run, chip: &Chip, machines: &[CoreMachine]) -> Result<(), Failure> {
     let mut failed = false;
     for machine in machines {
         let core = machine.core;

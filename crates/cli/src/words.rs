@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 use std::ffi::OsString;
 
 /// The verbs behind which another program reads all words.
-pub const PASSED_ON: [&str; 7] = ["run", "bound", "calibrate", "power", "repro", "serve", "job"];
+pub const PASSED_ON: [&str; 8] = ["run", "bound", "calibrate", "power", "repro", "serve", "job", "bare"];
 
 /// Returns `words`, of which the first is the program, as `whole` can read them.
 ///
