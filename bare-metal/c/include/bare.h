@@ -24,7 +24,7 @@ void bare_write(const char *text, size_t bytes);
 _Noreturn void bare_exit(int code);
 
 /* For the C library and the library of RCCE. */
-size_t bare_format_double(uint64_t bits, unsigned char conversion, uint32_t precision, bool keeps_zeros, char *text,
+size_t bare_format_double(uint64_t bits, unsigned char conversion, uint32_t precision, bool is_alternate, char *text,
                           size_t room);
 int bare_arguments(const char **text);
 unsigned char *bare_shared_memory(uint64_t *bytes);

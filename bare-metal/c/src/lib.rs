@@ -43,14 +43,14 @@ pub unsafe extern "C" fn bare_format_double(
     bits: u64,
     conversion: u8,
     precision: u32,
-    keeps_zeros: bool,
+    is_alternate: bool,
     text: *mut u8,
     room: usize,
 ) -> usize {
     // NEED: C passes memory as address and length.
     // SOUND: the caller says that it is there, and nobody else uses it during the call.
     let text = unsafe { core::slice::from_raw_parts_mut(text, room) };
-    number::format(f64::from_bits(bits), conversion, precision as usize, keeps_zeros, text)
+    number::format(f64::from_bits(bits), conversion, precision as usize, is_alternate, text)
 }
 
 /// Ends this core.

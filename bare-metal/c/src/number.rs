@@ -23,8 +23,8 @@ const SCIENTIFIC: usize = 160;
 
 /// Writes `value` to `into` and returns the bytes of the text. `conversion` is f, e, g or a capital of these.
 ///
-/// `keeps_zeros`: with g, zeros behind the last digit stay.
-pub fn format(value: f64, conversion: u8, precision: usize, keeps_zeros: bool, into: &mut [u8]) -> usize {
+/// `is_alternate`: there is a point even without digits behind it, and with g, zeros behind the last digit stay.
+pub fn format(value: f64, conversion: u8, precision: usize, is_alternate: bool, into: &mut [u8]) -> usize {
     let mut text = Text { bytes: into, used: 0 };
     let precision = precision.min(120);
     let bits = value.to_bits();
@@ -34,9 +34,9 @@ pub fn format(value: f64, conversion: u8, precision: usize, keeps_zeros: bool, i
         let _ = write!(text, "{sign}{name}"); // `write_str` above never fails
     } else {
         match conversion.to_ascii_lowercase() {
-            b'f' => fixed(&mut text, value, precision),
-            b'e' => scientific(&mut text, value, precision, true),
-            _ => general(&mut text, value, precision.max(1), keeps_zeros),
+            b'f' => fixed(&mut text, value, precision, is_alternate),
+            b'e' => scientific(&mut text, value, precision, is_alternate, false),
+            _ => general(&mut text, value, precision.max(1), is_alternate),
         }
     }
     let used = text.used;
@@ -46,8 +46,9 @@ pub fn format(value: f64, conversion: u8, precision: usize, keeps_zeros: bool, i
     used
 }
 
-fn fixed(text: &mut Text<'_>, value: f64, precision: usize) {
-    let _ = write!(text, "{value:.precision$}"); // as above
+fn fixed(text: &mut Text<'_>, value: f64, precision: usize, is_alternate: bool) {
+    let point = if is_alternate && precision == 0 { "." } else { "" };
+    let _ = write!(text, "{value:.precision$}{point}"); // as above
 }
 
 /// The exponent of `value` when rounded to `precision` digits behind the first, and the digits before it.
@@ -60,25 +61,27 @@ fn mantissa(value: f64, precision: usize, into: &mut [u8; SCIENTIFIC]) -> (&str,
     (digits, exponent.parse().unwrap_or(0))
 }
 
-fn scientific(text: &mut Text<'_>, value: f64, precision: usize, keeps_zeros: bool) {
+/// `cuts_zeros`: without the zeros behind the last digit.
+fn scientific(text: &mut Text<'_>, value: f64, precision: usize, is_alternate: bool, cuts_zeros: bool) {
     let mut memory = [0; SCIENTIFIC];
     let (digits, exponent) = mantissa(value, precision, &mut memory);
-    let digits = if keeps_zeros { digits } else { without_zeros(digits) };
+    let digits = if cuts_zeros { without_zeros(digits) } else { digits };
+    let point = if is_alternate && precision == 0 { "." } else { "" };
     let sign = if exponent < 0 { '-' } else { '+' };
-    let _ = write!(text, "{digits}e{sign}{:02}", exponent.unsigned_abs()); // as above
+    let _ = write!(text, "{digits}{point}e{sign}{:02}", exponent.unsigned_abs()); // as above
 }
 
-fn general(text: &mut Text<'_>, value: f64, precision: usize, keeps_zeros: bool) {
+fn general(text: &mut Text<'_>, value: f64, precision: usize, is_alternate: bool) {
     let (_, exponent) = mantissa(value, precision - 1, &mut [0; SCIENTIFIC]);
     if exponent < -4 || exponent >= precision as i32 {
-        return scientific(text, value, precision - 1, keeps_zeros);
+        return scientific(text, value, precision - 1, is_alternate, !is_alternate);
     }
     let mut memory = [0; 2 * SCIENTIFIC];
     let mut whole = Text { bytes: &mut memory, used: 0 };
-    fixed(&mut whole, value, (precision as i32 - 1 - exponent) as usize);
+    fixed(&mut whole, value, (precision as i32 - 1 - exponent) as usize, is_alternate);
     let used = whole.used;
     let digits = core::str::from_utf8(&memory[..used]).unwrap_or_default();
-    let _ = text.write_str(if keeps_zeros { digits } else { without_zeros(digits) }); // as above
+    let _ = text.write_str(if is_alternate { digits } else { without_zeros(digits) }); // as above
 }
 
 fn without_zeros(digits: &str) -> &str {

@@ -135,21 +135,21 @@ pub enum Needed {
 ///
 /// A core that has ended with an exit code of 0 is one only if all are needed, or if all others have ended.
 pub fn stopped_core(needed: Needed) -> Option<StoppedCore> {
-    let mut last = None;
+    let mut ended = None;
     let mut lives = false;
     for core in (0..program::ranks()).map(program::core_of).filter(|other| *other != core()) {
         // PAIR bare.state: observe
         let state = word(map::record_of(core) + record::STATE).load(Ordering::Acquire);
         let code = word(map::record_of(core) + record::EXIT_CODE).load(Ordering::Relaxed);
-        let stopped = StoppedCore { core, state };
         match state {
-            record::FAULTED | record::LOST => return Some(stopped),
-            record::ENDED if code != 0 || needed == Needed::All => return Some(stopped),
-            record::ENDED => last = Some(stopped),
+            // The cause: those that have ended with an error may have done so because of this one.
+            record::FAULTED | record::LOST => return Some(StoppedCore { core, state }),
+            record::ENDED => ended = ended.max(Some((code != 0, core))),
             _ => lives = true,
         }
     }
-    last.filter(|_| !lives)
+    let is_hopeless = |(has_failed, _): &(bool, usize)| *has_failed || needed == Needed::All || !lives;
+    ended.filter(is_hopeless).map(|(_, core)| StoppedCore { core, state: record::ENDED })
 }
 
 /// The words of the message buffer of `core`.

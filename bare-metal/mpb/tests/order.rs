@@ -26,7 +26,7 @@ fn entries_come_out_as_they_went_in_over_many_turns_of_the_ring() {
     let (mut model, mut state) = (VecDeque::new(), 7);
     let (mut fulls, mut empties, mut moved) = (0, 0, 0);
     for number in 0..100_000_u32 {
-        if draw(&mut state) % 2 == 0 {
+        if draw(&mut state).is_multiple_of(2) {
             let payload: Vec<u8> = (0..draw(&mut state) % 49).map(|at| (at as u32 ^ number) as u8).collect();
             let (core, channels) = ((number % 48) as u16, (number as u16, (number >> 3) as u16));
             match ring.send(core, channels, &payload) {
