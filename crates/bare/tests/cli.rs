@@ -1,7 +1,7 @@
 //! `isles bare` as a user runs it: images are built, run by QEMU, and refused.
 //!
-//! Tests that run images say that they are skipped, and why, where there is no QEMU or Rust has no target for bare cores;
-//! `./test --long bare` installs both.
+//! Tests that run images say that they are skipped, and why, where there is no QEMU or Rust has no target for bare
+//! cores; `./test --long bare` installs both.
 
 use std::fs;
 use std::path::{Path, PathBuf};

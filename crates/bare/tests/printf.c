@@ -6,8 +6,8 @@
 static int by_value(const void *one, const void *other) { return *(const int *)one - *(const int *)other; }
 
 int main(void) {
-    static const double values[] = {0.0, -0.0, 1.0, 0.1, -2.5, 123456.0, 1234567.0, 1e-4, 1e-5, 9.9999995, 1e300, 5e-324,
-                                    2.0 / 3, 153812.67955014895};
+    static const double values[] = {0.0,  -0.0, 1.0,       0.1,   -2.5,   123456.0, 1234567.0,
+                                    1e-4, 1e-5, 9.9999995, 1e300, 5e-324, 2.0 / 3,  153812.67955014895};
     for (size_t at = 0; at < sizeof values / sizeof *values; at++) {
         double value = values[at];
         printf("%g %.17g %e %.3f %10.2e|%-12g|%+g|% .1f|%08.3f|%#g %G %.0f %.0e\n", value, value, value, value, value,
@@ -27,7 +27,8 @@ int main(void) {
     char text[8];
     int length = snprintf(text, sizeof text, "%d-%s", 12345, "abcdef");
     printf("%d %s %d\n", length, text, (int)strlen(text));
-    printf("%d %ld %lu %ld\n", atoi(" -17x"), strtol("0x1f", NULL, 0), strtoul("777", NULL, 8), strtol("-12", NULL, 10));
+    printf("%d %ld %lu %ld\n", atoi(" -17x"), strtol("0x1f", NULL, 0), strtoul("777", NULL, 8),
+           strtol("-12", NULL, 10));
     int items[] = {5, 3, 9, -1, 7, 7, 0, 2};
     qsort(items, 8, sizeof *items, by_value);
     for (int at = 0; at < 8; at++)
