@@ -63,6 +63,9 @@ pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/j
 /// C programs of RCCE, on hosts and modelled chips.
 pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/rcce", false);
 
+/// Images for bare cores.
+pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
+
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 

@@ -21,7 +21,7 @@ mod trace;
 mod words;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use isles_app::companion::{Companion, JOBS, LAB, RCCE};
+use isles_app::companion::{BARE, Companion, JOBS, LAB, RCCE};
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::ffi::OsString;
@@ -95,6 +95,9 @@ enum Verb {
     /// Runs published experiments on the modelled chip and prints both figures
     #[command(disable_help_flag = true)]
     Repro(PassedOn),
+    /// Builds and runs programs for cores without an operating system, a virtual machine for each
+    #[command(disable_help_flag = true)]
+    Bare(PassedOn),
     /// Draws results as SVG: curves, bars, published against ours, time against energy
     Plot(plot::Arguments),
     /// Shows what the trace of a run says
@@ -176,6 +179,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Cc(arguments) => arguments.become_it(&RCCE, "cc"),
         Verb::Rccerun(arguments) => arguments.become_it(&RCCE, "rccerun"),
         Verb::Repro(arguments) => arguments.become_it(&LAB, "repro"),
+        Verb::Bare(arguments) => arguments.become_it(&BARE, "bare"),
         Verb::Plot(arguments) => plot::carry_out(&arguments),
         Verb::Trace(verb) => trace::carry_out(&verb),
         Verb::Bench(arguments) => launch::bench(&arguments),

@@ -72,11 +72,19 @@ fn lines(chip: &Chip) -> Vec<Row> {
     };
     let read = (0..=8).map(|hops| {
         let ours = nanoseconds(times.read(Mode::BufferLine, hops));
-        at(hops, "002:219", "002:223").row(Title::from("read").over(Quantity::hops(hops)), 105.0 + 5.0 * f64::from(hops), ours)
+        at(hops, "002:219", "002:223").row(
+            Title::from("read").over(Quantity::hops(hops)),
+            105.0 + 5.0 * f64::from(hops),
+            ours,
+        )
     });
     let write = (0..=8).map(|hops| {
         let ours = nanoseconds(times.write(Mode::BufferLine, hops));
-        at(hops, "002:227", "002:231").row(Title::from("write").over(Quantity::hops(hops)), 145.0 + 5.0 * f64::from(hops), ours)
+        at(hops, "002:227", "002:231").row(
+            Title::from("write").over(Quantity::hops(hops)),
+            145.0 + 5.0 * f64::from(hops),
+            ours,
+        )
     });
     read.chain(write).collect()
 }

@@ -20,14 +20,19 @@ const UNSAFE_CRATES: &[(&str, &str)] = &[
     ("transport-shm", "mapped memory"),
 ];
 
+/// Folders of programs for bare cores that may, too: there is no operating system below them.
+const UNSAFE_FOLDERS: &[&str] =
+    &["bare-metal/boot/", "bare-metal/c/", "bare-metal/core/", "bare-metal/examples/"];
+
 /// Listings that may, too: the part of a program of C, and a program that asks the MPI library for a number.
 const UNSAFE_LISTINGS: &[&str] = &["docs/listings/section.rs", "docs/listings/rsmpi.rs"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files_ending("rs") {
-        let allowed =
-            crate_of(&file.path).is_some_and(may_be_unsafe) || UNSAFE_LISTINGS.contains(&file.path.as_str());
+        let allowed = crate_of(&file.path).is_some_and(may_be_unsafe)
+            || UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder))
+            || UNSAFE_LISTINGS.contains(&file.path.as_str());
         findings.extend(if allowed { unargued(file) } else { outside(file) });
         if !allowed && is_root(&file.path) && !forbids(file) {
             findings.push(Finding::new(
@@ -173,6 +178,15 @@ mod tests {
     fn unsafe_code_in_another_crate_is_refused_even_with_an_argument() {
         let text = "// NEED: a.\n// SOUND: b.\nunsafe impl Send for A {}";
         assert_eq!(found(check, &[("crates/protocol/src/a.rs", text)]).len(), 1);
+    }
+
+    #[test]
+    fn programs_for_bare_cores_may_be_unsafe_with_an_argument() {
+        let path = "bare-metal/core/src/a.rs";
+        assert_eq!(found(check, &[(path, "fn a() { unsafe { b() } }")]).len(), 1);
+        let text = "fn a() {\n// NEED: a.\n// SOUND: b.\nunsafe { b() }\n}";
+        assert!(found(check, &[(path, text)]).is_empty());
+        assert_eq!(found(check, &[("bare-metal/mpb/src/a.rs", text)]).len(), 1);
     }
 
     #[test]

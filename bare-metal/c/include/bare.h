@@ -1,0 +1,34 @@
+/* What a C program on a bare core can call besides the C library and RCCE; see docs/bare-metal.md. */
+#ifndef BARE_H
+#define BARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BARE_LINT0 0
+#define BARE_LINT1 1
+
+int bare_core(void);                    /* number of this core, 0 to 47 */
+int bare_rank(void);                    /* its position in the list of cores */
+int bare_ranks(void);                   /* cores of the program */
+int bare_core_of(int rank);             /* or -1 */
+uint32_t bare_rates(void);              /* MHz of the tile, and << 16 of the mesh */
+uint64_t bare_nanoseconds(void);        /* since boot */
+uint64_t bare_milliseconds(void);       /* that the timer has counted */
+void bare_sleep(uint32_t milliseconds); /* handles interrupts */
+void bare_wait(void);                   /* until the next interrupt; ends the core if another has failed */
+int bare_interrupt_core(int core, int pin);
+int bare_set_handler(int pin, void (*handler)(void)); /* runs with interrupts disabled */
+void bare_write(const char *text, size_t bytes);
+_Noreturn void bare_exit(int code);
+
+/* For the C library and the library of RCCE. */
+size_t bare_format_double(uint64_t bits, unsigned char conversion, uint32_t precision, bool is_alternate, char *text,
+                          size_t room);
+int bare_arguments(const char **text);
+unsigned char *bare_shared_memory(uint64_t *bytes);
+void *bare_library_area(void);
+unsigned char *bare_buffers(void);
+
+#endif

@@ -1,0 +1,190 @@
+//! What C programs on a bare core call: console, time, interrupts, sleep, the end, and numbers as text.
+//!
+//! `include/bare.h` declares it. The rest of the C library is C, in this folder; RCCE comes from the folder `c` of
+//! Isles, unmodified. Floating-point numbers pass as bits, because Rust code for bare cores uses no SSE registers.
+
+#![no_std]
+
+mod number;
+
+use bare_core::{chip, console, interrupt, program, timer};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+// NEED: the start of a C program is C.
+// SOUND: `system.c` defines it with this type.
+unsafe extern "C" {
+    /// Sets up the C library, runs `main` of the program and ends the core.
+    safe fn bare_c_start() -> i32;
+}
+
+bare_core::entry!(start);
+
+fn start() -> i32 {
+    bare_c_start()
+}
+
+/// Writes bytes to the console.
+///
+/// # Safety
+/// `text` has `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bare_write(text: *const u8, bytes: usize) {
+    // NEED: C passes a text as address and length.
+    // SOUND: the caller says that these bytes are there.
+    console::write(unsafe { core::slice::from_raw_parts(text, bytes) });
+}
+
+/// Writes a number as `printf` does, and returns the number of characters; they are cut to `room`.
+///
+/// # Safety
+/// `text` has room for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bare_format_double(
+    bits: u64,
+    conversion: u8,
+    precision: u32,
+    is_alternate: bool,
+    text: *mut u8,
+    room: usize,
+) -> usize {
+    // NEED: C passes memory as address and length.
+    // SOUND: the caller says that it is there, and nobody else uses it during the call.
+    let text = unsafe { core::slice::from_raw_parts_mut(text, room) };
+    number::format(f64::from_bits(bits), conversion, precision as usize, is_alternate, text)
+}
+
+/// Ends this core.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_exit(code: i32) -> ! {
+    program::exit(code)
+}
+
+/// Returns the nanoseconds since boot.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_nanoseconds() -> u64 {
+    timer::nanoseconds()
+}
+
+/// Returns the milliseconds that the timer has counted.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_milliseconds() -> u64 {
+    timer::milliseconds()
+}
+
+/// Sleeps for at least that many milliseconds; interrupts are handled.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_sleep(milliseconds: u32) {
+    timer::sleep_milliseconds(milliseconds.into());
+}
+
+/// Sleeps until the next interrupt, which is that of the timer within a millisecond; ends the core with a line if
+/// another core of the program has failed.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_wait() {
+    if let Some(stopped) = chip::stopped_core(chip::Needed::Any) {
+        // One more time of waiting: what this core waits for may have come before the other stopped.
+        if WAITS_WITHOUT_HOPE.fetch_add(1, Ordering::Relaxed) > 2 {
+            bare_core::println!("{stopped}");
+            program::exit(1);
+        }
+    } else {
+        WAITS_WITHOUT_HOPE.store(0, Ordering::Relaxed);
+    }
+    timer::sleep_milliseconds(1);
+}
+
+static WAITS_WITHOUT_HOPE: AtomicU32 = AtomicU32::new(0);
+
+/// Returns the number of this core.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_core() -> i32 {
+    chip::core() as i32
+}
+
+/// Returns the number of cores of the program.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_ranks() -> i32 {
+    program::ranks() as i32
+}
+
+/// Returns the rank of this core.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_rank() -> i32 {
+    program::rank() as i32
+}
+
+/// Returns the core of a rank, or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_core_of(rank: i32) -> i32 {
+    if (0..bare_ranks()).contains(&rank) { program::core_of(rank as usize) as i32 } else { -1 }
+}
+
+/// Returns the rate of the tile in the low half and that of the mesh in the high half, in MHz.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_rates() -> u32 {
+    let (tile, mesh) = chip::rates_mhz();
+    tile | mesh << 16
+}
+
+fn pin(number: i32) -> Option<interrupt::Pin> {
+    [interrupt::Pin::Lint0, interrupt::Pin::Lint1].get(usize::try_from(number).ok()?).copied()
+}
+
+/// Raises a pin of a core: 0 is LINT0, 1 is LINT1. Returns 0, or -1 if there is no such core or pin.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_interrupt_core(core: i32, number: i32) -> i32 {
+    match (usize::try_from(core), pin(number)) {
+        (Ok(core), Some(pin)) if core < bare_core::map::CORES => {
+            chip::interrupt_core(core, pin);
+            0
+        }
+        _ => -1,
+    }
+}
+
+/// Sets the handler of a pin of this core. Returns 0, or -1 if there is no such pin.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_set_handler(number: i32, handler: extern "C" fn()) -> i32 {
+    pin(number).map_or(-1, |pin| {
+        interrupt::set_handler(pin, handler);
+        0
+    })
+}
+
+/// Stores the address of the argument text, and returns the number of arguments.
+///
+/// # Safety
+/// `text` is the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bare_arguments(text: *mut usize) -> i32 {
+    let (count, address) = program::arguments();
+    // NEED: C takes a second result by an address.
+    // SOUND: the caller says that it is that of a pointer.
+    unsafe { *text = address };
+    count as i32
+}
+
+/// Stores address and length of the program's shared memory.
+///
+/// # Safety
+/// `bytes` is the address of a number of 64 bits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bare_shared_memory(bytes: *mut u64) -> usize {
+    let (address, length) = program::shared_memory();
+    // NEED: as above.
+    // SOUND: as above.
+    unsafe { *bytes = length as u64 };
+    address
+}
+
+/// Returns the address of what libraries of the program share: zero at the start, 124 KiB.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_library_area() -> usize {
+    program::library_area()
+}
+
+/// Returns the address of the message buffers by rank, 8 KiB each.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_buffers() -> usize {
+    bare_core::map::RANK_BUFFERS_ADDRESS
+}

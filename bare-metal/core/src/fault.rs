@@ -1,0 +1,76 @@
+//! The end of a core that cannot go on: a dump of what the processor had, a state that the others see.
+
+use crate::interrupt::Frame;
+use crate::{chip, console, machine, println, program};
+use bare_map::record;
+use core::sync::atomic::Ordering;
+
+/// In place of a vector: a panic.
+pub const PANIC: u32 = 256;
+
+/// Vectors 0 to 21 in the words of the processor's manual.
+const NAMES: [&str; 22] = [
+    "divide error",
+    "debug exception",
+    "non-maskable interrupt",
+    "breakpoint",
+    "overflow",
+    "bound range exceeded",
+    "invalid opcode",
+    "device not available",
+    "double fault",
+    "coprocessor segment overrun",
+    "invalid TSS",
+    "segment not present",
+    "stack-segment fault",
+    "general protection",
+    "page fault",
+    "reserved",
+    "x87 floating-point error",
+    "alignment check",
+    "machine check",
+    "SIMD floating-point exception",
+    "virtualization exception",
+    "control protection exception",
+];
+
+/// Registers in the order in which an interrupt saves them.
+const REGISTERS: [&str; 15] =
+    ["r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rbp", "rdi", "rsi", "rdx", "rcx", "rbx", "rax"];
+
+/// Prints what an exception has saved, and stops the core.
+pub fn dump(frame: &Frame) -> ! {
+    let vector = frame.vector as usize;
+    let name = NAMES.get(vector).unwrap_or(&"reserved");
+    println!("exception {vector} ({name}) at {:#x}, error code {:#x}", frame.rip, frame.error);
+    if chip::has_joined() {
+        println!("core {}, rank {} of {}", chip::core(), program::rank(), program::ranks());
+    }
+    for (row, values) in frame.registers.chunks(3).enumerate() {
+        let mut values = REGISTERS[3 * row..].iter().zip(values);
+        values.by_ref().for_each(|(name, value)| console::print(format_args!("{name:>3} {value:016x}  ")));
+        println!("");
+    }
+    println!("rsp {:016x}  flags {:08x}  cs {:x}  ss {:x}", frame.rsp, frame.rflags, frame.cs, frame.ss);
+    if vector == 14 {
+        println!("address {:#x}", machine::fault_address());
+    }
+    halt(vector as u32)
+}
+
+/// Stops this core as one that has failed.
+pub fn halt(vector: u32) -> ! {
+    machine::set_interrupts(false);
+    if chip::has_joined() {
+        chip::own_record(record::VECTOR).store(vector, Ordering::Relaxed);
+        // PAIR bare.state: publish
+        chip::own_record(record::STATE).store(record::FAULTED, Ordering::Release);
+    }
+    machine::power_off(2)
+}
+
+/// Prints a line and stops this core as one that has failed.
+pub fn stop(why: core::fmt::Arguments<'_>) -> ! {
+    println!("{why}");
+    halt(PANIC)
+}

@@ -1,0 +1,211 @@
+//! The machine below a core: ports, serial line, PCI, page tables, and what only instructions can do.
+//!
+//! All of it that is unsafe is behind functions that are not.
+
+use bare_map as map;
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const SERIAL: u16 = 0x3f8;
+/// The device of QEMU that ends it; the exit code is twice the value and one.
+const DEBUG_EXIT: u16 = 0xf4;
+const PCI_ADDRESS: u16 = 0xcf8;
+const PCI_VALUE: u16 = 0xcfc;
+/// Vendor and device of ivshmem.
+const SHARED_MEMORY_DEVICE: u32 = 0x1110_1af4;
+
+const PRESENT_WRITABLE: u64 = 3;
+const UNCACHED: u64 = 0x10;
+const LARGE: u64 = 0x80;
+const LARGE_BYTES: usize = 2 << 20;
+
+/// A table of 512 pages of 4 KiB.
+#[repr(align(4096))]
+struct PageTable([AtomicU64; 512]);
+
+/// One for the buffers of each tile, then one for the registers of each, for the own ones, for buffers by rank.
+static PAGE_TABLES: [PageTable; 2 * map::TILES + 2] =
+    [const { PageTable([const { AtomicU64::new(0) }; 512]) }; 2 * map::TILES + 2];
+
+/// Reads or writes a port of one or four bytes.
+pub fn write_port(port: u16, value: u8) {
+    // NEED: devices of a PC are reached by ports.
+    // SOUND: the ports used here are those of devices that access no memory by themselves.
+    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nostack)) }
+}
+
+fn read_port(port: u16) -> u8 {
+    let value;
+    // NEED: as above.
+    // SOUND: as above.
+    unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nostack)) }
+    value
+}
+
+fn write_port_wide(port: u16, value: u32) {
+    // NEED: as above.
+    // SOUND: as above.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack)) }
+}
+
+fn read_port_wide(port: u16) -> u32 {
+    let value;
+    // NEED: as above.
+    // SOUND: as above.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nostack)) }
+    value
+}
+
+/// Sends a byte over the serial line.
+pub fn write_serial(byte: u8) {
+    while read_port(SERIAL + 5) & 0x20 == 0 {}
+    write_port(SERIAL, byte);
+}
+
+/// Ends the machine.
+pub fn power_off(code: u8) -> ! {
+    write_port(DEBUG_EXIT, code);
+    loop {
+        set_interrupts(false);
+        sleep();
+    }
+}
+
+/// Enables or disables interrupts, and returns whether they were enabled.
+pub fn set_interrupts(enabled: bool) -> bool {
+    let flags: u64;
+    // NEED: the interrupt flag is reached by instructions only.
+    // SOUND: handlers are installed before anything enables interrupts; the stack is as before.
+    unsafe {
+        asm!("pushfq", "pop {}", out(reg) flags, options(preserves_flags));
+        if enabled {
+            asm!("sti", options(nostack));
+        } else {
+            asm!("cli", options(nostack));
+        }
+    }
+    flags & 0x200 != 0
+}
+
+/// Sleeps until the next interrupt.
+pub fn sleep() {
+    // NEED: an instruction.
+    // SOUND: it changes nothing.
+    unsafe { asm!("hlt", options(nostack, nomem)) }
+}
+
+/// Returns the time-stamp counter.
+pub fn cycles() -> u64 {
+    // NEED: an instruction.
+    // SOUND: each processor of 64 bits has it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Returns the address of the page fault that happened last.
+pub fn fault_address() -> u64 {
+    let address;
+    // NEED: a control register.
+    // SOUND: reading it changes nothing.
+    unsafe { asm!("mov {}, cr2", out(reg) address, options(nostack, nomem)) }
+    address
+}
+
+/// Returns the 32-bit register at a physical address of a device in the last 32 MiB below 4 GiB.
+pub fn device_register(address: u32) -> &'static AtomicU32 {
+    assert!(address >= 0xfe00_0000 && address.is_multiple_of(4), "no register of a device: {address:#x}");
+    // NEED: local interrupt controller and clock are mapped registers.
+    // SOUND: these pages are mapped one to one at boot, hold devices only and stay; accesses are atomic words.
+    unsafe { &*(address as usize as *const AtomicU32) }
+}
+
+/// Returns the number of this core, which stands on the command line of the image as `core=N`.
+pub fn core_number(start_information: u32) -> usize {
+    // NEED: the start information of the boot ABI is an address.
+    // SOUND: QEMU has put there the structure `hvm_start_info`, whose command line is at offset 24.
+    let line = unsafe { *((start_information as usize + 24) as *const u64) } as usize as *const u8;
+    let mut number = 0;
+    for at in 0..64 {
+        // NEED: as above.
+        // SOUND: the line ends with a zero byte, at which the loop ends.
+        let byte = unsafe { *line.add(at) };
+        match byte {
+            0 => break,
+            b'0'..=b'9' => number = number * 10 + usize::from(byte - b'0'),
+            _ => number = 0,
+        }
+    }
+    assert!(number < map::CORES, "core {number}; allowed: 0 to {}", map::CORES - 1);
+    number
+}
+
+fn pci_read(device: u32, register: u32) -> u32 {
+    write_port_wide(PCI_ADDRESS, 0x8000_0000 | device << 11 | register);
+    read_port_wide(PCI_VALUE)
+}
+
+/// Finds the device of shared memory on the first bus, and returns the physical address of its memory.
+pub fn shared_memory() -> u64 {
+    let found = (0..32).find(|device| pci_read(*device, 0) == SHARED_MEMORY_DEVICE);
+    let device = found.expect("no ivshmem device on the PCI bus; start the image by `isles bare run`");
+    // Memory accesses on; then the second 64-bit address.
+    let command = pci_read(device, 4);
+    write_port_wide(PCI_VALUE, command | 2);
+    u64::from(pci_read(device, 0x18) & !0xf) | u64::from(pci_read(device, 0x1c)) << 32
+}
+
+/// Maps the window and the shared memory of the chip, all uncached, as the SCC maps what is not private.
+pub fn map_window(physical: u64) {
+    for at in 0..map::WINDOW_BYTES / LARGE_BYTES {
+        map_large(map::WINDOW_ADDRESS + at * LARGE_BYTES, physical + (at * LARGE_BYTES) as u64);
+    }
+    for at in 0..map::SHARED_BYTES / LARGE_BYTES {
+        map_large(map::SHARED_ADDRESS + at * LARGE_BYTES, physical + (map::SHARED + at * LARGE_BYTES) as u64);
+    }
+    for tile in 0..map::TILES {
+        let buffers = physical + map::buffer_of(2 * tile) as u64;
+        map_small(tile, map::tile_buffer_address(tile), (0..4).map(|page| buffers + page * 4096));
+        let registers = physical + map::registers_of(tile) as u64;
+        map_small(map::TILES + tile, map::tile_register_address(tile), [registers]);
+    }
+    flush();
+}
+
+/// Maps the registers of the own tile, and the message buffers of a program by rank.
+pub fn map_program(physical: u64, core: usize, cores: impl Iterator<Item = usize>) {
+    let registers = physical + map::registers_of(core / 2) as u64;
+    map_small(2 * map::TILES, map::OWN_TILE_ADDRESS, [registers]);
+    let pages = cores.flat_map(|core| [0, 4096].map(|half| physical + (map::buffer_of(core) + half) as u64));
+    map_small(2 * map::TILES + 1, map::RANK_BUFFERS_ADDRESS, pages);
+    flush();
+}
+
+fn map_large(address: usize, physical: u64) {
+    let entry = physical | LARGE | UNCACHED | PRESENT_WRITABLE;
+    bare_boot::page_directories()[address / LARGE_BYTES].store(entry, Ordering::Relaxed);
+}
+
+fn map_small(table: usize, address: usize, pages: impl IntoIterator<Item = u64>) {
+    let table = &PAGE_TABLES[table].0;
+    for (entry, page) in table.iter().zip(pages) {
+        entry.store(page | UNCACHED | PRESENT_WRITABLE, Ordering::Relaxed);
+    }
+    let entry = table.as_ptr() as u64 | PRESENT_WRITABLE;
+    bare_boot::page_directories()[address / LARGE_BYTES].store(entry, Ordering::Relaxed);
+}
+
+fn flush() {
+    // NEED: changed page tables hold after the root is loaded again.
+    // SOUND: pages with code, data and stack are mapped as before; the others hold no Rust object yet.
+    unsafe { asm!("mov {0}, cr3", "mov cr3, {0}", out(reg) _, options(nostack)) }
+}
+
+/// Returns the words at `offset` of the window.
+pub fn window(offset: usize, words: usize) -> &'static [AtomicU32] {
+    assert!(
+        offset.is_multiple_of(4) && offset + 4 * words <= map::WINDOW_BYTES,
+        "no words of the window: {offset:#x}"
+    );
+    // NEED: what cores share is memory of a device, at a fixed address.
+    // SOUND: the window is mapped before the first call, and stays; others access these words as atomic words, too.
+    unsafe { core::slice::from_raw_parts((map::WINDOW_ADDRESS + offset) as *const AtomicU32, words) }
+}

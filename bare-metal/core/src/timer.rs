@@ -1,0 +1,105 @@
+//! Time: the clock of the machine, the timer of a millisecond, waiting.
+//!
+//! The clock is the HPET, which QEMU runs by the host's clock. The time-stamp counter is measured against it at boot,
+//! so that reading the time needs no device.
+
+use crate::{chip, interrupt, machine};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+const CLOCK: u32 = 0xfed0_0000;
+const CLOCK_PERIOD: u32 = CLOCK + 4;
+const CLOCK_ENABLE: u32 = CLOCK + 0x10;
+const CLOCK_COUNT: u32 = CLOCK + 0xf0;
+
+const TIMER_VECTOR: u32 = 0xfee0_0320;
+const TIMER_START: u32 = 0xfee0_0380;
+const TIMER_COUNT: u32 = 0xfee0_0390;
+const TIMER_DIVIDER: u32 = 0xfee0_03e0;
+const PERIODIC: u32 = 1 << 17;
+const UNDIVIDED: u32 = 0xb;
+
+const PERIOD_NANOSECONDS: u64 = 1_000_000;
+const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
+/// How long a waiter looks before it sleeps until the next interrupt of the timer.
+const SPIN_NANOSECONDS: u64 = 200_000;
+
+static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
+/// Time-stamp counter and nanoseconds at the calibration, and cycles in 2^20 nanoseconds.
+static CYCLES_AT_START: AtomicU64 = AtomicU64::new(0);
+static NANOSECONDS_AT_START: AtomicU64 = AtomicU64::new(0);
+static RATE: AtomicU64 = AtomicU64::new(0);
+
+fn clock() -> u64 {
+    let period = u64::from(machine::device_register(CLOCK_PERIOD).load(Ordering::Relaxed));
+    u64::from(machine::device_register(CLOCK_COUNT).load(Ordering::Relaxed)) * period / 1_000_000
+}
+
+/// Starts clock and timer. The clock's count begins at the reset of the machine or here, whichever is later.
+pub fn start() {
+    machine::device_register(CLOCK_ENABLE).store(1, Ordering::Relaxed);
+    machine::device_register(TIMER_DIVIDER).store(UNDIVIDED, Ordering::Relaxed);
+    machine::device_register(TIMER_START).store(u32::MAX, Ordering::Relaxed);
+    let (begin, cycles) = (clock(), machine::cycles());
+    let mut now = begin;
+    while now - begin < CALIBRATION_NANOSECONDS {
+        now = clock();
+    }
+    let (end, counted) =
+        (machine::cycles(), u32::MAX - machine::device_register(TIMER_COUNT).load(Ordering::Relaxed));
+    CYCLES_AT_START.store(cycles, Ordering::Relaxed);
+    NANOSECONDS_AT_START.store(begin, Ordering::Relaxed);
+    RATE.store(((end - cycles) << 20) / (now - begin), Ordering::Relaxed);
+    let in_period = u64::from(counted) * PERIOD_NANOSECONDS / (now - begin);
+    machine::device_register(TIMER_VECTOR).store(PERIODIC | interrupt::TIMER as u32, Ordering::Relaxed);
+    machine::device_register(TIMER_START).store(in_period as u32, Ordering::Relaxed);
+}
+
+/// Returns the nanoseconds since the clock began to count.
+pub fn nanoseconds() -> u64 {
+    let cycles = machine::cycles().wrapping_sub(CYCLES_AT_START.load(Ordering::Relaxed));
+    let rate = RATE.load(Ordering::Relaxed).max(1);
+    NANOSECONDS_AT_START.load(Ordering::Relaxed) + ((u128::from(cycles) << 20) / u128::from(rate)) as u64
+}
+
+/// Returns the milliseconds that the timer has counted.
+pub fn milliseconds() -> u64 {
+    MILLISECONDS.load(Ordering::Relaxed)
+}
+
+/// Counts a millisecond; called by the timer's interrupt.
+pub fn count_millisecond() {
+    MILLISECONDS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Sleeps for at least that many milliseconds.
+pub fn sleep_milliseconds(milliseconds: u64) {
+    let end = nanoseconds() + milliseconds * 1_000_000;
+    while nanoseconds() < end {
+        machine::sleep();
+    }
+}
+
+/// Waits until `ready` returns a value: looks for a while, then sleeps from one interrupt of the timer to the next.
+///
+/// # Errors
+/// A core that is needed has stopped, and `ready` still returns nothing.
+pub fn wait_for<T>(
+    needed: chip::Needed,
+    mut ready: impl FnMut() -> Option<T>,
+) -> Result<T, chip::StoppedCore> {
+    let begin = nanoseconds();
+    loop {
+        for _ in 0..100 {
+            if let Some(value) = ready() {
+                return Ok(value);
+            }
+        }
+        if nanoseconds() - begin < SPIN_NANOSECONDS {
+            continue;
+        }
+        if let Some(stopped) = chip::stopped_core(needed) {
+            return ready().ok_or(stopped);
+        }
+        machine::sleep();
+    }
+}

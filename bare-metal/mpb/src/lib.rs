@@ -1,0 +1,186 @@
+//! A message buffer as a first-in, first-out queue of entries from any core: the device of the Xipx operating system.
+//!
+//! After M. Ziwisky and D. Brylow, "BareMichael: A Minimalistic Bare-metal Framework for the Intel SCC" (MARC 2012),
+//! section IV A. An entry names the core and channel that it is from, the channel that it is for and its length, so any
+//! number of programs can share a buffer, and none has to make its calls in the order of another. Writers take a
+//! test-and-set lock, as the SCC has one for each core; the reader takes none.
+//!
+//! Invariant: the words from `read` to `written` are whole entries. Both count words, modulo twice the capacity, so
+//! that full and empty differ.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU32, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+
+/// Words in front of an entry.
+pub const HEADER_WORDS: usize = 4;
+/// Words in front of the entries of a buffer: a line for each of the two counts.
+const COUNT_WORDS: usize = 16;
+const READ: usize = 8;
+
+/// What an entry is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Core that sent it.
+    pub source_core: u16,
+    /// Channel that it was sent from.
+    pub source_channel: u16,
+    /// Channel that it is for.
+    pub target_channel: u16,
+    /// Bytes of the payload.
+    pub length: u32,
+}
+
+/// Why an entry was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotSent {
+    /// Another writer holds the lock: it is the core of this number.
+    Locked(u32),
+    /// There is no room until the reader takes entries out.
+    Full,
+    /// The payload never fits; the longest that does has this many bytes.
+    TooLong(usize),
+}
+
+/// Why an entry was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReceived {
+    /// There is none.
+    Empty,
+    /// The payload is longer than the reader's memory; the entry stays.
+    NoRoom(Header),
+}
+
+/// A message buffer and the lock of its core.
+///
+/// A buffer of zeros is empty. There may be any number of writers and one reader at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring<'a> {
+    lock: &'a AtomicU32,
+    words: &'a [AtomicU32],
+}
+
+impl<'a> Ring<'a> {
+    /// The ring in `words`, which writers lock by `lock`.
+    ///
+    /// # Panics
+    /// There are not enough words for an entry without payload.
+    pub fn new(lock: &'a AtomicU32, words: &'a [AtomicU32]) -> Ring<'a> {
+        assert!(words.len() >= COUNT_WORDS + HEADER_WORDS, "a ring of {} words", words.len());
+        Ring { lock, words }
+    }
+
+    /// The longest payload in bytes.
+    pub fn longest(&self) -> usize {
+        (self.capacity() as usize - HEADER_WORDS) * 4
+    }
+
+    /// Writes an entry of `core`; `channels` are that of the sender and that of the receiver.
+    ///
+    /// # Errors
+    /// The lock is held, or there is no room now or ever. Nothing was written.
+    pub fn send(&self, core: u16, channels: (u16, u16), payload: &[u8]) -> Result<(), NotSent> {
+        if payload.len() > self.longest() {
+            return Err(NotSent::TooLong(self.longest()));
+        }
+        // PAIR mpb.lock: observe
+        let free = self.lock.compare_exchange(0, u32::from(core) + 1, Ordering::Acquire, Ordering::Relaxed);
+        if let Err(owner) = free {
+            return Err(NotSent::Locked(owner.wrapping_sub(1)));
+        }
+        let sent = self.send_locked(core, channels, payload);
+        // PAIR mpb.lock: publish
+        self.lock.store(0, Ordering::Release);
+        sent
+    }
+
+    fn send_locked(&self, core: u16, channels: (u16, u16), payload: &[u8]) -> Result<(), NotSent> {
+        let written = self.words[0].load(Ordering::Relaxed);
+        // PAIR mpb.read: observe
+        let read = self.words[READ].load(Ordering::Acquire);
+        let needed = entry_words(payload.len() as u32);
+        if self.distance(read, written) + needed > self.capacity() {
+            return Err(NotSent::Full);
+        }
+        let header = [
+            u32::from(core) | u32::from(channels.0) << 16,
+            u32::from(channels.1),
+            payload.len() as u32,
+            written, // unused by the reader; shows in a dump where the entry began
+        ];
+        for (at, word) in (0..).zip(header) {
+            self.slot(self.after(written, at)).store(word, Ordering::Relaxed);
+        }
+        for (at, part) in (HEADER_WORDS as u32..).zip(payload.chunks(4)) {
+            let mut bytes = [0; 4];
+            bytes[..part.len()].copy_from_slice(part);
+            self.slot(self.after(written, at)).store(u32::from_le_bytes(bytes), Ordering::Relaxed);
+        }
+        // PAIR mpb.written: publish
+        self.words[0].store(self.after(written, needed), Ordering::Release);
+        Ok(())
+    }
+
+    /// Reads what the oldest entry is about, and leaves it there.
+    pub fn peek(&self) -> Option<Header> {
+        let read = self.words[READ].load(Ordering::Relaxed);
+        // PAIR mpb.written: observe
+        if self.words[0].load(Ordering::Acquire) == read {
+            return None;
+        }
+        let first = self.slot(read).load(Ordering::Relaxed);
+        Some(Header {
+            source_core: first as u16,
+            source_channel: (first >> 16) as u16,
+            target_channel: self.slot(self.after(read, 1)).load(Ordering::Relaxed) as u16,
+            length: self.slot(self.after(read, 2)).load(Ordering::Relaxed),
+        })
+    }
+
+    /// Takes the oldest entry out; its payload is then at the front of `into`.
+    ///
+    /// # Errors
+    /// There is none, or it does not fit.
+    pub fn receive(&self, into: &mut [u8]) -> Result<Header, NotReceived> {
+        let header = self.peek().ok_or(NotReceived::Empty)?;
+        let Some(payload) = into.get_mut(..header.length as usize) else {
+            return Err(NotReceived::NoRoom(header));
+        };
+        let read = self.words[READ].load(Ordering::Relaxed);
+        for (at, part) in (HEADER_WORDS as u32..).zip(payload.chunks_mut(4)) {
+            let word = self.slot(self.after(read, at)).load(Ordering::Relaxed);
+            part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+        }
+        // PAIR mpb.read: publish
+        self.words[READ].store(self.after(read, entry_words(header.length)), Ordering::Release);
+        Ok(header)
+    }
+
+    /// Words for entries.
+    fn capacity(&self) -> u32 {
+        (self.words.len() - COUNT_WORDS) as u32
+    }
+
+    /// The count that is `words` behind the count `at`.
+    fn after(&self, at: u32, words: u32) -> u32 {
+        (at + words) % (2 * self.capacity())
+    }
+
+    /// Words from one count to a later one.
+    fn distance(&self, from: u32, to: u32) -> u32 {
+        self.after(to, 2 * self.capacity() - from)
+    }
+
+    fn slot(&self, at: u32) -> &AtomicU32 {
+        &self.words[COUNT_WORDS + (at % self.capacity()) as usize]
+    }
+}
+
+/// Words of an entry with a payload of `bytes`.
+fn entry_words(bytes: u32) -> u32 {
+    HEADER_WORDS as u32 + bytes.div_ceil(4)
+}

@@ -1,0 +1,233 @@
+//! `isles bare build`: an image of C programs over RCCE, or of a Rust crate over `bare_core`.
+//!
+//! Cargo builds what an image stands on, gcc the library and the program, ld puts them together by `link.x`. All that
+//! lies in the folder `bare-metal` of a checkout of Isles.
+
+use crate::Failure;
+use crate::run::is_on_path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TARGET: &str = "x86_64-unknown-none";
+
+/// Options of gcc for all that runs on a bare core: no red zone, because interrupts use the stack.
+const C_OPTIONS: &[&str] = &[
+    "-std=gnu11",
+    "-O2",
+    "-ffreestanding",
+    "-mno-red-zone",
+    "-fno-pic",
+    "-fno-pie",
+    "-fno-stack-protector",
+    "-fcf-protection=none",
+    "-fno-asynchronous-unwind-tables",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-nostdinc",
+];
+
+/// What is to be built.
+#[derive(Debug, Default)]
+struct ImageOptions {
+    sources: Vec<PathBuf>,
+    image: Option<PathBuf>,
+    program: Option<String>,
+    options: Vec<String>,
+}
+
+/// Builds an image.
+///
+/// # Errors
+/// The words cannot be carried out, or a compiler fails, which has said why.
+pub fn carry_out(words: &[String]) -> Result<(), Failure> {
+    let order = parse(words)?;
+    let bare = sources()?;
+    let [first, others @ ..] = &order.sources[..] else {
+        return Err(usage("no program; say isles bare build PROGRAM.c, or the folder of a crate"));
+    };
+    let image = if first.join("Cargo.toml").is_file() && others.is_empty() {
+        build_crate(first, &order, &bare)?
+    } else {
+        for source in &order.sources {
+            let is_c = source.extension().is_some_and(|ending| ending == "c");
+            if !is_c || !source.is_file() {
+                let shown = source.display();
+                return Err(usage(format!(
+                    "{shown} is neither a file PROGRAM.c nor a folder with a Cargo.toml"
+                )));
+            }
+        }
+        build_c(&order, &bare)?
+    };
+    let bytes = std::fs::metadata(&image).map_or(0, |file| file.len());
+    println!("{}: {:.1} KiB", image.display(), bytes as f64 / 1024.0);
+    Ok(())
+}
+
+fn parse(words: &[String]) -> Result<ImageOptions, Failure> {
+    let (mut order, mut words) = (ImageOptions::default(), words.iter());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-o" => order.image = Some(words.next().ok_or_else(|| usage("-o needs a file"))?.into()),
+            "--bin" => order.program = Some(words.next().ok_or_else(|| usage("--bin needs a name"))?.clone()),
+            option if ["-D", "-I", "-O", "-U", "-g"].iter().any(|begin| option.starts_with(begin)) => {
+                order.options.push(word.clone());
+            }
+            option if option.starts_with('-') => {
+                return Err(usage(format!(
+                    "unknown option {option}; allowed: -o, --bin, -D, -I, -O, -U, -g"
+                )));
+            }
+            _ => order.sources.push(word.into()),
+        }
+    }
+    Ok(order)
+}
+
+/// The folder `bare-metal` of the checkout that this process is in, or that this program lies in.
+fn sources() -> Result<PathBuf, Failure> {
+    let starts = [std::env::current_dir(), std::env::current_exe()];
+    let mut folders = starts.iter().flatten().flat_map(|start| start.ancestors());
+    let bare = folders
+        .find_map(|folder| Some(folder.join("bare-metal")).filter(|bare| bare.join("link.x").is_file()));
+    bare.ok_or_else(|| {
+        usage("images are built inside the sources of Isles, and there is no folder bare-metal here")
+    })
+}
+
+fn build_crate(folder: &Path, order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
+    let program = match &order.program {
+        Some(program) => program.clone(),
+        None => package_name(folder)?,
+    };
+    let target = bare.join("target");
+    let mut cargo = cargo(bare, &target)?;
+    cargo.arg("--manifest-path").arg(folder.join("Cargo.toml")).args(["--bin", &program]);
+    succeed(&mut cargo, "cargo")?;
+    let image = image_file(order, &program)?;
+    let built = target.join(TARGET).join("release").join(&program);
+    std::fs::copy(&built, &image).map_err(|cause| usage(format!("{}: {cause}", built.display())))?;
+    Ok(image)
+}
+
+/// The name in a manifest, which is the name of the crate's program unless `--bin` says another.
+fn package_name(folder: &Path) -> Result<String, Failure> {
+    let file = folder.join("Cargo.toml");
+    let text =
+        std::fs::read_to_string(&file).map_err(|cause| usage(format!("{}: {cause}", file.display())))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    line.map(String::from).ok_or_else(|| usage(format!("{} names no package", file.display())))
+}
+
+/// A `cargo build` for bare cores.
+fn cargo(bare: &Path, target: &Path) -> Result<Command, Failure> {
+    if !is_on_path("cargo") {
+        return Err(usage("there is no cargo on PATH; install Rust (https://rustup.rs)"));
+    }
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().map(|output| output.stdout);
+    let sysroot = String::from_utf8_lossy(&sysroot.unwrap_or_default()).trim().to_string();
+    if !Path::new(&sysroot).join("lib/rustlib").join(TARGET).is_dir() {
+        return Err(usage(format!("Rust has no {TARGET} here; get it by: rustup target add {TARGET}")));
+    }
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--locked", "--quiet", "--target", TARGET]);
+    let script = bare.join("link.x");
+    // Separated by unit separators, so that a path may have spaces.
+    let flags =
+        format!("-Crelocation-model=static\u{1f}-Clink-arg=--nmagic\u{1f}-Clink-arg=-T{}", script.display());
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target).env_remove("RUSTFLAGS");
+    Ok(cargo)
+}
+
+fn build_c(order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
+    if !is_on_path("gcc") {
+        return Err(usage("there is no gcc on PATH, which compiles C; on Debian: apt-get install gcc"));
+    }
+    let library = bare.with_file_name("c");
+    if !library.join("src/run.c").is_file() {
+        return Err(usage(format!("there is no library of RCCE in {}", library.display())));
+    }
+    let target = bare.join("target");
+    let mut cargo = cargo(bare, &target)?;
+    cargo.arg("--manifest-path").arg(bare.join("Cargo.toml")).args(["--package", "bare-c"]);
+    succeed(&mut cargo, "cargo")?;
+
+    let mut files = c_files(&library.join("src"))?;
+    files.extend(c_files(&bare.join("c/src"))?);
+    files.extend(order.sources.iter().cloned());
+    let objects = target.join("c").join(std::process::id().to_string());
+    std::fs::create_dir_all(&objects).map_err(|cause| usage(format!("{}: {cause}", objects.display())))?;
+    let built = compile_and_link(order, bare, &library, &files, &objects);
+    let _ = std::fs::remove_dir_all(&objects); // what is left does no harm
+    built
+}
+
+fn compile_and_link(
+    order: &ImageOptions,
+    bare: &Path,
+    library: &Path,
+    files: &[PathBuf],
+    objects: &Path,
+) -> Result<PathBuf, Failure> {
+    let own = Command::new("gcc").arg("-print-file-name=include").output();
+    let own = own.map_err(|cause| usage(format!("gcc cannot be started: {cause}")))?.stdout;
+    let own = String::from_utf8_lossy(&own).trim().to_string();
+    let mut names = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let object = objects.join(format!("{number}.o"));
+        let mut gcc = Command::new("gcc");
+        gcc.args(C_OPTIONS).arg("-isystem").arg(&own).arg("-isystem").arg(bare.join("c/include"));
+        gcc.arg("-I").arg(library.join("include")).arg("-I").arg(library.join("src")).args(&order.options);
+        gcc.arg("-c").arg(file).arg("-o").arg(&object);
+        succeed(&mut gcc, "gcc")?;
+        names.push(object);
+    }
+    let first = order.sources[0].file_stem().unwrap_or_default().to_string_lossy();
+    let image = image_file(order, &first)?;
+    let mut ld = Command::new("ld");
+    ld.args([
+        "-nostdlib",
+        "-static",
+        "--gc-sections",
+        "--strip-all",
+        "-z",
+        "noexecstack",
+        "--no-warn-rwx-segments",
+    ]);
+    ld.arg("-T").arg(bare.join("link.x")).args(names);
+    ld.arg(bare.join("target").join(TARGET).join("release/libbare_c.a")).arg("-o").arg(&image);
+    succeed(&mut ld, "ld")?;
+    Ok(image)
+}
+
+/// The C files of a folder by name.
+fn c_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries =
+        std::fs::read_dir(folder).map_err(|cause| usage(format!("{}: {cause}", folder.display())))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "c"));
+    files.sort();
+    Ok(files)
+}
+
+/// The file that the image goes to; its folder is made.
+fn image_file(order: &ImageOptions, name: &str) -> Result<PathBuf, Failure> {
+    let image = order.image.clone().unwrap_or_else(|| Path::new("out").join(format!("{name}.img")));
+    if let Some(folder) = image.parent() {
+        std::fs::create_dir_all(folder).map_err(|cause| usage(format!("{}: {cause}", folder.display())))?;
+    }
+    Ok(image)
+}
+
+/// Runs a compiler, which says itself what is wrong.
+fn succeed(command: &mut Command, name: &str) -> Result<(), Failure> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(usage(format!("{name} has failed, and has said why"))),
+        Err(cause) => Err(usage(format!("{name} cannot be started: {cause}"))),
+    }
+}
+
+fn usage(line: impl Into<String>) -> Failure {
+    Failure::Usage(line.into())
+}

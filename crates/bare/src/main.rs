@@ -1,0 +1,84 @@
+//! The program of `isles bare`: builds images for bare cores, and runs them, a virtual machine of QEMU for each core.
+//!
+//! It depends on none of the runtime, so it is built in seconds. Every error is one line that names the source, the
+//! value and what is allowed; exit code 2 for what cannot be done, 1 for a core that failed.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod build;
+mod chip;
+mod console;
+mod image;
+mod run;
+
+use std::process::ExitCode;
+
+/// What ends the command early.
+#[derive(Debug)]
+pub enum Failure {
+    /// It cannot be done as it was asked; exit code 2.
+    Usage(String),
+    /// A core failed, and why has been said; exit code 1.
+    Run,
+}
+
+const HELP: &str = "Builds and runs programs for bare cores: no operating system, one virtual machine for each core
+
+Usage: isles bare build PROGRAM.c... [-o IMAGE] [-D.. -I.. -O..]
+       isles bare build CRATE [--bin NAME] [-o IMAGE]
+       isles bare run --cores LIST [OPTION]... -- IMAGE [ARGUMENT]...
+       isles bare run --table FILE [OPTION]...
+
+Build:
+  -o IMAGE        The image; otherwise out/NAME.img
+  --bin NAME      The program of the crate; otherwise that of the crate's name
+
+Run:
+  --cores LIST    Cores of the chip, as in 0,1,5,24,47 or 0-7; rank 0 is the first; allowed: 0 to 47, each once
+  --table FILE    Several programs at once, a line for each: LIST IMAGE [ARGUMENT]..., # begins a comment
+  --tile MHZ      Rate of the tiles, which programs can read; otherwise 533
+  --mesh MHZ      Rate of the mesh, which programs can read; otherwise 800
+  --limit SECONDS Ends the run after that time
+  --times         Says how long each core took to reach main
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = match std::env::args_os().skip(1).map(|word| word.into_string()).collect() {
+        Ok(words) => words,
+        Err(word) => return refuse(&format!("the argument {word:?} is no text; allowed: UTF-8")),
+    };
+    // `isles bare ..` passes its own verb on.
+    let words = words.strip_prefix(&[String::from("bare")]).unwrap_or(&words);
+    let done = match words.split_first() {
+        Some((verb, rest)) if verb == "build" && !asks_for_help(rest) => build::carry_out(rest),
+        Some((verb, rest)) if verb == "run" && !asks_for_help(rest) => run::carry_out(rest),
+        Some((verb, _)) if ["build", "run", "help", "--help", "-h"].contains(&verb.as_str()) => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Some((verb, _)) if verb == "--version" => {
+            println!("isles-bare {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Some((verb, _)) => Err(Failure::Usage(format!("unknown command {verb}; allowed: build, run"))),
+        None => Err(Failure::Usage(String::from(
+            "a command is missing; allowed: build, run; see isles bare --help",
+        ))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(line)) => refuse(&line),
+        Err(Failure::Run) => ExitCode::from(1),
+    }
+}
+
+/// Whether the words before `--` ask for help.
+fn asks_for_help(words: &[String]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h")
+}
+
+fn refuse(line: &str) -> ExitCode {
+    eprintln!("error: {line}");
+    ExitCode::from(2)
+}

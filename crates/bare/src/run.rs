@@ -1,0 +1,184 @@
+//! `isles bare run`: a machine of QEMU for each core, on one memory; their consoles as one; how each core has ended.
+
+use crate::arguments::{self, Run};
+use crate::chip::Chip;
+use crate::console::Console;
+use crate::{Failure, image};
+use bare_map::record;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const QEMU: &str = "qemu-system-x86_64";
+/// Private memory of a core in MiB.
+const MEMORY_MIB: u32 = 64;
+/// How often consoles and states are looked at.
+const POLL: Duration = Duration::from_millis(2);
+
+/// A machine that runs, or that has ended.
+struct CoreMachine {
+    core: usize,
+    process: Child,
+    begin: Instant,
+    /// Time until the core had mapped the chip.
+    boot: Option<Duration>,
+    console: Console,
+    ended: bool,
+    /// Whether the launcher has ended it.
+    killed: bool,
+}
+
+/// Runs programs on cores until all have ended.
+///
+/// # Errors
+/// The words cannot be carried out, or a core has failed.
+pub fn carry_out(words: &[String]) -> Result<(), Failure> {
+    let run = arguments::parse(words, |file| std::fs::read_to_string(file))?;
+    for program in &run.programs {
+        image::check(&program.image)?;
+    }
+    if !is_on_path(QEMU) {
+        return Err(Failure::Usage(format!(
+            "there is no {QEMU} on PATH, which runs the cores; on Debian: apt-get install qemu-system-x86"
+        )));
+    }
+    let chip = Chip::new(&run).map_err(|cause| Failure::Usage(format!("no memory for the chip: {cause}")))?;
+    let mut machines = Vec::new();
+    for program in &run.programs {
+        for core in &program.cores {
+            let process = start(*core, &program.image, &chip).inspect_err(|_| end_all(&mut machines))?;
+            let console = Console::new(*core);
+            let begin = Instant::now();
+            machines.push(CoreMachine {
+                core: *core,
+                process,
+                begin,
+                boot: None,
+                console,
+                ended: false,
+                killed: false,
+            });
+        }
+    }
+    let watched = watch(&run, &chip, &mut machines);
+    end_all(&mut machines);
+    watched.map_err(|cause| Failure::Usage(format!("consoles of the cores: {cause}")))?;
+    outcome(&run, &chip, &machines)
+}
+
+/// Whether a program is in a folder of `PATH`.
+pub fn is_on_path(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
+/// Starts the machine of a core. It ends with this process, however that ends.
+fn start(core: usize, image: &Path, chip: &Chip) -> Result<Child, Failure> {
+    let mut command = if is_on_path("setpriv") {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--", QEMU]);
+        command
+    } else {
+        Command::new(QEMU)
+    };
+    // Translation, not KVM, with which the firmware takes seconds in a virtual machine. A second processor is allowed
+    // for, though never made: without that the translator makes no atomic operations.
+    command.args(["-accel", "tcg,thread=multi", "-smp", "1,maxcpus=2", "-m", &MEMORY_MIB.to_string()]);
+    command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]);
+    command.arg("-kernel").arg(image).args(["-append", &format!("core={core}")]);
+    let memory = format!("memory-backend-file,id=chip,share=on,mem-path={},size=128M", chip.path());
+    command.args(["-object", &memory, "-device", "ivshmem-plain,memdev=chip"]);
+    command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process =
+        command.spawn().map_err(|cause| Failure::Usage(format!("{QEMU} cannot be started: {cause}")))?;
+    pass_lines(core, "", process.stdout.take());
+    pass_lines(core, "qemu: ", process.stderr.take());
+    Ok(process)
+}
+
+/// Prints lines of a machine's own streams: what a core says before it has mapped the chip, and complaints of QEMU.
+fn pass_lines(core: usize, source: &'static str, stream: Option<impl Read + Send + 'static>) {
+    if let Some(stream) = stream {
+        thread::spawn(move || {
+            for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                let _ = writeln!(io::stderr(), "[{core:02}]: {source}{}", line.trim_end());
+            }
+        });
+    }
+}
+
+/// Shows consoles and books ends until all machines are gone, or the time is over.
+fn watch(run: &Run, chip: &Chip, machines: &mut [CoreMachine]) -> io::Result<()> {
+    let begin = Instant::now();
+    let mut out = io::stdout();
+    while machines.iter().any(|machine| !machine.ended) {
+        if run.limit.is_some_and(|limit| begin.elapsed() >= limit) {
+            for machine in machines.iter_mut().filter(|machine| !machine.ended) {
+                machine.killed = true;
+                let _ = machine.process.kill(); // it may have ended by itself
+            }
+        }
+        for machine in machines.iter_mut().filter(|machine| !machine.ended) {
+            let gone = machine.process.try_wait()?.is_some();
+            let state = chip.record(machine.core, record::STATE)?;
+            if state != record::OFF && machine.boot.is_none() {
+                machine.boot = Some(machine.begin.elapsed());
+            }
+            machine.console.poll(chip, &mut out)?;
+            if gone {
+                machine.console.end(&mut out)?;
+                machine.ended = true;
+                if matches!(state, record::OFF | record::RUNNING) {
+                    chip.store(bare_map::record_of(machine.core) + record::STATE, record::LOST)?;
+                }
+            }
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Ends machines that run.
+fn end_all(machines: &mut [CoreMachine]) {
+    for machine in machines.iter_mut().filter(|machine| !machine.ended) {
+        let _ = machine.process.kill(); // it may have ended by itself
+        let _ = machine.process.wait();
+    }
+}
+
+/// Says which cores have failed, lost bytes and, if asked for, the times of boots.
+fn outcome(run: &Run, chip: &Chip, machines: &[CoreMachine]) -> Result<(), Failure> {
+    let mut failed = false;
+    for machine in machines {
+        let core = machine.core;
+        let of_core = |offset| {
+            chip.record(core, offset).map_err(|cause| Failure::Usage(format!("core {core}: {cause}")))
+        };
+        let code = of_core(record::EXIT_CODE)?.cast_signed();
+        let why = match of_core(record::STATE)? {
+            record::ENDED if code == 0 => None,
+            record::ENDED => Some(format!("ended with exit code {code}")),
+            record::FAULTED => Some(match of_core(record::VECTOR)? {
+                256 => String::from("gave up"),
+                vector => format!("was stopped by exception {vector}"),
+            }),
+            _ if machine.killed => Some(String::from("was ended by --limit")),
+            _ => Some(String::from("was lost: its machine ended without a word")),
+        };
+        if let Some(why) = why {
+            eprintln!("error: core {core} {why}");
+            failed = true;
+        }
+        if machine.console.lost() > 0 {
+            eprintln!("core {core}: {} bytes of its console were overwritten unread", machine.console.lost());
+        }
+        if let Some(boot) = machine.boot.filter(|_| run.times) {
+            eprintln!("core {core}: {:.3} s to main", boot.as_secs_f64());
+        }
+    }
+    if failed { Err(Failure::Run) } else { Ok(()) }
+}

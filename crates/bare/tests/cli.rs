@@ -1,0 +1,277 @@
+//! `isles bare` as a user runs it: images are built, run by QEMU, and refused.
+//!
+//! Tests that run images say that they are skipped, and why, where there is no QEMU or Rust has no target for bare
+//! cores; `./test --long bare` installs both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+/// The root of the sources.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn bare(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isles-bare")).args(words).current_dir(root()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Why images cannot be run here, if they cannot.
+fn missing() -> Option<&'static str> {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !has("qemu-system-x86_64") {
+        return Some("no qemu-system-x86_64: apt-get install qemu-system-x86");
+    }
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
+    let target = Path::new(text(&sysroot).trim()).join("lib/rustlib/x86_64-unknown-none");
+    (!target.is_dir()).then_some("no target: rustup target add x86_64-unknown-none")
+}
+
+/// Builds an image, and checks that it has at most 64 KiB. `words` are those of `isles bare build`.
+fn build(name: &str, words: &[&str]) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _held = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let image = file(name);
+    let out = bare(&[&["build"], words, &["-o", image.to_str().unwrap()]].concat());
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let bytes = fs::metadata(&image).unwrap().len();
+    assert!(bytes <= 64 << 10, "{name} has {bytes} bytes");
+    image
+}
+
+fn build_rust(program: &str) -> PathBuf {
+    build(&format!("{program}.img"), &["bare-metal/examples", "--bin", program])
+}
+
+/// An image of a program of `examples/c`, if the library of RCCE is in these sources.
+fn build_rcce(program: &str, options: &[&str]) -> Option<PathBuf> {
+    let source = format!("examples/c/{program}.c");
+    if !root().join("c/src/run.c").is_file() {
+        println!("skipped: there is no library of RCCE in these sources");
+        return None;
+    }
+    Some(build(&format!("{program}{}.img", options.concat()), &[&[&*source], options].concat()))
+}
+
+/// Runs an image on cores; returns the exit code, the lines of each core, and standard error.
+fn run(cores: &[usize], image: &Path, arguments: &[&str]) -> (i32, Vec<Vec<String>>, String) {
+    let list: Vec<String> = cores.iter().map(usize::to_string).collect();
+    let (list, image) = (list.join(","), image.to_str().unwrap());
+    run_words(&[&["--cores", &list, "--", image], arguments].concat(), cores)
+}
+
+fn run_words(words: &[&str], cores: &[usize]) -> (i32, Vec<Vec<String>>, String) {
+    let out = bare(&[&["run", "--limit", "300"], words].concat());
+    let stdout = text(&out.stdout);
+    let of_core = |core: &usize| {
+        let begin = format!("[{core:02}]: ");
+        stdout.lines().filter_map(|line| line.strip_prefix(&begin)).map(String::from).collect()
+    };
+    (out.status.code().unwrap(), cores.iter().map(of_core).collect(), text(&out.stderr))
+}
+
+macro_rules! needs_machines {
+    () => {
+        if let Some(why) = missing() {
+            println!("skipped: {why}");
+            return;
+        }
+    };
+}
+
+#[test]
+fn cores_print_their_ids_and_meet_at_barriers() {
+    needs_machines!();
+    let image = build_rust("ids");
+    for cores in [&[5, 47][..], &[0, 1, 24, 47], &[0, 1, 2, 3, 4, 5, 6, 7]] {
+        let (code, lines, stderr) = run(cores, &image, &[]);
+        assert_eq!(code, 0, "{lines:?} {stderr}");
+        for (rank, (core, lines)) in cores.iter().zip(lines).enumerate() {
+            let of = format!("core {core} is rank {rank} of {}, tile ", cores.len());
+            assert!(lines[0].starts_with(&of) && lines[0].ends_with(", 533 and 800 MHz"), "{lines:?}");
+            assert!(lines[1].starts_with("101 barriers, "), "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn a_division_by_zero_dumps_its_core_and_the_others_get_an_error() {
+    needs_machines!();
+    let (code, lines, stderr) = run(&[3, 9, 30], &build_rust("divide"), &[]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(lines[2][0].starts_with("exception 0 (divide error) at 0x10"), "{lines:?}");
+    assert_eq!(lines[2][1], "core 30, rank 2 of 3");
+    assert!(lines[2].iter().any(|line| line.contains("rax 0000000000000007")), "{lines:?}");
+    for other in &lines[..2] {
+        assert_eq!(other[..], ["core 30 does not answer: an exception or a panic has stopped it"]);
+    }
+    assert!(stderr.contains("error: core 30 was stopped by exception 0\n"), "{stderr}");
+    assert!(stderr.contains("error: core 3 ended with exit code 1\n"), "{stderr}");
+}
+
+#[test]
+fn a_core_takes_part_in_two_exchanges_at_once() {
+    needs_machines!();
+    let (code, lines, stderr) = run(&[0, 1, 2], &build_rust("ring"), &[]);
+    assert_eq!(code, 0, "{lines:?} {stderr}");
+    assert!(lines[0][0].starts_with("two exchanges of 100 rounds of 32 B at once: verified, "), "{lines:?}");
+    assert_eq!(lines[2][..], ["channel 2: 100 rounds verified"]);
+}
+
+#[test]
+fn two_images_run_at_once_by_a_table() {
+    needs_machines!();
+    let (ids, ring) = (build_rust("ids"), build_rust("ring"));
+    let table = file("two.table");
+    let lines = format!("# two programs\n0,1 {}\n40-42 {}\n", ids.display(), ring.display());
+    fs::write(&table, lines).unwrap();
+    let (code, lines, stderr) = run_words(&["--table", table.to_str().unwrap()], &[0, 1, 40, 41, 42]);
+    assert_eq!(code, 0, "{lines:?} {stderr}");
+    assert!(lines[1][0].starts_with("core 1 is rank 1 of 2, "), "{lines:?}");
+    assert_eq!(lines[3][..], ["channel 1: 100 rounds verified"]);
+}
+
+#[test]
+fn programs_of_rcce_run_unmodified() {
+    needs_machines!();
+    for (program, options, arguments) in [
+        ("shift", &[][..], &[][..]),
+        ("stencil", &[], &[]),
+        ("pingpong", &[], &[]),
+        ("pingpong", &["-DIRCCE"], &["20000"]),
+    ] {
+        let Some(image) = build_rcce(program, options) else { return };
+        let (code, lines, stderr) = run(&[0, 1], &image, arguments);
+        assert_eq!(code, 0, "{program}: {lines:?} {stderr}");
+        assert!(lines[0].iter().any(|line| line == "Verification SUCCESSFUL"), "{program}: {lines:?}");
+    }
+    let Some(image) = build_rcce("hello", &[]) else { return };
+    let (code, lines, _) = run(&[7, 0, 33], &image, &[]);
+    assert_eq!(code, 0);
+    for (rank, lines) in lines.iter().enumerate() {
+        assert_eq!(lines[..], [format!("hello from rank {rank} of 3")]);
+    }
+}
+
+#[test]
+fn the_program_of_figure_2_handles_both_pins_of_core_47() {
+    needs_machines!();
+    if build_rcce("hello", &[]).is_none() {
+        return;
+    }
+    let image = build("figure2.img", &["bare-metal/examples/c/figure2.c"]);
+    let (code, lines, stderr) = run(&[0, 1, 5, 24, 47], &image, &["20"]);
+    assert_eq!(code, 0, "{lines:?} {stderr}");
+    assert_eq!(lines[3][..], ["Hello, World -- I'm core 24!"]);
+    assert_eq!(
+        lines[0][..],
+        [
+            "Hello, World -- I'm core 0!",
+            "I'm going to trigger core 47's LINT0 now.",
+            "Now I'm toggling core 47's LINT1."
+        ]
+    );
+    let [hello, first, time, second, later] = &lines[4][..] else { panic!("{lines:?}") };
+    assert_eq!([hello.as_str(), first], ["Hello, World -- I'm core 47!", "I've been interrupted!"]);
+    assert_eq!(second, "Another interruption!");
+    let seconds = |line: &str| -> u64 {
+        let line = line.strip_prefix("(SCC has been booted for ").unwrap();
+        line.strip_suffix(" seconds)").unwrap().parse().unwrap()
+    };
+    assert!(seconds(time) <= seconds(later));
+}
+
+#[test]
+fn printf_writes_what_that_of_the_host_writes() {
+    needs_machines!();
+    if build_rcce("hello", &[]).is_none() {
+        return;
+    }
+    let source = "crates/bare/tests/printf.c";
+    let image = build("printf.img", &[source]);
+    let host = file("printf");
+    let gcc = Command::new("gcc").current_dir(root()).args([source, "-w", "-o"]).arg(&host).status().unwrap();
+    assert!(gcc.success());
+    let expected = text(&Command::new(&host).output().unwrap().stdout);
+    let (code, lines, stderr) = run(&[0], &image, &[]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(lines[0].len() > 40);
+    assert_eq!(lines[0], expected.lines().collect::<Vec<_>>());
+}
+
+/// Words that are refused with exit code 2, and the one line.
+fn refused(words: &[&str]) -> String {
+    let out = bare(words);
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{words:?}: {stderr}");
+    assert!(out.stdout.is_empty() && stderr.lines().count() == 1, "{words:?}: {stderr}");
+    stderr.trim_end().to_string()
+}
+
+#[test]
+fn what_cannot_be_run_is_one_line() {
+    for (words, said) in [
+        (&[][..], "error: a command is missing; allowed: build, run; see isles bare --help"),
+        (&["boot"], "error: unknown command boot; allowed: build, run"),
+        (
+            &["run", "--cores", "0-48", "--", "a"],
+            "error: --cores: no core \"48\"; the chip has cores 0 to 47",
+        ),
+        (
+            &["run", "--cores", "0", "--", "README.md"],
+            "error: image README.md: not an ELF file of 64 bits for x86-64; isles bare build makes images",
+        ),
+        (
+            &["run", "--cores", "0", "--", "none.img"],
+            "error: image none.img: No such file or directory (os error 2)",
+        ),
+        (
+            &["build", "README.md"],
+            "error: README.md is neither a file PROGRAM.c nor a folder with a Cargo.toml",
+        ),
+        (&["build"], "error: no program; say isles bare build PROGRAM.c, or the folder of a crate"),
+        (&["build", "--fast"], "error: unknown option --fast; allowed: -o, --bin, -D, -I, -O, -U, -g"),
+    ] {
+        assert_eq!(refused(words), said);
+    }
+    let own = env!("CARGO_BIN_EXE_isles-bare");
+    assert_eq!(
+        refused(&["run", "--cores", "0", "--", own]),
+        format!(
+            "error: image {own}: an ELF file without a PVH note (an image for an operating system?); isles bare build \
+             makes images"
+        )
+    );
+}
+
+#[test]
+fn without_qemu_the_line_names_its_package() {
+    let image = file("header.img");
+    let mut bytes = vec![0; 120];
+    bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    (bytes[18], bytes[32], bytes[54], bytes[56]) = (62, 64, 56, 1);
+    (bytes[64], bytes[72], bytes[96]) = (4, 120, 24);
+    bytes.extend(b"\x04\0\0\0\x08\0\0\0\x12\0\0\0Xen\0\x20\0\x10\0\0\0\0\0");
+    fs::write(&image, bytes).unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_isles-bare"))
+        .args(["run", "--cores", "0", "--"])
+        .arg(&image)
+        .env("PATH", file("empty"))
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert_eq!(
+        text(&out.stderr),
+        "error: there is no qemu-system-x86_64 on PATH, which runs the cores; on Debian: apt-get install \
+         qemu-system-x86\n"
+    );
+}
