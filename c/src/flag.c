@@ -130,6 +130,8 @@ static int value_at(RCCE_FLAG flag, int rank) {
 
 #endif
 
+volatile void *isles_flag_at(RCCE_FLAG flag, int rank) { return isles_at(flag_address(flag), rank); }
+
 void isles_flag_wait(RCCE_FLAG flag, int value, enum costs costs) {
     struct awaited what = awaited(flag, value);
     isles_wait(&what, costs);

@@ -25,6 +25,7 @@ void isles_flag_write(RCCE_FLAG *flag, int value, uint32_t tag, int rank, enum c
 void isles_flag_wait(RCCE_FLAG flag, int value, enum costs);
 int isles_flag_test(RCCE_FLAG flag, int value, enum costs); /* on the own copy */
 uint32_t isles_flag_tag(RCCE_FLAG flag);
+volatile void *isles_flag_at(RCCE_FLAG flag, int rank); /* its copy in the buffer of `rank` */
 
 void isles_buffers_begin(void);      /* books of the message buffer */
 void isles_buffers_simple(void);     /* flags and chunk of simple mode */
