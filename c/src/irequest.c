@@ -212,6 +212,8 @@ static int receive_is_over(void *request) {
 
 int iRCCE_irecv_wait(iRCCE_RECV_REQUEST *request) {
     enum call before = isles_enter(CALL_IRECV_WAIT, request ? request->peer : -1);
+    if (request && request->peer >= 0 && !is_over(request))
+        isles_prepare_answer(request->peer);
     if (request && request->peer >= 0)
         while (!is_over(request) && request->peer >= 0 && receives[request->peer])
             push_from(request->peer, 1);

@@ -36,6 +36,10 @@ int isles_power_communicator(void); /* RCCE_P_COMM */
 int isles_put(t_vcharp target, t_vcharp source, int bytes, int rank, enum costs);
 int isles_get(t_vcharp target, t_vcharp source, int bytes, int rank, enum costs);
 
+/* Has this processor own the lines of the cache into which an answer to `source` will go, while it waits anyway: they
+ * would be asked for one after the other when the answer is on its way. */
+void isles_prepare_answer(int source);
+
 /* Sends and receives a part by part; `buffer`, `chunk` and flags as in gory mode. */
 void isles_send(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size, int dest,
                 enum costs);

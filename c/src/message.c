@@ -42,9 +42,7 @@ int RCCE_send(char *data, size_t size, int dest) {
     return RCCE_SUCCESS;
 }
 
-/* Has this processor own the lines of the cache into which an answer to `source` will go, while it waits anyway: they
- * would be asked for one after the other when the answer is on its way. */
-static void prepare_answer(int source) {
+void isles_prepare_answer(int source) {
 #if defined(__x86_64__)
     if (!isles_modelled()) {
         __asm__ volatile("prefetchw (%0)" : : "r"(RCCE_buff_ptr));
@@ -61,7 +59,7 @@ int RCCE_recv(char *data, size_t size, int source) {
     if (!data && size)
         return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_TARGET);
     enum call before = isles_enter(CALL_RECV, source);
-    prepare_answer(source);
+    isles_prepare_answer(source);
     isles_recv(data, RCCE_buff_ptr, RCCE_chunk, &RCCE_ready_flag[RCCE_IAM], &RCCE_sent_flag[source], size, source,
                COSTS_RCCE);
     isles_leave(before);
