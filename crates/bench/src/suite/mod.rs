@@ -8,6 +8,7 @@ mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
+mod hubs;
 mod imsuite;
 mod memory;
 mod mpi;
@@ -53,6 +54,8 @@ pub enum Suite {
     Aggregation,
     /// Objects that places share.
     Shared,
+    /// Hubs of a real-time kernel.
+    Hubs,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -61,7 +64,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 16] = [
+    pub const ALL: [Suite; 17] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -76,6 +79,7 @@ impl Suite {
         Suite::Auv,
         Suite::Aggregation,
         Suite::Shared,
+        Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -97,6 +101,7 @@ impl Suite {
             Suite::Auv => "auv",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
+            Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -119,6 +124,7 @@ impl Suite {
             Suite::Auv => auv::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
+            Suite::Hubs => hubs::GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }
