@@ -41,9 +41,9 @@ impl KernelName {
     ///
     /// Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores with OpenComRTOS" (2012): a semaphore
     /// loop of 4 switches and 8 packets takes 2,612 cycles on the SCC and 4,500 on the C6678 (table V). A switch is
-    /// taken for half a packet. Copies are calibrated on the port (section IV.D): on one core of the SCC with 19.80 MB/s
-    /// at 4,096 B; of the C6678 with what 28 KB more take, 1,148.52 MB/s at 4 KB and 2,695 at 32 KB on one core, 512 and
-    /// 1,752 between two.
+    /// taken for half a packet. Copies are calibrated on the port (section IV.D): on one core of the SCC with 19.80
+    /// MB/s at 4,096 B; of the C6678 with what 28 KB more take, 1,148.52 MB/s at 4 KB and 2,695 at 32 KB on one core,
+    /// 512 and 1,752 between two.
     fn costs(self) -> KernelCosts {
         match self {
             KernelName::Scc => {

@@ -8,7 +8,6 @@ mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
-mod hubs;
 mod imsuite;
 mod memory;
 mod mpi;
@@ -54,8 +53,6 @@ pub enum Suite {
     Aggregation,
     /// Objects that places share.
     Shared,
-    /// Hubs of a real-time kernel.
-    Hubs,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -64,7 +61,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 17] = [
+    pub const ALL: [Suite; 16] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -79,7 +76,6 @@ impl Suite {
         Suite::Auv,
         Suite::Aggregation,
         Suite::Shared,
-        Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -101,7 +97,6 @@ impl Suite {
             Suite::Auv => "auv",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
-            Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -124,7 +119,6 @@ impl Suite {
             Suite::Auv => auv::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
-            Suite::Hubs => hubs::GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }

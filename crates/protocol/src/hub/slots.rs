@@ -32,8 +32,8 @@ impl<V> IndexTable<V> {
 /// Bits of a request's number that say its slot: so many requests of one place may wait at a time.
 const SLOT_BITS: u32 = 16;
 
-/// Values by the number of a request. A number is a slot, and how many requests the table has had before; so it is given
-/// once, and stays short.
+/// Values by the number of a request. A number is a slot, and how many requests the table has had before; so it is
+/// given once, and stays short.
 #[derive(Clone, Debug)]
 pub struct RequestTable<V> {
     slots: Vec<Option<(u64, V)>>,

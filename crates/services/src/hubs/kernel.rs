@@ -49,7 +49,7 @@ pub(super) type Outcome = (Status, Vec<u8>);
 /// A request that was made: its number at the node, and where its task waits for it, which is given again only when the
 /// task has what came back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct SubmittedRequest {
     number: u64,
     wait: u64,
 }
@@ -126,7 +126,7 @@ impl HubKernel {
     }
 
     /// Makes a request of a task.
-    pub(super) fn submit(&self, mut submission: Submission) -> Asked {
+    pub(super) fn submit(&self, mut submission: Submission) -> SubmittedRequest {
         self.count(|counts| counts.requests += 1);
         let did_run_again = self.runs_again.get();
         let is_here = self.read(|node| node.directory().place_of_hub(submission.hub)) == Some(self.here);
@@ -143,7 +143,7 @@ impl HubKernel {
             // The task that has asked sees it at once.
             self.runs_again.set(did_run_again);
         }
-        Asked { number, wait }
+        SubmittedRequest { number, wait }
     }
 
     fn is_back(&self, wait: u64) -> bool {
@@ -151,19 +151,19 @@ impl HubKernel {
     }
 
     /// Takes what came back of a request, if it has returned.
-    pub(super) fn take_outcome(&self, asked: Asked) -> Option<Outcome> {
+    pub(super) fn take_outcome(&self, asked: SubmittedRequest) -> Option<Outcome> {
         if !self.is_back(asked.wait) {
             return None;
         }
         self.waits.borrow_mut().remove(asked.wait).flatten()
     }
 
-    pub(super) fn time_out(&self, asked: Asked) {
+    pub(super) fn time_out(&self, asked: SubmittedRequest) {
         self.drive(|node, outputs| node.time_out(asked.number, outputs));
     }
 
     /// Nobody waits for the request any more. One that has returned is as it is: its lock or block goes back.
-    pub(super) fn give_up(&self, asked: Asked) {
+    pub(super) fn give_up(&self, asked: SubmittedRequest) {
         let wait = self.waits.borrow_mut().remove(asked.wait);
         if let Some(None) = wait {
             self.drive(|node, outputs| node.give_up(asked.number, outputs));

@@ -1,6 +1,6 @@
 //! A request under way, as a future of the task that has made it.
 
-use super::kernel::{Asked, HubKernel, Outcome};
+use super::kernel::{HubKernel, Outcome, SubmittedRequest};
 use super::table::{HubTable, done};
 use crate::table::service::Service;
 use isles_protocol::hub::{HubId, HubOperation, Status, Submission, TaskId};
@@ -41,7 +41,7 @@ enum RequestState {
         operation: HubOperation,
         payload: Vec<u8>,
     },
-    Made(Asked),
+    Made(SubmittedRequest),
     /// It has returned, and its task gives way to a more urgent one.
     Back(Outcome),
     Over,
@@ -91,7 +91,7 @@ impl HubRequest {
         self
     }
 
-    fn poll_timer(&mut self, asked: Asked, context: &mut Context<'_>) {
+    fn poll_timer(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) {
         let Wait::For(limit) = self.wait else { return };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
         if timer.as_mut().poll(context).is_ready() {

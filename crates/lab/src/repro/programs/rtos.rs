@@ -17,8 +17,7 @@ use isles_chip::cost::{HopCost, TimingTable};
 /// The evaluation of the paper.
 pub const RTOS: Experiment = Experiment {
     name: "rtos",
-    about: "the hubs of OpenComRTOS: a semaphore loop, and a port on one core and between two, on the SCC at 533/800/800 and \
-            the C6678 at 1 GHz",
+    about: "the hubs of OpenComRTOS: a semaphore loop and a port, on the SCC at 533/800/800 and on the C6678",
     source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, 6th MARC symposium (2012), paper 10",
     instructions: "",
     rows: RowSource::Runs(rows),
