@@ -41,15 +41,16 @@ impl KernelName {
     ///
     /// Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores with OpenComRTOS" (2012): a semaphore
     /// loop of 4 switches and 8 packets takes 2,612 cycles on the SCC and 4,500 on the C6678 (table V). A switch is
-    /// taken for half a packet. Copies are calibrated on the port at 4,096 B (section IV.D): 19.80 MB/s on one core and
-    /// 33.57 between two of the SCC; 1,148.52 and 512 of the C6678.
+    /// taken for half a packet. Copies are calibrated on the port (section IV.D): on one core of the SCC with 19.80
+    /// MB/s at 4,096 B; of the C6678 with what 28 KB more take, 1,148.52 MB/s at 4 KB and 2,695 at 32 KB on one core,
+    /// 512 and 1,752 between two.
     fn costs(self) -> KernelCosts {
         match self {
             KernelName::Scc => {
                 KernelCosts { switch: 131, packet: 261, link: 0, copy_kilobyte: 26_536, arrived_kilobyte: 0 }
             }
             KernelName::C6678 => {
-                KernelCosts { switch: 225, packet: 450, link: 0, copy_kilobyte: 211, arrived_kilobyte: 0 }
+                KernelCosts { switch: 225, packet: 450, link: 0, copy_kilobyte: 300, arrived_kilobyte: 126 }
             }
             KernelName::Free => KernelCosts::default(),
         }

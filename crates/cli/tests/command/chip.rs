@@ -137,7 +137,7 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
     let list = scene.run(&["chip", "list"]).stdout;
     let row =
         |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().nth(2);
-    assert_eq!((row("scc"), row("c6678"), row("bluegene-p")), (Some("48"), Some("none"), Some("32768")));
+    assert_eq!((row("scc"), row("c6678"), row("bluegene-p")), (Some("48"), Some("8"), Some("32768")));
 }
 
 #[test]

@@ -13,21 +13,20 @@
 //!     port.task("sensor", 10).task("logger", 200)
 //! }
 //!
-//! async fn body(task: HubTask) -> isles::Result<u64> {
+//! async fn body(task: HubTask, (): ()) -> isles::Result<u8> {
 //!     let readings = task.port("readings")?;
 //!     if task.name() == "sensor" {
 //!         task.put(readings, &[42], Wait::Forever).await?;
 //!         return Ok(0);
 //!     }
-//!     Ok(u64::from(task.get(readings, Wait::Forever).await?[0]))
+//!     Ok(task.get(readings, Wait::Forever).await?[0])
 //! }
 //!
 //! #[isles::main]
 //! async fn main() -> isles::Result<()> {
 //!     let system = isles::hub::open((), describe).await?;
-//!     let values = everywhere!({ system.run_here(body).await? }).await?;
-//!     let all: Vec<(String, u64)> = values.into_iter().flatten().collect();
-//!     assert!(all.contains(&("logger".to_owned(), 42)));
+//!     let (values, _) = system.run((), body).await?;
+//!     assert_eq!(values, [("sensor".to_owned(), 0), ("logger".to_owned(), 42)]);
 //!     Ok(())
 //! }
 //! ```

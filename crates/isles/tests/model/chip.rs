@@ -233,8 +233,6 @@ fn a_chip_without_so_many_cores_is_refused_before_anything_starts() {
     assert_eq!(text, "machine chip:scc with 49 places and protocol doorbell: the chip has 48 cores");
     let error = ModelledChip::new("scd").unwrap_err().to_string();
     assert!(error.contains("scd") && error.contains("chip:scc"), "{error}");
-    let error = ModelledChip::new("c6678").unwrap_err().to_string();
-    assert!(error.contains("a chip that can send messages (it has no [buffer], and"), "{error}");
 }
 
 #[test]

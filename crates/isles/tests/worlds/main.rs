@@ -5,6 +5,7 @@ mod arrays;
 mod channels;
 mod given_up;
 mod hosts;
+mod hubs;
 mod messages;
 mod seeds;
 mod shared;

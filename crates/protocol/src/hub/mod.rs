@@ -23,6 +23,7 @@ mod queue;
 mod route;
 pub mod rules;
 mod run_queue;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -37,3 +38,4 @@ pub use queue::PacketQueue;
 pub use route::{RouteError, Routes};
 pub use rules::{HubKind, HubRule, Readiness};
 pub use run_queue::RunQueue;
+pub use slots::RequestTable;

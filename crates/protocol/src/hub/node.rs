@@ -7,13 +7,14 @@
 //!
 //! Invariant: an effective priority is the most urgent of the task's own and those inherited by what it holds.
 
-use super::directory::Directory;
+use super::directory::{Directory, HubSpec, TaskSpec};
 use super::generic::{Hub, Inheritance};
 use super::message::{
     HubId, HubOperation, HubPacket, PacketBody, RequestId, ServiceReply, ServiceRequest, Status, TaskId,
 };
+use super::slots::{IndexTable, RequestTable};
 use crate::PlaceId;
-use crate::ordered::{OrderedMap, OrderedSet};
+use crate::ordered::OrderedSet;
 use std::collections::VecDeque;
 
 /// What a place has to do.
@@ -27,6 +28,8 @@ pub enum Output {
         task: TaskId,
         /// The number of the request.
         number: u64,
+        /// What its submission has said.
+        tag: u64,
         /// What it came to.
         status: Status,
         /// What it got.
@@ -54,6 +57,8 @@ pub struct Submission {
     pub waits: bool,
     /// The data.
     pub payload: Vec<u8>,
+    /// Comes back with the request.
+    pub tag: u64,
 }
 
 /// A task of this place.
@@ -69,6 +74,10 @@ struct Task {
 }
 
 impl Task {
+    fn new(base: u8) -> Task {
+        Task { base, effective: base, held: Vec::new(), ended: Vec::new(), requests: Vec::new() }
+    }
+
     /// Notes that a lock has come, or that one is given back; the two replies may have changed places on the way.
     fn note_lock(&mut self, lock: (HubId, u64), operation: HubOperation, inherited: Option<u8>) {
         let (hub, grant) = lock;
@@ -99,6 +108,7 @@ struct PendingRequest {
     task: TaskId,
     hub: HubId,
     operation: HubOperation,
+    tag: u64,
     /// Whether nobody waits for it any more.
     is_given_up: bool,
 }
@@ -109,13 +119,14 @@ pub struct HubNode {
     here: PlaceId,
     directory: Directory,
     /// Those of this place.
-    hubs: OrderedMap<u32, Hub>,
-    tasks: OrderedMap<u32, Task>,
-    pending: OrderedMap<u64, PendingRequest>,
+    hubs: IndexTable<Hub>,
+    tasks: IndexTable<Task>,
+    pending: RequestTable<PendingRequest>,
     /// Hubs that have something to do when the kernel schedules.
     deferred: OrderedSet<u32>,
     dead: OrderedSet<PlaceId>,
-    next_number: u64,
+    /// Room for replies.
+    replies: Vec<ServiceReply>,
     /// Packets of this place to itself that are not served yet.
     own: VecDeque<PacketBody>,
     packets: u64,
@@ -137,25 +148,23 @@ pub(super) enum LogEntry {
 impl HubNode {
     /// Makes what place `here` has of a directory whose map has been applied.
     pub fn new(here: PlaceId, directory: Directory) -> HubNode {
-        let is_here = |place: Option<PlaceId>| place == Some(here);
-        let hubs =
-            (0..).zip(directory.hubs()).filter(|(hub, _)| is_here(directory.place_of_hub(HubId(*hub))));
-        let hubs = hubs.map(|(hub, spec)| (hub, Hub::new(spec.entity.rule()))).collect();
-        let tasks =
-            (0..).zip(directory.tasks()).filter(|(task, _)| is_here(directory.place_of_task(TaskId(*task))));
-        let tasks = tasks.map(|(task, spec)| {
-            let base = spec.priority;
-            (task, Task { base, effective: base, held: Vec::new(), ended: Vec::new(), requests: Vec::new() })
-        });
+        let hub = |(hub, spec): (u32, &HubSpec)| {
+            (directory.place_of_hub(HubId(hub)) == Some(here)).then(|| Hub::new(spec.entity.rule()))
+        };
+        let task = |(task, spec): (u32, &TaskSpec)| {
+            (directory.place_of_task(TaskId(task)) == Some(here)).then(|| Task::new(spec.priority))
+        };
+        let hubs = (0..).zip(directory.hubs()).map(hub).collect();
+        let tasks = (0..).zip(directory.tasks()).map(task).collect();
         HubNode {
             here,
             hubs,
-            tasks: tasks.collect(),
+            tasks,
             directory,
-            pending: OrderedMap::new(),
+            pending: RequestTable::default(),
             deferred: OrderedSet::new(),
             dead: OrderedSet::new(),
-            next_number: 0,
+            replies: Vec::new(),
             own: VecDeque::new(),
             packets: 0,
             #[cfg(test)]
@@ -201,9 +210,8 @@ impl HubNode {
 
     /// Makes a request; returns its number, which its [`Output::Return`] has.
     pub fn submit(&mut self, submission: Submission, outputs: &mut Vec<Output>) -> u64 {
-        let Submission { task, hub, operation, waits, payload } = submission;
-        let number = self.next_number;
-        self.next_number += 1;
+        let Submission { task, hub, operation, waits, payload, tag } = submission;
+        let number = self.pending.insert(PendingRequest { task, hub, operation, tag, is_given_up: false });
         let status = match (self.directory.place_of_hub(hub), self.tasks.get_mut(task.0)) {
             (Some(place), Some(_)) if self.dead.contains(place) => Err(Status::DeadPlace(place)),
             (Some(place), Some(entry)) => Ok((place, entry)),
@@ -212,13 +220,13 @@ impl HubNode {
         let (place, entry) = match status {
             Ok(found) => found,
             Err(status) => {
-                outputs.push(Output::Return { task, number, status, payload: Vec::new() });
+                self.pending.remove(number);
+                outputs.push(Output::Return { task, number, tag, status, payload: Vec::new() });
                 return number;
             }
         };
         entry.requests.push((number, hub));
         let (priority, base) = (entry.effective, entry.base);
-        self.pending.insert(number, PendingRequest { task, hub, operation, is_given_up: false });
         let id = RequestId { place: self.here, number };
         let request =
             ServiceRequest { id, hub, task, operation, waits, expired: false, priority, base, payload };
@@ -261,7 +269,7 @@ impl HubNode {
             if let Some(state) = self.hubs.get_mut(hub) {
                 state.reschedule(&mut replies);
             }
-            self.after_hub(hub, replies, outputs);
+            self.after_hub(hub, &mut replies, outputs);
             self.serve_own(outputs);
         }
     }
@@ -305,13 +313,14 @@ impl HubNode {
         if let Some(state) = self.hubs.get_mut(hub) {
             state.forget_task(task, &mut replies);
         }
-        self.after_hub(hub, replies, outputs);
+        self.after_hub(hub, &mut replies, outputs);
         self.serve_own(outputs);
     }
 
     /// Gives back a lock or a block, without a reply.
     pub fn give_back(&mut self, task: TaskId, hub: HubId, payload: Vec<u8>, outputs: &mut Vec<Output>) {
-        let submission = Submission { task, hub, operation: HubOperation::Put, waits: false, payload };
+        let submission =
+            Submission { task, hub, operation: HubOperation::Put, waits: false, payload, tag: 0 };
         let number = self.submit(submission, outputs);
         if let Some(pending) = self.pending.get_mut(number) {
             pending.is_given_up = true;
@@ -341,10 +350,14 @@ impl HubNode {
         self.packets += 1;
         #[cfg(test)]
         self.log.push(LogEntry::Served(body.clone()));
-        let mut replies = Vec::new();
+        let mut replies = std::mem::take(&mut self.replies);
         let hub = match body {
-            PacketBody::Return(reply) => return self.accept(reply, outputs),
+            PacketBody::Return(reply) => {
+                self.replies = replies;
+                return self.accept(reply, outputs);
+            }
             PacketBody::ChangeTask { task, hub, grant, priority } => {
+                self.replies = replies;
                 return self.inherit(hub, Inheritance { task, grant, priority }, outputs);
             }
             PacketBody::Request(request) => {
@@ -371,11 +384,12 @@ impl HubNode {
                 hub
             }
         };
-        self.after_hub(hub.0, replies, outputs);
+        self.after_hub(hub.0, &mut replies, outputs);
+        self.replies = replies;
     }
 
     /// Sends what a hub has returned, and tells its owner who waits.
-    fn after_hub(&mut self, hub: u32, replies: Vec<ServiceReply>, outputs: &mut Vec<Output>) {
+    fn after_hub(&mut self, hub: u32, replies: &mut Vec<ServiceReply>, outputs: &mut Vec<Output>) {
         let inheritance = match self.hubs.get_mut(hub) {
             Some(state) => {
                 if state.is_deferred() {
@@ -387,7 +401,7 @@ impl HubNode {
         };
         #[cfg(test)]
         self.log.extend(replies.iter().cloned().map(LogEntry::Replied));
-        for mut reply in replies {
+        for mut reply in replies.drain(..) {
             if let Some(Inheritance { grant, priority, .. }) = inheritance {
                 // The owner learns of both by one packet.
                 if reply.grant == Some(grant) {
@@ -407,7 +421,7 @@ impl HubNode {
     /// Takes the reply to a request of this place.
     fn accept(&mut self, reply: ServiceReply, outputs: &mut Vec<Output>) {
         let ServiceReply { id, status, payload, grant, boost, .. } = reply;
-        let Some(PendingRequest { task, hub, operation, is_given_up }) = self.pending.remove(id.number)
+        let Some(PendingRequest { task, hub, operation, tag, is_given_up }) = self.pending.remove(id.number)
         else {
             return;
         };
@@ -419,7 +433,7 @@ impl HubNode {
         }
         let is_kept = status == Status::Done && operation == HubOperation::Get;
         match is_given_up {
-            false => outputs.push(Output::Return { task, number: id.number, status, payload }),
+            false => outputs.push(Output::Return { task, number: id.number, tag, status, payload }),
             true if is_kept && grant.is_some() => self.give_back(task, hub, Vec::new(), outputs),
             true if is_kept && self.hubs.get(hub.0).is_some_and(Hub::is_local) => {
                 self.give_back(task, hub, payload, outputs);

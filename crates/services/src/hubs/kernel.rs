@@ -8,9 +8,9 @@ use super::description::KernelCosts;
 use super::table::{SystemId, send};
 use isles_protocol::PlaceId;
 use isles_protocol::hub::{
-    Directory, HubId, HubNode, HubPacket, Output, PacketQueue, Routes, RunQueue, Status, Submission, TaskId,
+    Directory, HubId, HubNode, HubPacket, Output, PacketQueue, RequestTable, Routes, RunQueue, Status,
+    Submission, TaskId,
 };
-use isles_protocol::ordered::OrderedMap;
 use isles_runtime::{Cycles, Local, work};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -46,6 +46,14 @@ impl KernelCounts {
 /// A request that has returned.
 pub(super) type Outcome = (Status, Vec<u8>);
 
+/// A request that was made: its number at the node, and where its task waits for it, which is given again only when the
+/// task has what came back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SubmittedRequest {
+    number: u64,
+    wait: u64,
+}
+
 /// The kernel of a place.
 pub(super) struct HubKernel {
     pub(super) id: SystemId,
@@ -58,7 +66,7 @@ pub(super) struct HubKernel {
     outbox: RefCell<PacketQueue>,
     ready: RefCell<RunQueue>,
     /// The requests that tasks wait for, and what came back of those that have returned.
-    waits: RefCell<OrderedMap<u64, (TaskId, Option<Outcome>)>>,
+    waits: RefCell<RequestTable<Option<Outcome>>>,
     /// Room for outputs.
     outputs: RefCell<Vec<Output>>,
     counts: Cell<KernelCounts>,
@@ -69,6 +77,8 @@ pub(super) struct HubKernel {
     pub(super) runs_again: Cell<bool>,
     pub(super) woken: Arc<WokenTasks>,
     pub(super) has_run: Cell<bool>,
+    /// Whether the worker runs, which looks at everything before it waits.
+    pub(super) is_working: Cell<bool>,
 }
 
 impl HubKernel {
@@ -92,6 +102,7 @@ impl HubKernel {
             runs_again: Cell::new(false),
             woken: Arc::default(),
             has_run: Cell::new(false),
+            is_working: Cell::new(false),
         }
     }
 
@@ -114,9 +125,8 @@ impl HubKernel {
         self.counts.set(counts);
     }
 
-    /// Makes a request of a task; returns its number.
-    pub(super) fn submit(&self, submission: Submission) -> u64 {
-        let task = submission.task;
+    /// Makes a request of a task.
+    pub(super) fn submit(&self, mut submission: Submission) -> SubmittedRequest {
         self.count(|counts| counts.requests += 1);
         let did_run_again = self.runs_again.get();
         let is_here = self.read(|node| node.directory().place_of_hub(submission.hub)) == Some(self.here);
@@ -124,38 +134,39 @@ impl HubKernel {
             charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
         }
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
+        let wait = self.waits.borrow_mut().insert(None);
+        submission.tag = wait;
         let number = self.node.borrow_mut().submit(submission, &mut outputs);
-        self.waits.borrow_mut().insert(number, (task, None));
         self.carry_out(&mut outputs);
         *self.outputs.borrow_mut() = outputs;
-        if self.is_back(number) {
+        if self.is_back(wait) {
             // The task that has asked sees it at once.
             self.runs_again.set(did_run_again);
         }
-        number
+        SubmittedRequest { number, wait }
     }
 
-    fn is_back(&self, number: u64) -> bool {
-        self.waits.borrow().get(number).is_some_and(|(_, outcome)| outcome.is_some())
+    fn is_back(&self, wait: u64) -> bool {
+        self.waits.borrow().get(wait).is_some_and(Option::is_some)
     }
 
     /// Takes what came back of a request, if it has returned.
-    pub(super) fn take_outcome(&self, number: u64) -> Option<Outcome> {
-        if !self.is_back(number) {
+    pub(super) fn take_outcome(&self, asked: SubmittedRequest) -> Option<Outcome> {
+        if !self.is_back(asked.wait) {
             return None;
         }
-        self.waits.borrow_mut().remove(number).and_then(|(_, outcome)| outcome)
+        self.waits.borrow_mut().remove(asked.wait).flatten()
     }
 
-    pub(super) fn time_out(&self, number: u64) {
-        self.drive(|node, outputs| node.time_out(number, outputs));
+    pub(super) fn time_out(&self, asked: SubmittedRequest) {
+        self.drive(|node, outputs| node.time_out(asked.number, outputs));
     }
 
     /// Nobody waits for the request any more. One that has returned is as it is: its lock or block goes back.
-    pub(super) fn give_up(&self, number: u64) {
-        let wait = self.waits.borrow_mut().remove(number);
-        if let Some((_, None)) = wait {
-            self.drive(|node, outputs| node.give_up(number, outputs));
+    pub(super) fn give_up(&self, asked: SubmittedRequest) {
+        let wait = self.waits.borrow_mut().remove(asked.wait);
+        if let Some(None) = wait {
+            self.drive(|node, outputs| node.give_up(asked.number, outputs));
         }
     }
 
@@ -239,9 +250,9 @@ impl HubKernel {
         for output in outputs.drain(..) {
             match output {
                 Output::Send(packet) => self.outbox.borrow_mut().push(packet),
-                Output::Return { task, number, status, payload } => {
+                Output::Return { task, tag, status, payload, .. } => {
                     let returned = Some((status, payload));
-                    if let Some((_, outcome)) = self.waits.borrow_mut().get_mut(number) {
+                    if let Some(outcome) = self.waits.borrow_mut().get_mut(tag) {
                         *outcome = returned;
                     }
                     self.make_ready(task);
@@ -266,7 +277,7 @@ impl HubKernel {
         }
         let Some(priority) = self.read(|node| node.priority(task)) else { return };
         self.ready.borrow_mut().push(task, priority);
-        if self.current.get().is_none() {
+        if !self.is_working.get() {
             self.woken.wake_worker();
         }
     }
@@ -333,6 +344,9 @@ impl WokenTasks {
 
     /// Takes those that were woken.
     pub(super) fn take(&self) -> Vec<TaskId> {
+        if !self.any.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         // PAIR hubs.woken: observe
         if !self.any.swap(false, Ordering::Acquire) {
             return Vec::new();

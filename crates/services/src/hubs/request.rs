@@ -1,6 +1,6 @@
 //! A request under way, as a future of the task that has made it.
 
-use super::kernel::{HubKernel, Outcome};
+use super::kernel::{HubKernel, Outcome, SubmittedRequest};
 use super::table::{HubTable, done};
 use crate::table::service::Service;
 use isles_protocol::hub::{HubId, HubOperation, Status, Submission, TaskId};
@@ -41,9 +41,7 @@ enum RequestState {
         operation: HubOperation,
         payload: Vec<u8>,
     },
-    Made {
-        number: u64,
-    },
+    Made(SubmittedRequest),
     /// It has returned, and its task gives way to a more urgent one.
     Back(Outcome),
     Over,
@@ -71,8 +69,8 @@ impl HubRequest {
             return;
         }
         let waits = self.wait != Wait::No && self.wait != Wait::For(Duration::ZERO);
-        let submission = Submission { task: self.task, hub, operation, waits, payload };
-        self.state = RequestState::Made { number: self.kernel.submit(submission) };
+        let submission = Submission { task: self.task, hub, operation, waits, payload, tag: 0 };
+        self.state = RequestState::Made(self.kernel.submit(submission));
         // Others may get now what was given back; what has arrived meanwhile is looked at first.
         if self.kernel.has_work() {
             Local::with(|local| {
@@ -93,13 +91,13 @@ impl HubRequest {
         self
     }
 
-    fn poll_timer(&mut self, number: u64, context: &mut Context<'_>) {
+    fn poll_timer(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) {
         let Wait::For(limit) = self.wait else { return };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
         if timer.as_mut().poll(context).is_ready() {
             // It returns all the same; no more time is asked for.
             (self.wait, self.timer) = (Wait::Forever, None);
-            self.kernel.time_out(number);
+            self.kernel.time_out(asked);
             Local::with(|local| HubTable::of(local).note_busy());
         }
     }
@@ -114,13 +112,13 @@ impl Future for HubRequest {
         }
         match std::mem::replace(&mut self.state, RequestState::Over) {
             RequestState::Back((status, payload)) => Poll::Ready(done(status).map(|()| payload)),
-            RequestState::Made { number } => {
-                if let Some(outcome) = self.kernel.take_outcome(number) {
+            RequestState::Made(asked) => {
+                if let Some(outcome) = self.kernel.take_outcome(asked) {
                     return self.come_back(outcome);
                 }
-                self.state = RequestState::Made { number };
-                self.poll_timer(number, context);
-                match self.kernel.take_outcome(number) {
+                self.state = RequestState::Made(asked);
+                self.poll_timer(asked, context);
+                match self.kernel.take_outcome(asked) {
                     Some(outcome) => self.come_back(outcome),
                     None => Poll::Pending,
                 }
@@ -147,10 +145,10 @@ impl HubRequest {
 
 impl Drop for HubRequest {
     fn drop(&mut self) {
-        if let RequestState::Made { number } = self.state {
+        if let RequestState::Made(asked) = self.state {
             // The place may be gone.
             Local::try_with(|local| {
-                self.kernel.give_up(number);
+                self.kernel.give_up(asked);
                 HubTable::of(local).note_busy();
             });
         }

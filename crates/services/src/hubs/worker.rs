@@ -14,6 +14,7 @@ use isles_runtime::service::{InternalSite, OwnedCapture, SerdeCapture, SerdeRetu
 use isles_runtime::{Error, ErrorKind, Local, Place, Result, try_join_all};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::panic::Location;
 use std::pin::Pin;
@@ -23,6 +24,9 @@ use std::task::{Context, Poll, Waker};
 
 /// Polls of tasks before the messages of the place have their turn.
 const POLLS_MAX: u32 = 64;
+
+/// The same where other places may have sent some.
+const POLLS_MAX_OF_SEVERAL: u32 = 8;
 
 /// A task that has not ended.
 type TaskBody<'a, V> = Pin<Box<dyn Future<Output = Result<V>> + 'a>>;
@@ -88,7 +92,8 @@ impl HubSystem {
             let others = isles_runtime::places().filter(|place| *place != here);
             let calls =
                 others.chain([here]).map(|place| system.run_at(place, argument.clone(), body)).collect();
-            let values = try_join_all(calls).await?.into_iter().flatten().collect();
+            let mut values: Vec<(String, V)> = try_join_all(calls).await?.into_iter().flatten().collect();
+            values.sort_by_key(|(name, _)| system.kernel.read(|node| node.directory().task(name)));
             // Only now, since tasks of other places may have used the hubs of one whose own tasks had ended.
             let mut counts = KernelCounts::default();
             let asked = isles_runtime::places().map(|place| system.counts_at(place)).collect();
@@ -152,7 +157,10 @@ impl<'a, V> HubWorker<'a, V> {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<(String, V)>>> {
         self.kernel.woken.set_worker(context.waker());
-        for _ in 0..POLLS_MAX {
+        let kernel = Rc::clone(&self.kernel);
+        let _working = WorkingGuard::begin(&kernel.is_working);
+        let is_alone = Local::with(Local::places) == 1;
+        for _ in 0..if is_alone { POLLS_MAX } else { POLLS_MAX_OF_SEVERAL } {
             Local::with(|local| self.kernel.pass(local));
             self.kernel.woken.take().into_iter().for_each(|task| self.kernel.make_ready(task));
             if self.left == 0 {
@@ -192,6 +200,22 @@ impl<'a, V> HubWorker<'a, V> {
             }
         }
         Ok(())
+    }
+}
+
+/// One poll of the worker.
+struct WorkingGuard<'a>(&'a Cell<bool>);
+
+impl<'a> WorkingGuard<'a> {
+    fn begin(is_working: &'a Cell<bool>) -> WorkingGuard<'a> {
+        is_working.set(true);
+        WorkingGuard(is_working)
+    }
+}
+
+impl Drop for WorkingGuard<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 

@@ -11,11 +11,13 @@ use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use super::document;
 use isles_app::{Failure, runs};
+use isles_chip::Chip;
+use isles_chip::cost::{HopCost, TimingTable};
 
 /// The evaluation of the paper.
 pub const RTOS: Experiment = Experiment {
     name: "rtos",
-    about: "the hubs of OpenComRTOS: a semaphore loop, and a port on one core and between two, at 533/800/800",
+    about: "the hubs of OpenComRTOS: a semaphore loop and a port, on the SCC at 533/800/800 and on the C6678",
     source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, 6th MARC symposium (2012), paper 10",
     instructions: "",
     rows: RowSource::Runs(rows),
@@ -36,6 +38,8 @@ type Rates = Vec<f64>;
 
 fn rows() -> Result<Vec<Row>, Failure> {
     let mut rows = semaphore_loop()?;
+    rows.extend(interrupts());
+    rows.extend(texas()?);
     let one = "--places 1".to_owned();
     let pairs = PAIRS.map(|(placement, _)| format!("--places 2 --protocol ring --placement {placement}"));
     let forms: Vec<String> = [one].into_iter().chain(pairs).collect();
@@ -68,10 +72,46 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     ])
 }
 
+/// From an interrupt to the first instruction of a task, unloaded: the chip files have both.
+fn interrupts() -> Vec<Row> {
+    let family = Family { unit: "us", source: "004:2087", ..NEAR };
+    let wake = |name: &str, time: fn(TimingTable<HopCost>) -> Option<HopCost>| {
+        let chip = Chip::find(name).unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"));
+        time(chip.default_preset().times()).map_or(f64::NAN, |cost| cost.over(0).nanoseconds() / 1e3)
+    };
+    vec![
+        family.row("SCC, from an interrupt to a task", 10.32, wake("scc", |times| times.task_wake)),
+        family.at("004:2089").row(
+            "C6678, from an interrupt to a task",
+            1.367,
+            wake("c6678", |times| times.receive),
+        ),
+    ]
+}
+
+/// The same programs on the C6678 at 1 GHz, whose messages are descriptors of queues.
+fn texas() -> Result<Vec<Row>, Failure> {
+    const CHIP: &str = "--machine chip:c6678 --kernel c6678";
+    let found = document("semaphore-loop", &format!("{CHIP} --places 1 --loops 1000"))?;
+    let rate =
+        |places: u32, bytes: u32| rate_of(&format!("{CHIP} --places {places} --bytes {bytes} --packets 200"));
+    let loops = Family { unit: "us", source: "004:2116", ..NEAR };
+    Ok(vec![
+        loops.row("C6678, semaphore loop, one core", 4.5, found["loop_us"].as_f64().unwrap_or(f64::NAN)),
+        NEAR.row("C6678, port, one core, 4,096 B", 1148.52, rate(1, 4096)?),
+        NEAR.at("004:2165").row("C6678, port, one core, 32 KB", 2695.0, rate(1, 32 << 10)?),
+        NEAR.at("004:2173").row("C6678, port, two cores, 4,096 B", 512.0, rate(2, 4096)?),
+        NEAR.at("004:2165").row("C6678, port, two cores, 32 KB", 1752.0, rate(2, 32 << 10)?),
+    ])
+}
+
 /// Data that the receiver gets, in MB/s.
 fn rate(form: &str, bytes: u32) -> Result<f64, Failure> {
-    let words = format!("--machine chip:scc {form} --bytes {bytes} --packets 200");
-    let found = document("port-throughput", &words)?;
+    rate_of(&format!("--machine chip:scc {form} --bytes {bytes} --packets 200"))
+}
+
+fn rate_of(words: &str) -> Result<f64, Failure> {
+    let found = document("port-throughput", words)?;
     let rate = found["mb_per_s"].as_f64();
     rate.ok_or_else(|| Failure::Ended("a run of port-throughput has no rate".to_owned()))
 }

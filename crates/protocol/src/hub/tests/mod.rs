@@ -24,7 +24,7 @@ fn directory(tasks: &[(&str, u8, u32)], hubs: &[(&str, HubKind, u32)], places: u
 }
 
 fn ask(task: u32, hub: u32, operation: HubOperation, waits: bool) -> Submission {
-    Submission { task: TaskId(task), hub: HubId(hub), operation, waits, payload: Vec::new() }
+    Submission { task: TaskId(task), hub: HubId(hub), operation, waits, payload: Vec::new(), tag: 0 }
 }
 
 #[test]

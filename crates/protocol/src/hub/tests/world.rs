@@ -127,7 +127,7 @@ impl World {
         let word = self.stream.below(3) as u32;
         let payload = word.to_le_bytes()[..[0, 4, 4, 4][self.stream.below(4)]].to_vec();
         let waits = self.stream.below(4) > 0;
-        let submission = Submission { task: TaskId(task as u32), hub, operation, waits, payload };
+        let submission = Submission { task: TaskId(task as u32), hub, operation, waits, payload, tag: 0 };
         let mut outputs = Vec::new();
         let number = self.nodes[place].submit(submission, &mut outputs);
         self.waiting[task].push(number);
