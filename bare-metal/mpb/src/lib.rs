@@ -115,10 +115,16 @@ impl<'a> Ring<'a> {
         for (at, word) in (0..).zip(header) {
             self.slot(self.after(written, at)).store(word, Ordering::Relaxed);
         }
-        for (at, part) in (HEADER_WORDS as u32..).zip(payload.chunks(4)) {
-            let mut bytes = [0; 4];
-            bytes[..part.len()].copy_from_slice(part);
-            self.slot(self.after(written, at)).store(u32::from_le_bytes(bytes), Ordering::Relaxed);
+        let (words, rest) = payload.as_chunks::<4>();
+        let start = self.after(written, HEADER_WORDS as u32);
+        for (slot, word) in self.slots(start, words.len()).zip(words) {
+            slot.store(u32::from_le_bytes(*word), Ordering::Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut word = [0; 4];
+            word[..rest.len()].copy_from_slice(rest);
+            self.slot(self.after(start, words.len() as u32))
+                .store(u32::from_le_bytes(word), Ordering::Relaxed);
         }
         // PAIR mpb.written: publish
         self.words[0].store(self.after(written, needed), Ordering::Release);
@@ -151,9 +157,14 @@ impl<'a> Ring<'a> {
             return Err(NotReceived::NoRoom(header));
         };
         let read = self.words[READ].load(Ordering::Relaxed);
-        for (at, part) in (HEADER_WORDS as u32..).zip(payload.chunks_mut(4)) {
-            let word = self.slot(self.after(read, at)).load(Ordering::Relaxed);
-            part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+        let (words, rest) = payload.as_chunks_mut::<4>();
+        let start = self.after(read, HEADER_WORDS as u32);
+        for (slot, word) in self.slots(start, words.len()).zip(words.iter_mut()) {
+            *word = slot.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if !rest.is_empty() {
+            let word = self.slot(self.after(start, words.len() as u32)).load(Ordering::Relaxed);
+            rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
         }
         // PAIR mpb.read: publish
         self.words[READ].store(self.after(read, entry_words(header.length)), Ordering::Release);
@@ -167,7 +178,9 @@ impl<'a> Ring<'a> {
 
     /// The count that is `words` behind the count `at`.
     fn after(&self, at: u32, words: u32) -> u32 {
-        (at + words) % (2 * self.capacity())
+        // Neither is over twice the capacity. A division would take as long as all else for a word.
+        let (sum, end) = (at + words, 2 * self.capacity());
+        if sum < end { sum } else { sum - end }
     }
 
     /// Words from one count to a later one.
@@ -175,8 +188,22 @@ impl<'a> Ring<'a> {
         self.after(to, 2 * self.capacity() - from)
     }
 
+    /// Where the word of a count lies among those for entries.
+    fn index(&self, at: u32) -> usize {
+        let capacity = self.capacity();
+        (if at < capacity { at } else { at - capacity }) as usize
+    }
+
     fn slot(&self, at: u32) -> &AtomicU32 {
-        &self.words[COUNT_WORDS + (at % self.capacity()) as usize]
+        &self.words[COUNT_WORDS + self.index(at)]
+    }
+
+    /// The slots of `count` words from `at` on, in two runs, so that no word needs a look at the end of the ring.
+    fn slots(&self, at: u32, count: usize) -> impl Iterator<Item = &'a AtomicU32> + use<'a> {
+        let entries = &self.words[COUNT_WORDS..];
+        let (before, behind) = entries.split_at(self.index(at));
+        let first = count.min(behind.len());
+        behind[..first].iter().chain(&before[..(count - first).min(before.len())])
     }
 }
 
