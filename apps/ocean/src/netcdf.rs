@@ -37,7 +37,7 @@ impl Seek for SharedBytes {
 /// Writes the records of a run.
 ///
 /// # Errors
-/// What `out` returns.
+/// The type that `out` returns.
 pub fn write_netcdf(setup: &Setup, records: &[Snapshot], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&encoded(setup, records)?)
 }

@@ -17,7 +17,7 @@ const HIGH: [f64; 3] = [178.0, 24.0, 43.0];
 /// Writes a surface, rows from the south, as PNG.
 ///
 /// # Errors
-/// What `out` returns.
+/// The type that `out` returns.
 pub fn write_png(setup: &Setup, surface: &[f64], out: &mut dyn Write) -> io::Result<()> {
     let (rows, columns) = (setup.grid.rows, setup.grid.columns);
     let dots = (SIDE_MIN / rows.max(columns)).clamp(1, CELL_SIDE_MAX);

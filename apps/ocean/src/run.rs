@@ -118,7 +118,7 @@ struct Totals {
     speed_max: f64,
 }
 
-/// What a run comes to.
+/// The result of a run.
 #[derive(Serialize)]
 pub struct OceanFound {
     /// A hash of all bits of the last step.

@@ -1,4 +1,4 @@
-//! What is computed: grid, physics, and the cases with their initial fields.
+//! Grid, physics, and the cases with their initial fields.
 //!
 //! Rows go from south to north, columns from west to east. Units are SI; the soliton has units of its own, in which
 //! gravity, depth and the gradient of the Coriolis parameter are 1. Invariant: a step up to [`Setup::longest_step`] is
@@ -53,7 +53,7 @@ pub struct Physics {
     pub gravity: f64,
     /// Coriolis parameter in the middle row, per second.
     pub coriolis: f64,
-    /// How it grows to the north, per metre and second.
+    /// Its growth to the north, per metre and second.
     pub beta: f64,
     /// Horizontal viscosity, metres squared a second.
     pub viscosity: f64,

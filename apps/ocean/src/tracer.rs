@@ -10,7 +10,7 @@ use crate::external::{Statics, Transports};
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
 
-/// What a step of the tracer starts from.
+/// The input of a step of the tracer.
 pub struct Advection<'a> {
     pub tile: &'a Tile,
     pub grid: &'a Grid,
@@ -37,7 +37,7 @@ pub struct TracerScratch {
     carried: [Vec<f64>; 2],
     /// One over the thickness of a layer after the step; 0 on land.
     inverse: Vec<f64>,
-    /// What of the tracer rises through the bottom and the top of a level.
+    /// The amounts of tracer that rise through the bottom and the top of a level.
     below: Vec<f64>,
     above: Vec<f64>,
 }
@@ -170,7 +170,7 @@ impl Advection<'_> {
         }
     }
 
-    /// What of the tracer passes the faces of the tile.
+    /// The amount of tracer that passes each face of the tile.
     fn carry(&self, direction: usize, tracer: &[f64], scratch: &mut TracerScratch) {
         let (along, spacing) = self.direction(direction);
         let spread = self.physics.diffusivity / (spacing * self.tile.levels as f64);
@@ -194,7 +194,7 @@ impl Advection<'_> {
         }
     }
 
-    /// What of the tracer rises through the top of a level; nothing through the surface.
+    /// The amount of tracer that rises through the top of a level; none through the surface.
     fn carry_up(&self, tracer: &[f64], level: usize, rise: &[f64], scratch: &mut TracerScratch) {
         let (plane, levels) = (self.tile.plane(), self.tile.levels);
         if level + 1 == levels {

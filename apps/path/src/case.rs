@@ -59,7 +59,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "KM", default_value = "2")]
     pub spacing: f64,
 
-    /// How many columns and rows away an edge may lead: 1 for 8 headings, 2 for 16, 3 for 32
+    /// The longest edge, in columns and rows: 1 for 8 headings, 2 for 16, 3 for 32
     #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(1..=8))]
     pub reach: u32,
 
@@ -96,9 +96,9 @@ pub struct PlanArguments {
 /// A mission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mission {
-    /// What the glider goes through.
+    /// The water that the glider goes through.
     pub sea: Sea,
-    /// How finely edges are integrated.
+    /// The step of the integration along edges.
     pub resolution: Resolution,
     /// Where it starts, at time 0.
     pub start: Waypoint,
@@ -148,7 +148,7 @@ impl PlanArguments {
         Ok(Mission { sea, resolution, start, goal })
     }
 
-    /// What is planned, by a word.
+    /// The name of the plan.
     pub fn name(&self) -> String {
         match (&self.currents, self.case.to_possible_value()) {
             (None, Some(case)) => case.get_name().to_owned(),

@@ -63,7 +63,7 @@ pub struct Jet {
     pub wavelength: f64,
     /// Mean amplitude of the meanders, in widths.
     pub amplitude: f64,
-    /// How much the amplitude oscillates, in widths.
+    /// The oscillation of the amplitude, in widths.
     pub swing: f64,
     /// The period of that, in seconds.
     pub period: f64,

@@ -53,7 +53,7 @@ impl fmt::Display for CurrentsFault {
     }
 }
 
-/// What a file says.
+/// The content of a file.
 pub struct Currents {
     pub samples: SampledCurrent,
     /// The deepest water, metres.

@@ -1,4 +1,4 @@
-//! How long a glider takes along an edge: a saw-tooth dive through water that moves.
+//! The time of a glider along an edge: a saw-tooth dive through water that moves.
 //!
 //! A glider of [`SPEED`] through the water holds the course of its edge against the current across it. A dive profile
 //! says how deep the saw tooth goes. The edge is cut into pieces, time into slots; in a piece and a slot the current is
@@ -23,7 +23,7 @@ pub const DEEPEST: f64 = 200.0;
 /// Tolerance, in seconds, within which a time counts as the whole second below it: rounding of the integration.
 const SLACK: f64 = 1e-6;
 
-/// How finely an edge is integrated.
+/// The step of the integration along an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resolution {
     /// Dive profiles of an edge.
@@ -54,12 +54,12 @@ pub struct Dive {
 /// The time at which nobody arrives.
 pub const NEVER: u32 = u32::MAX;
 
-/// What a dive comes to.
+/// The result of a dive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glided {
     /// Seconds since the start of the mission, or [`NEVER`].
     pub arrival: u32,
-    /// How often the current was evaluated.
+    /// The number of evaluations of the current.
     pub evaluations: u32,
 }
 

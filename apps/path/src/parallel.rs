@@ -18,7 +18,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// What a worker does that has not been given a dive yet.
+/// The state of a worker that has not been given a dive yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
@@ -28,7 +28,7 @@ pub enum Idle {
     Sleep,
 }
 
-/// How idle workers wait.
+/// The way in which idle workers wait.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IdleWait {
     pub idle: Idle,
@@ -36,14 +36,14 @@ pub struct IdleWait {
     pub nap: Duration,
 }
 
-/// What a worker is told.
+/// A message to a worker.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum WorkerOrder {
     Dive(Dive),
     End,
 }
 
-/// What a search over all places comes to.
+/// The result of a search over all places.
 pub struct Searched<'p> {
     pub search: RouteSearch<'p>,
     /// Dives, and how often they evaluated the current.

@@ -37,7 +37,7 @@ impl Frame {
 /// Writes the picture of a route.
 ///
 /// # Errors
-/// What `out` returns.
+/// The type that `out` returns.
 pub fn write_svg(plan: &Mission, legs: &[Leg], caption: &str, out: &mut dyn Write) -> io::Result<()> {
     let sea = &plan.sea;
     let border = sea.spacing / 2.0;

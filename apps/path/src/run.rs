@@ -26,7 +26,7 @@ pub struct PathPlanner {
     #[command(flatten)]
     plan: PlanArguments,
 
-    /// What a worker does before its first dive
+    /// The wait of a worker before its first dive
     #[arg(long, value_enum, default_value = "block")]
     idle: Idle,
 
@@ -43,7 +43,7 @@ pub struct PathPlanner {
     geojson: Option<String>,
 }
 
-/// What is planned.
+/// The plan that is asked for.
 #[derive(Clone, Serialize)]
 pub struct PathInput {
     mission: String,

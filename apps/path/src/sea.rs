@@ -55,7 +55,7 @@ impl Obstacle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Waypoint(pub u32);
 
-/// What a glider is planned through.
+/// The sea that a glider is planned through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sea {
     /// Waypoints from west to east.
@@ -64,13 +64,13 @@ pub struct Sea {
     pub rows: u32,
     /// Metres between neighbours of a row and of a column.
     pub spacing: f64,
-    /// How many columns and rows an edge may lead away.
+    /// The longest edge, in columns and rows.
     pub reach: u32,
-    /// What moves the water.
+    /// The current.
     pub current: Current,
     /// Land as discs, beside that of samples.
     pub islands: Vec<Obstacle>,
-    /// What nobody may enter.
+    /// Land and forbidden areas.
     pub obstacles: Vec<Obstacle>,
     /// Metres of water where there is no land.
     pub floor: f64,

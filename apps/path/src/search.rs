@@ -22,7 +22,7 @@ pub struct Edge {
     pub departure: u32,
 }
 
-/// How a waypoint is reached.
+/// The way to a waypoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
     /// Seconds since the start of the mission.

@@ -14,7 +14,7 @@ pub const STATE_BYTES: usize = 38_000;
 /// The stages that have one.
 const WITH_STATE: [usize; 2] = [15, 17];
 
-/// What the stages are called, as those of `vision`.
+/// The names of the stages, as those of `vision`.
 const NAMES: [&str; STAGES] = [
     "capture 1",
     "capture 2",

@@ -12,13 +12,13 @@ const NEARER: i32 = 32;
 /// Fewer cells are no object.
 const CELLS_MIN: usize = 4;
 
-/// How far an object moves between two frames at most, in pixels.
+/// The longest way of an object between two frames, in pixels.
 const STEP_MAX: i32 = 24;
 
 /// Frames after which an object that is not seen any more is forgotten.
 const UNSEEN_MAX: u32 = 8;
 
-/// What is known of the background: the disparity of each cell in sixteenths.
+/// The background: the disparity of each cell in sixteenths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackgroundModel {
     #[serde(with = "isles::plain")]

@@ -10,7 +10,7 @@ const HALF_FRAME: i32 = 14;
 /// Writes disparities as PNG, nearer ones brighter, and the objects as coloured frames.
 ///
 /// # Errors
-/// What `out` returns.
+/// The type that `out` returns.
 pub fn write_png(map: &Image, objects: &[Object], out: &mut dyn Write) -> io::Result<()> {
     let most = map.pixels.iter().copied().max().unwrap_or(0).max(1);
     let grey = |pixel: &u8| [(u32::from(*pixel) * 255 / u32::from(most)) as u8; 3];

@@ -45,7 +45,7 @@ const CYCLES_MAX: u64 = 1_000_000_000_000;
 /// The arguments of `isles run pipeline`.
 #[derive(Args, Clone, Debug)]
 pub struct PipelineRun {
-    /// How many frames
+    /// The number of frames
     #[arg(long, value_name = "N", default_value = "60", value_parser = value_parser!(u64).range(1..=1_000_000))]
     frames: u64,
 
@@ -57,7 +57,7 @@ pub struct PipelineRun {
     #[arg(long, value_name = "N", default_value = "240", value_parser = value_parser!(u32).range(64..=4096))]
     height: u32,
 
-    /// How many objects move in front of the background
+    /// The number of objects that move in front of the background
     #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(0..=8))]
     objects: u32,
 
@@ -70,7 +70,7 @@ pub struct PipelineRun {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["width", "height"])]
     images: Option<String>,
 
-    /// How many cores the pipeline starts on [default: all places that the 18 stages can use]
+    /// The number of cores that the pipeline starts on [default: all places that the 18 stages can use]
     #[arg(long, value_name = "N")]
     cores: Option<usize>,
 
@@ -117,7 +117,7 @@ pub struct ResizeAt {
     frame: u64,
 }
 
-/// What is computed.
+/// The input of a run.
 #[derive(Clone, Serialize)]
 pub struct PipelineInput {
     pub(super) frames: u64,
@@ -136,7 +136,7 @@ pub struct PipelineInput {
     pub(super) scene: Scene,
 }
 
-/// What the frames come to, and how the pipeline ran.
+/// The result for all frames, and the statistics of the pipeline.
 #[derive(Serialize)]
 pub struct PipelineFound {
     /// The objects of each frame.
@@ -145,7 +145,7 @@ pub struct PipelineFound {
     second: Option<SharedFound>,
     /// The mean part of pixels whose disparity is off by more than 2 pixels.
     bad_pixels: f64,
-    /// How the pipeline ran; depends on machine and clock.
+    /// The statistics of the pipeline; they depend on machine and clock.
     pipeline: PipelineReport,
     #[serde(skip)]
     last: FrameResult,
@@ -153,7 +153,7 @@ pub struct PipelineFound {
     scene: Scene,
 }
 
-/// What was found in a frame: number, column, row and sixteenths of disparity of each object.
+/// The objects of a frame: number, column, row and sixteenths of disparity of each object.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct FoundFrame {
     objects: Vec<(u32, i32, i32, i32)>,

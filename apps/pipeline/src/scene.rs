@@ -1,4 +1,4 @@
-//! What the cameras see: a textured background, and textured squares that move in front of it.
+//! The scene in front of the cameras: a textured background, and textured squares that move in front of it.
 //!
 //! The second pair of cameras stands [`PAIR_SHIFT`] pixels to the right of the first. Every image is a function of the
 //! frame's number. Invariant: of a point at disparity d, seen by the left camera at x, the right camera sees it at x -
@@ -13,7 +13,7 @@ pub const PAIR_SHIFT: usize = 8;
 /// The disparity of the synthetic background.
 const BACKGROUND: usize = 4;
 
-/// What is behind the squares.
+/// The background behind the squares.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Background {
     /// A wall with a random texture, at one disparity.

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// What the second pipeline found, and the places of both while it ran.
+/// The result of the second pipeline, and the places of both while it ran.
 #[derive(Serialize)]
 pub struct SharedFound {
     pub frames: Vec<FoundFrame>,
@@ -23,12 +23,12 @@ pub struct SharedFound {
     pub cores_of_first: usize,
 }
 
-/// What the second pipeline looks at: other objects.
+/// The scene of the second pipeline: the same cameras, other objects.
 pub fn second_scene(scene: &Scene) -> Scene {
     Scene { seed: scene.seed.wrapping_add(1), ..scene.clone() }
 }
 
-/// How many frames the second pipeline has.
+/// The number of frames of the second pipeline.
 pub fn second_frames(frames: u64) -> u64 {
     frames / 3
 }

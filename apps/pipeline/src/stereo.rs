@@ -13,7 +13,7 @@ pub const UNKNOWN: u8 = u8::MAX;
 /// Half of the side of the window over which distances are summed.
 const WINDOW: usize = 3;
 
-/// How far the disparities of both images may differ for a point that both cameras see.
+/// The largest difference between the disparities of both images for a point that both cameras see.
 const AGREES: u8 = 1;
 
 /// Census transforms of a pair: for each pixel, how it compares with 24 neighbours.
@@ -79,7 +79,7 @@ pub fn rectified(pair: Pair) -> Pair {
     Pair { right, ..pair }
 }
 
-/// How each pixel compares with those of the 5 by 5 window around it.
+/// The comparison of each pixel with those of the 5 by 5 window around it.
 fn census(image: &Image) -> Vec<u32> {
     let mut bits = Vec::with_capacity(image.pixels.len());
     for y in 0..image.height as isize {

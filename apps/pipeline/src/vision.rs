@@ -26,7 +26,7 @@ pub struct Vision {
     pub last: u64,
 }
 
-/// What is found in a frame.
+/// The objects found in a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrameResult {
     pub frame: u64,

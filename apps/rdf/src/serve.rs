@@ -73,7 +73,9 @@ impl Session {
             Ok(requests) => requests,
             Err(error) => {
                 team.broadcast(0, Some(None::<NamedQuery>)).await?; // for which the others wait
-                return Err(isles::Error::message(format!("--serve: standard input is no socket: {error}")));
+                return Err(isles::Error::message(format!(
+                    "--serve: standard input is no socket ({error}); use isles serve-sparql"
+                )));
             }
         };
         while let Some((request, client)) = requests.next().await {

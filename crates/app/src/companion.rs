@@ -60,6 +60,9 @@ pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab"
 /// Jobs that people manage.
 pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/jobs", true);
 
+/// C programs of RCCE, on hosts and modelled chips.
+pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/rcce", false);
+
 /// Images for bare cores.
 pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
 

@@ -21,7 +21,7 @@ mod trace;
 mod words;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use isles_app::companion::{BARE, Companion, JOBS, LAB};
+use isles_app::companion::{BARE, Companion, JOBS, LAB, RCCE};
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::ffi::OsString;
@@ -86,6 +86,12 @@ enum Verb {
     /// Starts, pauses, moves, writes and ends the jobs of isles serve
     #[command(disable_help_flag = true)]
     Job(PassedOn),
+    /// Compiles a C program of RCCE or iRCCE
+    #[command(disable_help_flag = true)]
+    Cc(PassedOn),
+    /// Runs a program of RCCE over processes or on a modelled chip
+    #[command(disable_help_flag = true)]
+    Rccerun(PassedOn),
     /// Runs published experiments on the modelled chip and prints both figures
     #[command(disable_help_flag = true)]
     Repro(PassedOn),
@@ -170,6 +176,8 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Power(arguments) => arguments.become_it(&LAB, "power"),
         Verb::Serve(arguments) => arguments.become_it(&JOBS, "serve"),
         Verb::Job(arguments) => arguments.become_it(&JOBS, "job"),
+        Verb::Cc(arguments) => arguments.become_it(&RCCE, "cc"),
+        Verb::Rccerun(arguments) => arguments.become_it(&RCCE, "rccerun"),
         Verb::Repro(arguments) => arguments.become_it(&LAB, "repro"),
         Verb::Bare(arguments) => arguments.become_it(&BARE, "bare"),
         Verb::Plot(arguments) => plot::carry_out(&arguments),

@@ -8,7 +8,8 @@ use clap::{Arg, Command};
 use std::ffi::OsString;
 
 /// The verbs behind which another program reads all words.
-pub const PASSED_ON: [&str; 8] = ["run", "bound", "calibrate", "power", "repro", "serve", "job", "bare"];
+pub const PASSED_ON: [&str; 10] =
+    ["run", "bound", "calibrate", "power", "repro", "serve", "job", "cc", "rccerun", "bare"];
 
 /// Returns `words`, of which the first is the program, as `whole` can read them.
 ///

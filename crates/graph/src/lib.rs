@@ -128,11 +128,6 @@ impl Graph {
         self.weights.as_ref().map(|weights| &weights[self.row(vertex)])
     }
 
-    /// The same graph with each edge of length one.
-    pub fn without_weights(self) -> Graph {
-        Graph { weights: None, ..self }
-    }
-
     /// The same graph with the length `length(from, to)` on each edge; of an undirected edge, `from <= to`.
     ///
     /// # Errors

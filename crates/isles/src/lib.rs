@@ -31,6 +31,7 @@ pub mod array;
 #[cfg(feature = "chip")]
 mod chip;
 pub mod glb;
+pub mod hub;
 pub mod io;
 pub mod pipeline;
 

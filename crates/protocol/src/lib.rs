@@ -10,6 +10,7 @@ pub mod aggregation;
 pub mod balance;
 pub mod channel;
 pub mod finish;
+pub mod hub;
 pub mod job;
 pub mod matching;
 pub mod ordered;

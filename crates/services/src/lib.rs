@@ -1,5 +1,5 @@
 //! What tasks of several places do together: collectives, messages, channels, windows, shared objects, aggregation,
-//! phasers, tasks whose place is chosen.
+//! phasers, tasks whose place is chosen, hubs.
 //!
 //! Each is a service: it has messages of its own, state at each place, and waits that end when a place dies. `table`
 //! has the list of them. They stand on the core of a place, `isles_runtime`, which knows none of them and offers them
@@ -7,6 +7,7 @@
 
 mod aggregation;
 pub mod channel;
+mod hubs;
 mod phaser;
 mod placed;
 mod shared;
@@ -18,6 +19,9 @@ pub use aggregation::{Aggregator, AggregatorOptions, Gatherer};
 pub use channel::{
     Receiver, RecvError, RecvFuture, SendError, SendErrorKind, SendFuture, Sender, Values, channel,
     channel_at,
+};
+pub use hubs::{
+    HubDescription, HubMap, HubRequest, HubSystem, HubTask, KernelCosts, KernelCounts, MemoryBlock, Wait,
 };
 pub use isles_protocol::aggregation::{ItemRoute, RouteFault, Torus};
 pub use phaser::Phaser;

@@ -11,6 +11,7 @@ mod kernels;
 mod ours;
 mod pool;
 mod raw;
+mod rcce;
 mod rdf;
 mod tasks;
 pub mod timing;
@@ -57,6 +58,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-betweenness-hep-th-often", betweenness::hep_th_often),
     ("isles-imsuite-minimal", kernels::minimal),
     ("isles-imsuite-reachable", kernels::reachable),
+    ("rcce", rcce::rcce),
+    ("rcce-bits", rcce::rcce_bits),
+    ("ircce", rcce::ircce),
+    ("rcce-chip", rcce::chip),
     ("isles-rdf-lubm", rdf::lubm),
     ("isles-rdf-large", rdf::large),
     ("isles-rdf-tasks", rdf::tasks),

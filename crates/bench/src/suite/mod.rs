@@ -10,10 +10,9 @@ mod hartree_fock;
 mod host;
 mod imsuite;
 mod memory;
-mod mpi;
 mod people;
 mod pipelines;
-mod prk;
+mod ranks;
 mod rdf;
 pub mod twin;
 
@@ -43,6 +42,8 @@ pub enum Suite {
     Pipeline,
     /// The Parallel Research Kernels over distributed arrays.
     Prk,
+    /// Programs of RCCE in C.
+    Rcce,
     /// SPARQL over triples that lie on all places.
     Rdf,
     /// Memory that other places read and write.
@@ -61,7 +62,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 16] = [
+    pub const ALL: [Suite; 17] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -71,6 +72,7 @@ impl Suite {
         Suite::Mpi,
         Suite::Pipeline,
         Suite::Prk,
+        Suite::Rcce,
         Suite::Rdf,
         Suite::Windows,
         Suite::Auv,
@@ -92,6 +94,7 @@ impl Suite {
             Suite::Mpi => "mpi",
             Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
+            Suite::Rcce => "rcce",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
             Suite::Auv => "auv",
@@ -111,9 +114,10 @@ impl Suite {
             Suite::Channels => channels::GROUPS,
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
-            Suite::Mpi => mpi::GROUPS,
+            Suite::Mpi => ranks::mpi::GROUPS,
             Suite::Pipeline => pipelines::GROUPS,
-            Suite::Prk => prk::GROUPS,
+            Suite::Prk => ranks::prk::GROUPS,
+            Suite::Rcce => ranks::rcce::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Auv => auv::GROUPS,

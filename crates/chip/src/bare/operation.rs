@@ -6,10 +6,10 @@
 
 use super::state::BareState;
 use super::{LINE_BYTES, Line};
-use crate::ControllerId;
 use crate::cache::Access;
-use crate::quantity::Picoseconds;
+use crate::quantity::{Picoseconds, Rate};
 use crate::topology::CoreId;
+use crate::{Chip, ControllerId, Preset};
 use std::cell::{RefCell, RefMut};
 use std::future::poll_fn;
 use std::ops::Range;
@@ -37,6 +37,12 @@ impl BareCore {
         self.id
     }
 
+    /// Another core of the chip, to set its rate.
+    pub fn other(&self, id: CoreId) -> BareCore {
+        assert!(id.0 < self.board().cores(), "core {id} is not on the chip");
+        BareCore::new(id, Rc::clone(&self.board))
+    }
+
     /// What the time is.
     pub fn now(&self) -> Picoseconds {
         self.board().now
@@ -54,16 +60,17 @@ impl BareCore {
     }
 
     async fn until(&self, time: Picoseconds) {
-        let id = self.id;
-        self.board().resume_at(id, time);
-        self.suspended().await;
+        let is_next = self.board().resume_or_pass(self.id, time);
+        if !is_next {
+            self.suspended().await;
+        }
     }
 
     /// Computes for so many cycles.
     pub async fn compute(&self, cycles: u64) {
         let end = {
             let board = self.board();
-            board.now + board.cycles(cycles)
+            board.now + board.cycles(self.id, cycles)
         };
         self.until(end).await;
     }
@@ -109,10 +116,45 @@ impl BareCore {
         self.wait(lines, cycles, true).await;
     }
 
+    /// Waits until one of these lines of its own buffer is written, with so many cycles of instructions for each look.
+    /// A write that comes before the call is not seen.
+    pub async fn wait_written(&self, lines: Range<u32>, cycles: u64) {
+        self.wait(lines, cycles, false).await;
+    }
+
+    /// Waits until a line of whatever buffer is written, or a register released; it looks once every `period`.
+    pub async fn wait_anywhere(&self, period: Picoseconds) {
+        self.board().watch_anywhere(self.id, period);
+        self.suspended().await;
+    }
+
+    /// Reads or writes the test-and-set register of `of`; what it holds is the caller's business.
+    pub async fn access_register(&self, of: CoreId) {
+        let end = self.board().test_and_set_end(self.id, of);
+        self.until(end).await;
+    }
+
+    /// Lets all cores go on that wait in [`wait_anywhere`](BareCore::wait_anywhere): a register was released.
+    pub fn notify_anywhere(&self) {
+        self.board().notify_anywhere();
+    }
+
+    /// Waits until `time`; returns at once if that is past.
+    pub async fn sleep_until(&self, time: Picoseconds) {
+        if time > self.now() {
+            self.until(time).await;
+        }
+    }
+
+    /// Sets the rate of this core, with the other clocks of `preset`; nothing changes if times at that are not known.
+    pub fn set_rate(&self, chip: &Chip, preset: &Preset, rate: Rate) {
+        self.board().set_rate(self.id, chip, preset, rate);
+    }
+
     async fn wait(&self, lines: Range<u32>, cycles: u64, interruptible: bool) {
         {
             let mut board = self.board();
-            let period = board.own_read() + board.cycles(cycles);
+            let period = board.own_read(self.id) + board.cycles(self.id, cycles);
             board.watch(self.id, lines, period, interruptible);
         }
         self.suspended().await;

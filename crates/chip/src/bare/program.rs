@@ -8,7 +8,7 @@ use super::rcce::{Participant, flag_value};
 use super::reduce::add_lines;
 use crate::topology::CoreId;
 
-/// What a participant does next. Lines are those of its private memory.
+/// A step of a participant. Lines are those of its private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramStep {
     /// Computes for so many cycles of the core's clock.
@@ -82,15 +82,20 @@ impl Participant {
     pub async fn run(&self, program: &StaticProgram) {
         let mut barriers = 0;
         for step in &program.steps[self.rank() as usize] {
-            match *step {
-                ProgramStep::Work { cycles } => self.core.compute(cycles).await,
-                ProgramStep::Send { to, bytes, line } => self.send(to, line, bytes).await,
-                ProgramStep::Receive { from, bytes, line } => self.receive(from, line, bytes).await,
-                ProgramStep::Add { bytes, line, other } => add_lines(&self.core, line, other, bytes).await,
-                ProgramStep::Barrier => {
-                    barriers += 1;
-                    self.barrier(barriers).await;
-                }
+            self.take(*step, &mut barriers).await;
+        }
+    }
+
+    /// Carries out one step; `barriers` counts those that it has passed.
+    pub async fn take(&self, step: ProgramStep, barriers: &mut u32) {
+        match step {
+            ProgramStep::Work { cycles } => self.core.compute(cycles).await,
+            ProgramStep::Send { to, bytes, line } => self.send(to, line, bytes).await,
+            ProgramStep::Receive { from, bytes, line } => self.receive(from, line, bytes).await,
+            ProgramStep::Add { bytes, line, other } => add_lines(&self.core, line, other, bytes).await,
+            ProgramStep::Barrier => {
+                *barriers += 1;
+                self.barrier(*barriers).await;
             }
         }
     }

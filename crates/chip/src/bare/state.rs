@@ -8,11 +8,14 @@ use super::{LINE_BYTES, Line};
 use crate::cache::{Hierarchy, Level};
 use crate::chip::{Caches, Chip, ControllerId, Preset};
 use crate::cost::{Access, HopCost, Mode, TimingTable};
-use crate::kernel::{EventClass, FairShareServer, Job, JobId, Network, Queue, TieBreak, Timeline, Train};
+use crate::kernel::{
+    EventClass, FairShareServer, Job, JobId, Key, Network, Queue, TieBreak, Timeline, Train,
+};
 use crate::quantity::{Picoseconds, Rate};
 use crate::topology::{CoreId, TileId, Topology};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Words of a line, as a store moves them.
 const WORDS: u64 = LINE_BYTES as u64 / 4;
@@ -33,7 +36,17 @@ struct FlagWait {
     /// How long one look takes.
     period: Picoseconds,
     lines: Range<u32>,
+    /// Whether a write to whatever buffer is news.
+    anywhere: bool,
     interruptible: bool,
+}
+
+impl FlagWait {
+    /// The first look that begins at `now` or later.
+    fn first_look(&self, now: Picoseconds) -> Picoseconds {
+        let looks = (now - self.since).0.div_ceil(self.period.0.max(1));
+        self.since + self.period * looks
+    }
 }
 
 struct Controller {
@@ -51,9 +64,11 @@ struct CoreState {
     private: Private,
     watch: Option<FlagWait>,
     sequence: u32,
+    /// At the rate of this core.
+    times: Rc<Times>,
 }
 
-/// The times of the preset.
+/// The times of a preset at one rate of a core.
 struct Times {
     core_rate: Rate,
     line: Access<HopCost>,
@@ -73,12 +88,12 @@ struct Times {
 }
 
 impl Times {
-    fn new(chip: &Chip, preset: &Preset) -> Option<Times> {
-        let times: TimingTable<HopCost> = preset.times();
+    fn new(chip: &Chip, preset: &Preset, core_rate: Rate) -> Option<Times> {
+        let times: TimingTable<HopCost> = preset.times_at(core_rate);
         let line = *times.access(Mode::BufferLine)?;
         let links = chip.links();
         Some(Times {
-            core_rate: preset.clocks().core,
+            core_rate,
             line,
             cached: *times.access(Mode::MemoryCached)?,
             through: *times.access(Mode::MemoryThrough)?,
@@ -100,7 +115,8 @@ pub struct BareState {
     queue: Queue,
     tie_break: TieBreak,
     topology: Topology,
-    times: Times,
+    /// Cores that wait for a write to whatever buffer.
+    anywhere: u32,
     network: Network,
     ports: Vec<Timeline>,
     controllers: Vec<Controller>,
@@ -115,6 +131,7 @@ impl BareState {
         if chip.caches().line.0 != LINE_BYTES as u64 {
             return None;
         }
+        let own = Rc::new(Times::new(chip, preset, preset.clocks().core)?);
         let site = |core: u32| {
             let tile = topology.tile_of(CoreId(core));
             CoreState {
@@ -124,6 +141,7 @@ impl BareState {
                 private: Private::new(chip.caches(), u64::from(core)),
                 watch: None,
                 sequence: 0,
+                times: Rc::clone(&own),
             }
         };
         let controller = |number| Controller {
@@ -141,7 +159,7 @@ impl BareState {
             now: Picoseconds::ZERO,
             queue: Queue::new((topology.cores() + chip.controllers()) as usize),
             tie_break: TieBreak::new(0),
-            times: Times::new(chip, preset)?,
+            anywhere: 0,
             network: Network::new(topology.link_slots() as usize, links.pace(preset.clocks())),
             ports: vec![Timeline::default(); topology.tiles() as usize],
             controllers: (0..chip.controllers()).map(controller).collect(),
@@ -160,9 +178,21 @@ impl BareState {
         self.sites[0].buffer.len() as u32
     }
 
-    /// The length of so many core cycles, to the picosecond above.
-    pub fn cycles(&self, cycles: u64) -> Picoseconds {
-        let rate = self.times.core_rate;
+    /// Sets the rate of a core, at one setting of the other clocks; nothing changes if times at that are not known.
+    pub fn set_rate(&mut self, core: CoreId, chip: &Chip, preset: &Preset, rate: Rate) {
+        if let Some(times) = Times::new(chip, preset, rate) {
+            self.site(core).times = Rc::new(times);
+        }
+    }
+
+    /// The times at a core's rate.
+    fn times(&self, core: CoreId) -> &Times {
+        &self.sites[core.0 as usize].times
+    }
+
+    /// The length of so many cycles of a core, to the picosecond above.
+    pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
+        let rate = self.times(core).core_rate;
         let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
         Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
     }
@@ -183,16 +213,35 @@ impl BareState {
             return Some(CoreEvent::Served(controller as usize));
         }
         let core = CoreId(owner);
-        self.site(core).watch = None;
+        let watch = self.site(core).watch.take();
+        self.anywhere -= u32::from(watch.is_some_and(|watch| watch.anywhere));
         Some(CoreEvent::Resume(core))
+    }
+
+    /// The key of the next event of a core, at `time`.
+    fn next_key(&mut self, core: CoreId, time: Picoseconds) -> Key {
+        let site = self.site(core);
+        site.sequence = site.sequence.wrapping_add(1);
+        let sequence = site.sequence;
+        self.tie_break.key(time, EventClass::Ready, core.0, sequence)
     }
 
     /// Lets a core go on at `time`.
     pub fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
-        let site = self.site(core);
-        site.sequence = site.sequence.wrapping_add(1);
-        let key = self.tie_break.key(time, EventClass::Ready, core.0, self.sites[core.0 as usize].sequence);
+        let key = self.next_key(core, time);
         self.queue.set(core.0, key);
+    }
+
+    /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
+    /// Returns whether it does.
+    pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
+        let key = self.next_key(core, time);
+        let is_next = self.queue.first().is_none_or(|(first, _)| key < first);
+        match is_next {
+            true => self.now = time,
+            false => self.queue.set(core.0, key),
+        }
+        is_next
     }
 
     /// Lets a core that watches go on at `time`, if it is not due before.
@@ -203,37 +252,54 @@ impl BareState {
     }
 
     /// How long it takes to move a line between a core's tile and another one whose buffer or register it is.
-    fn transfer(&mut self, span: HopCost, from: TileId, to: TileId, port: TileId) -> Picoseconds {
+    fn transfer(
+        &mut self,
+        core: CoreId,
+        span: HopCost,
+        from: TileId,
+        to: TileId,
+        port: TileId,
+    ) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
-        let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
-        let at = now + self.network.send(now, now, path, self.times.packet);
-        let start = self.ports[port.0 as usize].reserve(now, at, self.times.port);
+        let (packet, busy) = (self.times(core).packet, self.times(core).port);
+        let mut at = now;
+        if from != to {
+            let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
+            at += self.network.send(now, now, path, packet);
+        }
+        let start = self.ports[port.0 as usize].reserve(now, at, busy);
         span.over(topology.hops(from, to)) + (start - now)
     }
 
     /// When a read of a line of the buffer of `of` ends that begins now.
     pub fn read_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
-        let span = self.times.line.read;
-        self.now + self.transfer(span, from, to, from)
+        let span = self.times(core).line.read;
+        self.now + self.transfer(core, span, from, to, from)
     }
 
     /// When a write of a line into the buffer of `of` ends that begins now.
     pub fn write_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
-        let span = self.times.line.gap;
-        self.now + self.transfer(span, from, to, to)
+        let span = self.times(core).line.gap;
+        self.now + self.transfer(core, span, from, to, to)
     }
 
     /// When a write of a register of the interrupt controller ends that begins now.
     pub fn register_end(&mut self, core: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.port_tile);
-        self.now + self.times.register.over(hops)
+        self.now + self.times(core).register.over(hops)
+    }
+
+    /// When an access to the test-and-set register of `of` ends that begins now.
+    pub fn test_and_set_end(&self, core: CoreId, of: CoreId) -> Picoseconds {
+        let hops = self.topology.hops(self.tile(core), self.tile(of));
+        self.now + self.times(core).register.over(hops)
     }
 
     /// How long a look at a line of a core's own buffer takes.
-    pub fn own_read(&self) -> Picoseconds {
-        self.times.line.read.over(0)
+    pub fn own_read(&self, core: CoreId) -> Picoseconds {
+        self.times(core).line.read.over(0)
     }
 
     pub fn line(&self, of: CoreId, line: u32) -> Line {
@@ -246,16 +312,37 @@ impl BareState {
         let site = self.site(of);
         site.buffer[line as usize] = content;
         if let Some(watch) = site.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
-            let looks = (now - watch.since).0.div_ceil(watch.period.0.max(1));
-            let time = watch.since + watch.period * looks;
+            let time = watch.first_look(now);
             self.wake(of, time);
         }
+        self.notify_anywhere();
+    }
+
+    /// Lets all cores go on that wait for whatever is written.
+    pub fn notify_anywhere(&mut self) {
+        if self.anywhere == 0 {
+            return;
+        }
+        for core in (0..self.cores()).map(CoreId) {
+            let watch = self.sites[core.0 as usize].watch.as_ref().filter(|watch| watch.anywhere);
+            if let Some(time) = watch.map(|watch| watch.first_look(self.now)) {
+                self.wake(core, time);
+            }
+        }
+    }
+
+    /// Lets a core look again and again, each time for `period`, until something is written into whatever buffer.
+    pub fn watch_anywhere(&mut self, core: CoreId, period: Picoseconds) {
+        let since = self.now;
+        self.anywhere += 1;
+        let watch = FlagWait { since, period, lines: 0..0, anywhere: true, interruptible: false };
+        self.site(core).watch = Some(watch);
     }
 
     /// Lets a core look at lines of its own buffer until one is written, or until it is interrupted.
     pub fn watch(&mut self, core: CoreId, lines: Range<u32>, period: Picoseconds, interruptible: bool) {
         let since = self.now;
-        self.site(core).watch = Some(FlagWait { since, period, lines, interruptible });
+        self.site(core).watch = Some(FlagWait { since, period, lines, anywhere: false, interruptible });
         let interrupt = self.interrupts.as_ref().and_then(|port| port.first(core));
         if let Some(arrival) = interrupt.filter(|_| interruptible) {
             self.wake(core, arrival.max(since));
@@ -268,7 +355,8 @@ impl BareState {
     /// If the chip has no interrupt controller.
     pub fn raise(&mut self, source: CoreId, target: CoreId) {
         let hops = self.topology.hops(self.tile(target), self.port_tile);
-        let way = self.times.register.over(hops) - self.times.register.over(0);
+        let register = self.times(source).register;
+        let way = register.over(hops) - register.over(0);
         let port = self.interrupts.as_mut().expect("the chip has an interrupt controller");
         let arrival = port.raise(self.now, source, target, way);
         if self.site(target).watch.as_ref().is_some_and(|watch| watch.interruptible) {
@@ -301,9 +389,9 @@ impl BareState {
         match level {
             // The copy that was measured had its private lines there: it is in the times of the buffer's lines.
             Level::First => Some(Picoseconds::ZERO),
-            Level::Second => Some(self.times.second),
+            Level::Second => Some(self.times(core).second),
             Level::Memory => {
-                self.begin_own_job(core, self.times.cached.read, 1);
+                self.begin_own_job(core, self.times(core).cached.read, 1);
                 None
             }
         }
@@ -313,9 +401,9 @@ impl BareState {
     pub fn begin_store(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             Level::First => Some(Picoseconds::ZERO),
-            Level::Second => Some(self.times.second_store * WORDS),
+            Level::Second => Some(self.times(core).second_store * WORDS),
             Level::Memory => {
-                self.begin_own_job(core, self.times.word.gap, WORDS);
+                self.begin_own_job(core, self.times(core).word.gap, WORDS);
                 None
             }
         }
@@ -323,17 +411,17 @@ impl BareState {
 
     /// A written line goes back to memory.
     pub fn begin_write_back(&mut self, core: CoreId) {
-        self.begin_own_job(core, self.times.cached.gap, 1);
+        self.begin_own_job(core, self.times(core).cached.gap, 1);
     }
 
     /// A core reads a line of the shared memory behind a controller.
     pub fn begin_shared_read(&mut self, core: CoreId, controller: ControllerId) {
-        self.begin_job(core, controller.0 as usize, self.times.through.read, 1);
+        self.begin_job(core, controller.0 as usize, self.times(core).through.read, 1);
     }
 
     /// The same for a write, which is written through.
     pub fn begin_shared_write(&mut self, core: CoreId, controller: ControllerId) {
-        self.begin_job(core, controller.0 as usize, self.times.through.gap, 1);
+        self.begin_job(core, controller.0 as usize, self.times(core).through.gap, 1);
     }
 
     pub fn shared_line(&self, controller: ControllerId, line: u64) -> Line {
@@ -353,9 +441,10 @@ impl BareState {
         let tile = self.tile(core);
         let (now, topology, at) = (self.now, self.topology, self.controllers[index].tile);
         let path = topology.route(at, tile).map(|link| topology.link_id(link).0 as usize);
-        let delay = self.network.send(now, now, path, self.times.packet);
+        let (packet, served) = (self.times(core).packet, self.times(core).controller_line);
+        let delay = self.network.send(now, now, path, packet);
         let alone = span.over(topology.hops(at, tile)) * accesses + delay;
-        let job = Job { units: 1, alone, served: self.times.controller_line };
+        let job = Job { units: 1, alone, served };
         let controller = &mut self.controllers[index];
         let id = controller.sharing.join(now, job);
         controller.jobs.push((id, core));

@@ -9,7 +9,7 @@ use crate::quantity::{Bytes, Picoseconds, Rate};
 use crate::topology::{CoreId, TileId};
 use crate::{Chip, Preset};
 
-/// How links of the model serve packets.
+/// The order in which links of the model serve packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkOrder {
     /// In the order of arrival, as [`kernel::exact`](crate::kernel::exact) does: each packet in the way costs what it

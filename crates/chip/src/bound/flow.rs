@@ -1,7 +1,11 @@
 //! Bounds of what waits at links, from the literature on real-time networks: packets that are in the way once,
 //! periodic flows, token buckets, and time-division slots.
 //!
-//! Functions of numbers only; which packets may meet on a link is [`interference`](super::Interference)'s affair.
+//! Functions of numbers only; which packets may meet on a link is [`interference`](super::Interference)'s affair. The
+//! sources: the response-time analysis of periodic tasks (Joseph and Pandya, 1986; with jitter, Tindell, 1994) for one
+//! link; the trajectory of a packet in order of arrival (Martin and Minet, 2006; on networks on chip, Ferrandiz,
+//! Frances and Fraboul, 2009) for packets that are paid once; network calculus (Le Boudec and Thiran, 2001) for token
+//! buckets; Argo (Kasapaki et al., 2016) for time division.
 
 use crate::quantity::Picoseconds;
 use crate::topology::{TileId, Topology};
@@ -129,6 +133,20 @@ pub fn time_division_slots(topology: &Topology) -> u32 {
     routes.into_iter().max().unwrap_or(0)
 }
 
+/// The longest that a packet takes to its target if each tile has one slot of the period for each other tile: it waits
+/// for a whole period at most, then nobody is in its way.
+pub fn time_division_bound(topology: &Topology, slot: Picoseconds, alone: Picoseconds) -> Picoseconds {
+    slot * u64::from(time_division_slots(topology)) + alone
+}
+
+/// When the `item`-th item of a burst, counted from 1, leaves a pipeline at the latest: each stage is `(work,
+/// message)`, and one item follows the other as the slowest stage lets it.
+pub fn pipeline_bound(stages: &[(Picoseconds, Picoseconds)], item: u64) -> Picoseconds {
+    let stage = |(work, message): &(Picoseconds, Picoseconds)| *work + *message;
+    let slowest = stages.iter().map(stage).max().unwrap_or(Picoseconds::ZERO);
+    stages.iter().map(stage).sum::<Picoseconds>() + slowest * item.saturating_sub(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +195,17 @@ mod tests {
         let scc = Topology::new(Shape::Mesh, [6, 4, 1], 2).unwrap();
         // 3 columns to the left of the middle, 3 to the right, 4 rows of targets.
         assert_eq!(time_division_slots(&scc), 36);
+        // 36 slots of 15 ns, and 8 hops alone.
+        let bound = time_division_bound(&scc, Picoseconds(15_000), Picoseconds(43_750));
+        assert_eq!(bound, Picoseconds(583_750));
         assert_eq!(time_division_slots(&Topology::new(Shape::Mesh, [2, 1, 1], 1).unwrap()), 1);
+    }
+
+    #[test]
+    fn items_leave_a_pipeline_as_its_slowest_stage_lets_them() {
+        let stages =
+            [(10, 3), (20, 3), (15, 0)].map(|(work, message)| (Picoseconds(work), Picoseconds(message)));
+        let left = [1, 2, 3, 4].map(|item| pipeline_bound(&stages, item));
+        assert_eq!(left, [51, 74, 97, 120].map(Picoseconds));
     }
 }

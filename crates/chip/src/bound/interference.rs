@@ -13,7 +13,7 @@ pub const CORES_MAX: u32 = 64;
 /// A set of cores.
 type CoreSet = u64;
 
-/// What cores may access, and thereby whom they may delay.
+/// The accesses that cores may make, and thereby whom they may delay.
 #[derive(Clone, Debug)]
 pub struct Interference {
     topology: Topology,

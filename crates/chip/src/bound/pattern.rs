@@ -29,7 +29,7 @@ pub enum ParallelPattern {
     Stencil,
 }
 
-/// How large a pattern is.
+/// The size of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternSize {
     /// How many participate.

@@ -13,7 +13,7 @@ use crate::bare::reduce::ADD_LINE_CYCLES;
 use crate::topology::CoreId;
 use crate::{Chip, Preset};
 
-/// What cores do that do not participate.
+/// The behaviour of cores that do not participate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
     /// Nothing: they are idle or compute within their caches.

@@ -1,4 +1,4 @@
-//! What a bound is the sum of.
+//! The terms of a bound.
 
 use crate::quantity::Picoseconds;
 use std::ops::{Add, AddAssign};

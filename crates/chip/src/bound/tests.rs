@@ -108,6 +108,16 @@ fn three_lines_at_once_on_a_link_by_hand() {
 }
 
 #[test]
+fn a_packet_that_meets_another_on_each_of_its_links_by_hand() {
+    let chip = scc();
+    let pace = chip.links().pace(chip.default_preset().clocks());
+    // Over both links; the others are at the first when it is, and at the second when it comes there.
+    let packet = |from, path: &[usize]| Packet { from: Picoseconds(from), path: path.to_vec(), flits: 3 };
+    let arrived = arrivals(2, pace, &[packet(0, &[0]), packet(20_000, &[1]), packet(0, &[0, 1])]);
+    assert_eq!(arrived[2], nanoseconds(43.75));
+}
+
+#[test]
 fn a_ring_of_blocking_sends_has_no_bound_and_says_who_waits() {
     let mut ring = StaticProgram::new(3);
     for from in 0..3 {

@@ -18,6 +18,9 @@ const PAGES: u64 = 81_920;
 /// Lines of message buffers count from here on.
 const BUFFERS: u64 = 1 << 40;
 
+/// So many lines are forgotten one by one; with more, it is faster to look at all.
+const PASSED_MAX: usize = 64;
+
 /// Where an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -44,6 +47,8 @@ pub struct Hierarchy {
     first: Cache,
     second: Cache,
     page_lines: u64,
+    /// Lines of message buffers that the first cache may hold, unless there were too many to note.
+    passed: Vec<u64>,
     /// Which core it is, for where its pages lie.
     seed: u64,
 }
@@ -55,6 +60,7 @@ impl Hierarchy {
         Hierarchy {
             first: Cache::new(lines(caches.first)),
             second: Cache::new(lines(caches.second)),
+            passed: Vec::new(),
             page_lines: (PAGE_BYTES / caches.line.0).max(1),
             seed,
         }
@@ -104,12 +110,21 @@ impl Hierarchy {
 
     /// A line of a message buffer passes the first cache; how many lines go to memory for it.
     pub fn pass(&mut self, buffer: u32, line: u32) -> u32 {
-        self.make_room(BUFFERS + (u64::from(buffer) << 16) + u64::from(line))
+        let line = BUFFERS + (u64::from(buffer) << 16) + u64::from(line);
+        if self.passed.len() < PASSED_MAX && self.passed.last() != Some(&line) {
+            self.passed.push(line);
+        }
+        self.make_room(line)
     }
 
     /// Invalidates all lines of message buffers.
     pub fn invalidate_buffers(&mut self) {
-        self.first.forget_from(BUFFERS);
+        if self.passed.len() < PASSED_MAX {
+            self.passed.drain(..).for_each(|line| self.first.forget(line));
+        } else {
+            self.first.forget_from(BUFFERS);
+            self.passed.clear();
+        }
     }
 }
 

@@ -27,6 +27,7 @@ fn what_has_no_bound_is_said_in_a_line() {
     let overloaded = "error: the link East of tile 1 is overloaded by the flows 1, 2: no bound exists";
     assert_eq!(refused("flows --flow 0-4@30ns --flow 2-47@30ns"), overloaded);
     assert!(refused("mutex --lock test-and-set").contains("no bound exists"));
+    assert!(refused("farm --shares on-demand").contains("no bound exists"));
     let cores = "error: --places is \"49\"; allowed: 1 to 48, the cores of scc";
     assert_eq!(refused("barrier --places 49"), cores);
     let flow = "error: --flow is \"0-48@1us\"; allowed: FROM-TO@PERIOD, such as 0-47@100ns";
@@ -64,4 +65,13 @@ fn the_figures_are_written_as_json_and_drawn() {
     assert!((terms.sum::<f64>() - bound).abs() < 1e-6 && seen < bound, "{report}");
     let drawn = scene.result("bound.svg");
     assert!(drawn.starts_with("<svg") && drawn.contains("longest run seen"), "{drawn}");
+}
+
+#[test]
+fn an_automaton_has_the_right_cells_within_a_deadline_that_was_told_before() {
+    let ended = bound("automaton --places 8 --size 100 --items 5 --work 20000 --deadline 1ms");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.contains("\n  cells                             right\n"), "{ended:?}");
+    let few = "error: --size is \"7\"; allowed: 8 cells or more, one for each core";
+    assert_eq!(bound("automaton --places 8 --size 7").refusal(), few);
 }

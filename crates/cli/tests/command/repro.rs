@@ -63,8 +63,8 @@ fn the_pages_hold_what_the_command_prints() {
     let ended = generated();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
-        "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo teams \
-        rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf bounds
+        "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo rcce \
+        teams rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf rtos bounds
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");
@@ -153,6 +153,7 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
         names,
         [
             "echo",
+            "rcce",
             "teams",
             "rates",
             "power-loops",
@@ -167,6 +168,7 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
             "at-opt",
             "auv",
             "rdf",
+            "rtos",
             "bounds"
         ]
     );
@@ -188,6 +190,17 @@ fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack()
     let out = |(_, verdict): &&(String, String)| verdict == "OUT";
     let names: Vec<&str> = now.iter().filter(out).map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["stencil out of memory, time of 48 cores at 400 MHz against 24 at 800"]);
+}
+
+#[test]
+fn the_library_of_c_has_the_rows_of_the_ping_pong_of_bare_cores() {
+    let ended = repro(&["rcce", "--markdown", "-"]);
+    let now = verdicts(ended.stdout.lines());
+    let judged = now.iter().filter(|(_, verdict)| verdict == "in" || verdict == "OUT");
+    assert_eq!(judged.count(), 26, "{ended:?}");
+    for page in ["rcce", "ping-pong"] {
+        assert_eq!(verdicts(text(&page_of(page)).lines()), now, "{page}");
+    }
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl fmt::Display for ArrayError {
                 write!(f, "the parts of all axes together are not as many as the members; allowed: {members}")
             }
             ArrayError::HaloOfDealt { axis } => {
-                write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole and Block")
+                write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole, Block and Parts")
             }
             ArrayError::TooLarge { has_halo, bytes, memory } => {
                 let halos = if *has_halo { " with its halos" } else { "" };

@@ -89,17 +89,6 @@ impl Launch {
         &self.chip.work.value
     }
 
-    /// The protocol that will be used on a modelled chip.
-    ///
-    /// Without a word it is the chip's own, `doorbell` over message buffers or the packets of the hardware; where that
-    /// does not carry so many places, the first that does.
-    pub fn chosen_protocol(&self) -> Protocol {
-        match self.machine {
-            Machine::Chip(chip) => self.chip.protocol_on(chip, self.places),
-            _ => self.chip.protocol.value.unwrap_or_default(),
-        }
-    }
-
     /// Checks that the tape that the run is to play is one of this program, its arguments and these settings.
     /// [`Launch::run`] does so, too; this is for who has much to do before.
     ///

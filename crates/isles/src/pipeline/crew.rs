@@ -11,7 +11,7 @@ use crate::prelude::*;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What the task that starts groups is told.
+/// A message to the task that starts groups.
 pub(super) enum Command {
     /// Start these groups at their places.
     Start(Vec<(Place, GroupTask)>),

@@ -423,6 +423,17 @@ pub const SETTINGS: &[SettingRow] = &[
         read: READ_ELSEWHERE,
     },
     SettingRow {
+        name: "map",
+        variable: "ISLES_MAP",
+        flag: None,
+        about: "Where the tasks and hubs of a [program over hubs](hubs.md) are: a file `NAME.toml`, or `name=place` with \
+                commas between",
+        default: SettingDefault::Words("all at place 0, or as the program says"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: READ_ELSEWHERE,
+    },
+    SettingRow {
         name: "seed",
         variable: "ISLES_SEED",
         flag: flag_of_chip("--seed", "N"),

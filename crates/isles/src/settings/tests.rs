@@ -133,7 +133,7 @@ fn each_reader_takes_what_its_row_says_and_names_what_it_refuses() {
     for row in SETTINGS.iter().filter(|row| !later(row)) {
         let said = |asked: &str| (asked == row.variable).then(|| "\u{7}no such value".to_owned());
         let read = Environment::read_from(&SettingSources::new(&[], &said));
-        let is_read_elsewhere = row.name == "cache";
+        let is_read_elsewhere = ["cache", "map"].contains(&row.name);
         let is_of_no_meaning =
             cfg!(not(feature = "chip")) && row.variable.starts_with("ISLES_CHIP_") && row.name != "work";
         match read {

@@ -199,7 +199,7 @@ fn an_array_larger_than_memory_is_refused_before_it_is_allocated() {
         let halo = DistArray::<u64, 1>::with_halo(&team, [9], [Distribution::Cyclic], Halo::new(1)).await;
         let text = halo.err().expect("it is dealt out").to_string();
         assert!(
-            text.contains("axis 0 is dealt out and cannot have a halo; allowed: Whole and Block"),
+            text.contains("axis 0 is dealt out and cannot have a halo; allowed: Whole, Block and Parts"),
             "{text}"
         );
         Ok(())

@@ -1,14 +1,16 @@
-//! What is bounded: the words of the command line as a case, its bound, and what the model shows of it.
+//! The pattern to bound: the words of the command line as a case, its bound, and what the model shows of it.
 
+use super::automaton::Automaton;
 use super::search::{BareRuns, Subject};
-use super::{BoundArguments, BoundTarget, LibraryName, LockName, OtherCores};
+use super::{BoundArguments, BoundTarget, LibraryName, LockName, OtherCores, Shares};
 use isles_app::Failure;
 use isles_app::runs::refusal;
 use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
-use isles_chip::bound::pattern::{ParallelPattern, PatternSize};
+use isles_chip::bound::pattern::PatternSize;
 use isles_chip::bound::{
-    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, ProgramBounds, Terms,
+    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, ProgramBounds, StaticProgram,
+    Terms,
 };
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::CoreId;
@@ -51,10 +53,18 @@ impl<'a> BoundCase<'a> {
             let allowed = format!("{least} to {cores}, the cores of {}", chip.name());
             return Err(refusal("--places", &participants.to_string(), &allowed));
         }
+        if arguments.target == BoundTarget::Automaton && arguments.size < u64::from(participants) {
+            let allowed = format!("{participants} cells or more, one for each core");
+            return Err(refusal("--size", &arguments.size.to_string(), &allowed));
+        }
         if arguments.lock == Some(LockName::TestAndSet) {
             let reason =
                 "tickets: a core that spins on a test-and-set register may lose each round, no bound exists";
             return Err(refusal("--lock", "test-and-set", reason));
+        }
+        if arguments.shares == Some(Shares::OnDemand) {
+            let reason = "fixed: who gets what depends on time otherwise, no bound exists";
+            return Err(refusal("--shares", "on-demand", reason));
         }
         let size = PatternSize {
             participants,
@@ -84,9 +94,29 @@ impl<'a> BoundCase<'a> {
         BoundCase { size: PatternSize { bytes, ..self.size }, ..self.clone() }
     }
 
-    /// The pattern, if it is one that is a static program.
-    pub fn pattern(&self) -> Option<ParallelPattern> {
-        self.target.pattern()
+    /// The steps, if it is a static program.
+    pub fn program(&self) -> Option<StaticProgram> {
+        match self.target.pattern() {
+            Some(pattern) => Some(pattern.program(self.size, self.line_bytes())),
+            None => self.automaton().map(|automaton| automaton.program()),
+        }
+    }
+
+    fn automaton(&self) -> Option<Automaton> {
+        let PatternSize { participants, bytes, work, items } = self.size;
+        let automaton = Automaton { participants, cells: bytes, work, rounds: items };
+        (self.target == BoundTarget::Automaton).then_some(automaton)
+    }
+
+    /// Bytes of private memory that each core uses.
+    fn data_bytes(&self) -> usize {
+        self.target.pattern().map_or(4 * self.line_bytes(), |pattern| pattern.data_bytes(self.size))
+    }
+
+    /// Whether the cells of an automaton are right after a run on the model; none for what has no cells.
+    pub fn has_right_cells(&self) -> Option<bool> {
+        let (_, is_right) = self.automaton()?.run((self.chip, self.preset), self.library)?;
+        Some(is_right)
     }
 
     fn line_bytes(&self) -> usize {
@@ -99,11 +129,10 @@ impl<'a> BoundCase<'a> {
     /// There is no bound.
     pub fn bound(&self) -> Result<Bound, NoBound> {
         let at = (self.chip, self.preset, self.constants);
-        let Some(pattern) = self.pattern() else {
+        let Some(program) = self.program() else {
             return Ok(Bound { terms: self.bound_without_program()?, data: DataIn::FirstCache });
         };
-        let program = pattern.program(self.size, self.line_bytes());
-        let data = DataIn::of_bytes(self.chip, pattern.data_bytes(self.size));
+        let data = DataIn::of_bytes(self.chip, self.data_bytes());
         let bounds =
             ProgramBounds::new(at, &program, self.library, (self.others, LinkOrder::Reserved, data))?;
         Ok(Bound { terms: bounds.longest(&program)?, data })
@@ -133,16 +162,15 @@ impl<'a> BoundCase<'a> {
         if runs == 0 {
             return None;
         }
-        let bytes = self.pattern().map_or(0, |pattern| pattern.data_bytes(self.size));
         let model = BareRuns {
             chip: self.chip,
             preset: self.preset,
             library: self.library,
             others: self.others,
-            warm_lines: bytes.div_ceil(self.line_bytes()) as u64,
+            warm_lines: self.data_bytes().div_ceil(self.line_bytes()) as u64,
         };
         let PatternSize { participants, work, .. } = self.size;
-        let program = self.pattern().map(|pattern| pattern.program(self.size, self.line_bytes()));
+        let program = self.program();
         let subject = match (&program, self.target) {
             (Some(program), _) => Subject::Program(program),
             (None, BoundTarget::Mutex) => Subject::Lock { participants, hold: work },
@@ -153,9 +181,13 @@ impl<'a> BoundCase<'a> {
 
     /// What one core alone takes for all the work, in picoseconds.
     pub fn serial(&self) -> Option<Picoseconds> {
-        let pattern = self.pattern().filter(|pattern| pattern.works())?;
+        let work = match self.target.pattern().filter(|pattern| pattern.works()) {
+            Some(pattern) => pattern.all_work(self.size),
+            None if self.target == BoundTarget::Automaton => self.size.work * u64::from(self.size.items),
+            None => return None,
+        };
         let rate = self.preset.clocks().core;
-        let scaled = u128::from(pattern.all_work(self.size)) * 1_000_000_000_000 * u128::from(rate.divider());
+        let scaled = u128::from(work) * 1_000_000_000_000 * u128::from(rate.divider());
         Some(Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64))
     }
 }

@@ -3,6 +3,7 @@
 //! The formulas are `isles_chip::bound`; here are the command, the search for bad cases on the model, and the report.
 //! Invariant: what is printed as seen is of runs of the model that are the same on every host.
 
+mod automaton;
 pub mod case;
 mod flows;
 mod report;
@@ -22,7 +23,7 @@ use std::path::Path;
 /// The longest that a pattern can take.
 #[derive(Args)]
 pub struct BoundArguments {
-    /// What is bounded
+    /// The pattern to bound
     #[arg(value_enum)]
     pub target: BoundTarget,
     /// The name of a chip, or the path of a chip file
@@ -34,28 +35,32 @@ pub struct BoundArguments {
     /// The setting of its clocks [default: that of the file]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// How many cores take part, from core 0 on [default: all]; a read or a message is between the first and the last
+    /// The number of cores that take part, from core 0 on [default: all]; a read or a message is between the first and
+    /// the last
     #[arg(long, value_name = "N")]
     pub places: Option<u32>,
-    /// Bytes of a message
+    /// Bytes of a message; of an automaton, cells in all
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub size: u64,
-    /// Core cycles of work at most: of a farm, of an item of a pipeline, of a round of a stencil, in all; of a lock,
+    /// Core cycles of work at most: of a farm, of an item of a pipeline, of a round, in all; of a lock,
     /// for how long each holds it
     #[arg(long, value_name = "CYCLES", default_value_t = 100_000)]
     pub work: u64,
-    /// Items of a pipeline, rounds of a stencil
+    /// Items of a pipeline, rounds of a stencil or an automaton
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub items: u32,
     /// The library that sends the messages
     #[arg(long, value_enum, default_value = "rcce")]
     pub library: LibraryName,
-    /// What the cores do that do not take part
+    /// The behaviour of the cores that do not take part
     #[arg(long, value_enum, default_value = "anything")]
     pub others: OtherCores,
     /// The lock of a mutex [default: tickets]
     #[arg(long, value_enum)]
     pub lock: Option<LockName>,
+    /// How a farm deals work out [default: fixed]
+    #[arg(long, value_enum)]
+    pub shares: Option<Shares>,
     /// Lines from one core to another, at least a period apart, such as 0-47@100ns; for flows, one or more
     #[arg(long = "flow", value_name = "FROM-TO@PERIOD")]
     flows: Vec<String>,
@@ -65,7 +70,7 @@ pub struct BoundArguments {
     /// Takes each constant of the chip at the bad end of its error
     #[arg(long)]
     pub errors: bool,
-    /// How often the model is run in search of a bad case; 0: never
+    /// The number of runs of the model in search of a bad case; 0: never
     #[arg(long, value_name = "N", default_value_t = 20)]
     runs: u32,
     /// Draws the bound and the longest run seen over the size of messages into this file, as SVG; - is standard output
@@ -76,7 +81,7 @@ pub struct BoundArguments {
     json: Option<String>,
 }
 
-/// What can be bounded.
+/// A pattern that can be bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BoundTarget {
     /// A read of a line of core 0's message buffer by the last core
@@ -99,6 +104,8 @@ pub enum BoundTarget {
     Pipeline,
     /// Rounds of work and exchange with neighbours, with a barrier
     Stencil,
+    /// A cellular automaton of --size cells in a ring, in --items rounds
+    Automaton,
     /// Lines that are written periodically: --flow
     Flows,
 }
@@ -110,7 +117,7 @@ pub enum LibraryName {
     Ircce,
 }
 
-/// What the cores do that do not take part.
+/// The behaviour of the cores that do not take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OtherCores {
     /// Nothing outside their caches
@@ -119,13 +126,22 @@ pub enum OtherCores {
     Anything,
 }
 
-/// How a lock is granted.
+/// The order in which a lock is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LockName {
     /// By tickets: in the order of asking
     Tickets,
     /// By a test-and-set register, which has no bound
     TestAndSet,
+}
+
+/// The dealing of work to the workers of a farm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shares {
+    /// To each the same, before the run
+    Fixed,
+    /// As workers ask for it, which has no bound
+    OnDemand,
 }
 
 impl BoundTarget {
@@ -140,7 +156,9 @@ impl BoundTarget {
             BoundTarget::Farm => ParallelPattern::Farm,
             BoundTarget::Pipeline => ParallelPattern::Pipeline,
             BoundTarget::Stencil => ParallelPattern::Stencil,
-            BoundTarget::Read | BoundTarget::Mutex | BoundTarget::Flows => return None,
+            BoundTarget::Read | BoundTarget::Mutex | BoundTarget::Automaton | BoundTarget::Flows => {
+                return None;
+            }
         })
     }
 
@@ -149,6 +167,7 @@ impl BoundTarget {
         match self {
             BoundTarget::Read => "read",
             BoundTarget::Mutex => "mutex",
+            BoundTarget::Automaton => "automaton",
             BoundTarget::Flows => "flows",
             _ => self.pattern().map_or("", ParallelPattern::name),
         }

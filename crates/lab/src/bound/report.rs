@@ -5,7 +5,7 @@ use isles_chip::bound::{Constants, DataIn, NoBound, Others, Term};
 use isles_chip::quantity::Picoseconds;
 use serde::Serialize;
 
-/// What is told of one case.
+/// The report of one case.
 #[derive(Serialize)]
 pub struct BoundReport {
     pattern: &'static str,
@@ -23,6 +23,8 @@ pub struct BoundReport {
     deadline_ns: Option<f64>,
     slack_ns: Option<f64>,
     speed_ups: Vec<SpeedUp>,
+    /// Whether the cells of an automaton are those of a run without cores.
+    has_right_cells: Option<bool>,
     assumptions: Vec<String>,
 }
 
@@ -57,6 +59,7 @@ impl BoundReport {
             deadline_ns: deadline.map(Picoseconds::nanoseconds),
             slack_ns: deadline.map(|deadline| deadline.nanoseconds() - total),
             speed_ups,
+            has_right_cells: seen.and_then(|_| case.has_right_cells()),
             assumptions: assumptions(case, bound),
         }
     }
@@ -73,25 +76,26 @@ impl BoundReport {
             "{} of {} {cores} on {} at {}\n",
             self.pattern, self.participants, self.chip, self.preset
         );
-        let mut row = |name: &str, nanoseconds: f64, more: &str| {
-            text += &format!("  {name:<24} {:>14}{more}\n", time(nanoseconds));
-        };
-        for (name, nanoseconds) in &self.terms_ns {
-            row(name, *nanoseconds, "");
-        }
-        row("bound", self.bound_ns, "");
+        let mut lines: Vec<(&str, String)> =
+            self.terms_ns.iter().map(|(name, nanoseconds)| (*name, time(*nanoseconds))).collect();
+        lines.push(("bound", time(self.bound_ns)));
         if let Some(seen) = self.seen_ns {
-            row("longest run seen", seen, &format!("   {:.0} % of the bound", 100.0 * seen / self.bound_ns));
+            let share = 100.0 * seen / self.bound_ns;
+            lines.push(("longest run seen", format!("{}   {share:.0} % of the bound", time(seen))));
+        }
+        if let Some(is_right) = self.has_right_cells {
+            lines.push(("cells", format!("{:>14}", if is_right { "right" } else { "WRONG" })));
         }
         if let (Some(deadline), Some(slack)) = (self.deadline_ns, self.slack_ns) {
-            row("deadline", deadline, "");
-            row(if slack < 0.0 { "too late by" } else { "slack" }, slack.abs(), "");
+            lines.push(("deadline", time(deadline)));
+            lines.push((if slack < 0.0 { "too late by" } else { "slack" }, time(slack.abs())));
         }
+        lines.iter().for_each(|(name, value)| text += &format!("  {name:<24} {value}\n"));
         if !self.speed_ups.is_empty() {
             text += "worst-case speed-up over one core\n";
         }
         for SpeedUp { participants, bound_ns, speed_up } in &self.speed_ups {
-            text += &format!("  {participants:>4} {:>14} {speed_up:>8.2}\n", time(*bound_ns));
+            text += &format!("  {participants:>4} {} {speed_up:>8.2}\n", time(*bound_ns));
         }
         text += "assumes\n";
         self.assumptions.iter().for_each(|assumption| text += &format!("  {assumption}\n"));
@@ -99,13 +103,14 @@ impl BoundReport {
     }
 }
 
-/// A time with three decimals in the unit that suits it.
+/// A time with three decimals in the unit that suits it, as wide as a column.
 fn time(nanoseconds: f64) -> String {
-    match nanoseconds {
+    let text = match nanoseconds {
         0.0..1e3 => format!("{nanoseconds:.3} ns"),
         1e3..1e6 => format!("{:.3} us", nanoseconds / 1e3),
         _ => format!("{:.3} ms", nanoseconds / 1e6),
-    }
+    };
+    format!("{text:>14}")
 }
 
 fn assumptions(case: &BoundCase<'_>, bound: &Bound) -> Vec<String> {
@@ -123,7 +128,7 @@ fn assumptions(case: &BoundCase<'_>, bound: &Bound) -> Vec<String> {
         Constants::AtBadEnds => "the constants of the chip file are at the bad ends of their errors",
     };
     let mut all = vec![others.to_owned()];
-    if case.pattern().is_some() {
+    if case.program().is_some() {
         all.push("all begin at one time".to_owned());
         all.push(data.to_owned());
     }

@@ -23,7 +23,7 @@ const PAUSE_MAX: u64 = 256;
 /// Lines from here on belong to no flag of any program.
 const FREE_LINES: u32 = 2 * 48;
 
-/// What runs on the model.
+/// The program that runs on the model.
 #[derive(Clone, Copy)]
 pub enum Subject<'a> {
     /// A program; its time is that of the last participant.

@@ -253,7 +253,12 @@ fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
     let shape = Family { deck: "", unit: "", band, basis, source: "004:1247" };
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (last, seven) = (FANOUTS.len() - 1, 3);
-    let mut rows = vec![shape.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0])];
+    let largest = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(0.0, f64::max);
+    let growth = largest(&mut one.windows(2).map(|pair| pair[1] / pair[0]));
+    let mut rows = vec![
+        shape.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0]),
+        shape.row("1 source, largest growth from one k to the next", 1.0, growth),
+    ];
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
         rows.push(shape.at("004:1256").row(
             format!("1 source against {name}, mean"),
@@ -265,12 +270,19 @@ fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
             1.0,
             rates[0] / rates[seven],
         ));
+        rows.push(shape.at("004:1260").row(
+            format!("{name}, largest fall from one k to the next, up to 7"),
+            1.0,
+            largest(&mut rates[..=seven].windows(2).map(|pair| pair[0] / pair[1])),
+        ));
     }
     let alike = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
     rows.push(alike.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
-    let most = rates.iter().flatten().copied().fold(0.0, f64::max);
     let share = Family { unit: "%", band: Band::Within(15.0), ..shape }.at("004:1258");
-    rows.push(share.row("most of all, of the 55 MB/s of a copy", 68.0, most / 55.0 * 100.0));
+    for (name, rates) in [("5 sources", five), ("48 sources", all)] {
+        let most = largest(&mut rates.iter().copied());
+        rows.push(share.row(format!("{name}, most of the 55 MB/s of a copy"), 68.0, most / 55.0 * 100.0));
+    }
     rows
 }
 

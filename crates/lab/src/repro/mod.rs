@@ -115,6 +115,7 @@ const EXPERIMENTS: &[Experiment] = &[
     access::C6678,
     access::GREEN,
     messages::protocols::ECHO,
+    messages::rcce::RCCE_IN_C,
     programs::teams::TEAMS,
     programs::rates::RATES,
     programs::power_loops::POWER_LOOPS,
@@ -129,6 +130,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::at_opt::AT_OPT,
     programs::auv::AUV,
     programs::rdf::RDF,
+    programs::rtos::RTOS,
     bounds::BOUNDS,
 ];
 

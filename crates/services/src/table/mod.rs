@@ -13,6 +13,7 @@ use crate::aggregation::batch::ITEMS_DONE;
 use crate::aggregation::{self, Aggregations};
 use crate::channel::message::CHANNEL;
 use crate::channel::{self, ChannelTable};
+use crate::hubs::{self, HUB, HubTable};
 use crate::phaser::table::PHASER;
 use crate::phaser::travel::REGISTERED;
 use crate::phaser::{self, PhaserTable};
@@ -179,6 +180,10 @@ services! {
     /// Shared objects.
     objects: ObjectTable {
         OBJECT => shared::receive,
+    }
+    /// Hubs, and the tasks that interact by them.
+    hubs: HubTable {
+        HUB => hubs::receive,
     }
 }
 

@@ -67,6 +67,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "lab",
             "plot",
             "protocol",
+            "rcce",
             "runtime",
             "services",
             "telemetry",

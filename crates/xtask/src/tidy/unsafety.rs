@@ -13,6 +13,7 @@ use crate::tree::{File, Tree, crate_of};
 /// The crates that may contain unsafe code, and what for.
 const UNSAFE_CRATES: &[(&str, &str)] = &[
     ("macros", "emits the entry descriptors that the runtime checks"),
+    ("rcce", "programs of C that are loaded, stacks of coroutines, mapped memory"),
     ("runtime", "entry descriptors in the program image, task cells, the type of the services"),
     ("services", "long copies of windows, slices of their parts, words of value rings"),
     ("transport-mpi", "calls of the MPI library, memory of blocks"),

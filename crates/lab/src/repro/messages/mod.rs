@@ -1,7 +1,8 @@
-//! Experiments on messages: from core to core, by each protocol, and over the bisection of the mesh.
+//! Experiments on messages: from core to core, by each protocol, by the library of C, and over the bisection.
 //!
 //! Only groups them. Invariant: what they compare with stands in them, as in all experiments.
 
 pub mod bisection;
 pub mod ping_pong;
 pub mod protocols;
+pub mod rcce;

@@ -43,7 +43,8 @@ pub const RCCE: [(usize, f64); 14] = [
     (1 << 20, 184_164.0),
 ];
 
-const IRCCE: [(usize, f64); 12] = [
+/// iRCCE, likewise.
+pub const IRCCE: [(usize, f64); 12] = [
     (1, 2.16),
     (32, 2.06),
     (128, 2.90),

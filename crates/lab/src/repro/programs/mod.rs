@@ -15,6 +15,7 @@ pub mod pipeline;
 pub mod power_loops;
 pub mod rates;
 pub mod rdf;
+pub mod rtos;
 pub mod teams;
 
 use isles::Protocol;

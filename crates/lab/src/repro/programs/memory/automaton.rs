@@ -122,10 +122,11 @@ fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
         let text = title(&format!("{name}, against two-sided"), MOST);
         rows.push(at_most.at("004:991").row(text, 1.0, curve[at(MOST)] / two_sided[at(MOST)]));
     }
-    // The paper hopes that windows in shared memory scale better.
+    // The paper hopes that windows in shared memory scale better (004:995), and has no figure.
+    let unpublished = Family { band: Band::Unpublished, ..SAID };
     for index in many(2) {
         let text = title("two-sided against direct", PROCESSES[index]);
-        rows.push(at_most.at("004:995").row(text, 1.0, two_sided[index] / direct[index]));
+        rows.push(unpublished.row(text, 0.0, two_sided[index] / direct[index]));
     }
     rows
 }

@@ -154,12 +154,12 @@ fn crossovers() -> Vec<Row> {
     };
     let by_roles = |longest: f64| UPDATE + RECEIVE / of_bucket(longest) + BESIDE;
     let family = Family { unit: "nodes", band: Band::Within(50.0), ..FORMULA };
-    let beyond = Family { band: Band::AtMost, ..family };
+    let beyond = Family { unit: "", band: Band::AtMost, ..family };
     vec![
         beyond.at("003:132").row(
             "256 Ki nodes against the crossover of one process a node, by formula (1)",
-            crossover(one_core, alone),
-            262_144.0,
+            1.0,
+            262_144.0 / crossover(one_core, alone),
         ),
         family.at("003:132").row(
             "crossover of a process a core, by formula (1)",

@@ -57,7 +57,7 @@ const LINES: u32 = 128;
 
 /// Of what the paper says in words.
 const SAID: Family =
-    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Derived, source: "004:813" };
+    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Derived, source: "004:815" };
 const AT_MOST: Family = Family { band: Band::AtMost, ..SAID };
 const UNPUBLISHED: Family = Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..SAID };
 
@@ -255,7 +255,7 @@ fn least_squares(times: &[f64], chosen: &[usize]) -> Option<[f64; TERMS]> {
 
 /// "βlog2(P) is negligible, while αP is necessary"; uncached and write-through eliminate what is written back.
 fn fits(times: &[&[f64]]) -> Vec<Row> {
-    let said = AT_MOST.at("004:826");
+    let said = AT_MOST.at("004:828");
     let alone = Family { unit: "ms", ..UNPUBLISHED };
     let mut rows = Vec::new();
     let names = ["T_s + T_wb + T_inv", "T_p", "α", "β"];

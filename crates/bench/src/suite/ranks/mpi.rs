@@ -4,12 +4,12 @@
 //! Invariants: ranks of one host are compared with as many places of the machine `processes`; ranks of several hosts,
 //! which are network namespaces of this one, with C over the same library on the same hosts.
 
-use super::{BC_HEP_TH, BC_POWER, MPICH, OPEN_MPI, app, figure, ours};
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::MpiLibrary::{self, Mpich, OpenMpi};
 use crate::mpi::Ranks;
 use crate::output::ELAPSED;
 use crate::program::{AppTask, Program};
+use crate::suite::{BC_HEP_TH, BC_POWER, MPICH, OPEN_MPI, app, figure, ours};
 
 const PROCESSES: &str = "isles, processes";
 const RANKS: &str = "isles, ranks";

@@ -3,11 +3,11 @@
 //! Its own file because both sides are whole programs: `isles run prk`, and `peers/prk.c` with the same algorithms and
 //! sizes. It holds no code but the table. Invariant: both sides do as many iterations, and time all but the first.
 
-use super::{MPICH, OPEN_MPI, app, figure, of_better_mpi};
 use crate::measure::{Better, Contender, Group, Row};
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::output::RATE;
 use crate::program::{AppTask, Program};
+use crate::suite::{MPICH, OPEN_MPI, app, figure, of_better_mpi};
 
 const OURS: &str = "isles";
 

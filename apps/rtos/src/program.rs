@@ -1,0 +1,129 @@
+//! What the programs have in common: the map, the costs of the kernel, a run of all tasks, and what it is checked by.
+//!
+//! Invariant: a map is refused before any place starts.
+
+use clap::{Args, ValueEnum};
+use isles::hub::{
+    HubDescription, HubMap, HubSystem, HubTask, KernelCosts, KernelCounts, map_of_environment, read_map,
+};
+use isles_app::Failure;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+/// What all programs are told.
+#[derive(Args, Clone, Debug, Serialize)]
+pub struct HubArguments {
+    /// Where tasks and hubs are: a file NAME.toml, or name=place with commas between [default: ISLES_MAP, or as the
+    /// program is measured]
+    #[arg(long, value_name = "MAP")]
+    map: Option<String>,
+
+    /// What the kernel costs on a modelled chip
+    #[arg(long, value_name = "CHIP", default_value = "scc")]
+    kernel: KernelName,
+}
+
+/// A processor that the kernel of the paper was measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum KernelName {
+    /// Intel's SCC at 533 MHz
+    Scc,
+    /// Texas Instruments' C6678 at 1 GHz
+    C6678,
+    /// Nothing
+    Free,
+}
+
+impl KernelName {
+    /// The costs in cycles.
+    ///
+    /// Sputh, Lukin and Verhulst, "Transparent Programming of Many/Multi Cores with OpenComRTOS" (2012): a semaphore
+    /// loop of 4 switches and 8 packets takes 2,612 cycles on the SCC and 4,500 on the C6678 (table V). A switch is
+    /// taken for half a packet. Copies are calibrated on the port at 4,096 B (section IV.D): 19.80 MB/s on one core and
+    /// 33.57 between two of the SCC; 1,148.52 and 512 of the C6678.
+    fn costs(self) -> KernelCosts {
+        match self {
+            KernelName::Scc => {
+                KernelCosts { switch: 131, packet: 261, link: 0, copy_kilobyte: 26_536, arrived_kilobyte: 0 }
+            }
+            KernelName::C6678 => {
+                KernelCosts { switch: 225, packet: 450, link: 0, copy_kilobyte: 211, arrived_kilobyte: 0 }
+            }
+            KernelName::Free => KernelCosts::default(),
+        }
+    }
+}
+
+/// A program that is ready to run.
+#[derive(Clone, Debug, Serialize)]
+pub struct HubProgram<A> {
+    #[serde(skip)]
+    map: HubMap,
+    #[serde(skip)]
+    costs: KernelCosts,
+    /// What its description and its tasks are told.
+    pub arguments: A,
+}
+
+/// What a run comes to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HubRun<V> {
+    /// The value of each task, by its name.
+    pub tasks: BTreeMap<String, V>,
+    /// What the kernels of all places have done.
+    pub kernel: KernelCounts,
+}
+
+impl<A> HubProgram<A>
+where
+    A: Serialize + DeserializeOwned + Clone + 'static,
+{
+    /// Reads the map, or takes `usual`, and checks it against the description for so many places.
+    pub fn open(
+        told: &HubArguments,
+        arguments: A,
+        describe: fn(A) -> HubDescription,
+        (usual, places): (HubMap, u32),
+    ) -> Result<HubProgram<A>, Failure> {
+        let read = match &told.map {
+            Some(map) => read_map("--map", map).map(Some),
+            None => map_of_environment(),
+        };
+        let map = read.map_err(|error| Failure::Usage(error.to_string()))?.unwrap_or(usual);
+        let mapped = describe(arguments.clone()).mapped(&map, places);
+        mapped.map_err(|error| Failure::Usage(error.text().to_owned()))?;
+        Ok(HubProgram { map, costs: told.kernel.costs(), arguments })
+    }
+
+    /// Runs all tasks at their places.
+    pub async fn run<V, D, B, F>(self, describe: D, body: B) -> isles::Result<HubRun<V>>
+    where
+        V: Serialize + DeserializeOwned + 'static,
+        D: Fn(A) -> HubDescription + Copy + 'static,
+        B: Fn(HubTask, A) -> F + Copy + 'static,
+        F: Future<Output = isles::Result<V>>,
+    {
+        let HubProgram { map, costs, arguments } = self;
+        let system = HubSystem::open(arguments.clone(), describe, map, costs).await?;
+        let (values, kernel) = system.run(arguments, body).await?;
+        Ok(HubRun { tasks: values.into_iter().collect(), kernel })
+    }
+}
+
+/// A digest of numbers in their order: FNV-1a.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(pub u64);
+
+impl Digest {
+    pub fn new() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+/* What the library needs of the machine below it: memory that all ranks share, waiting, and on a modelled chip time.
+ *
+ * The library moves all bytes itself, by plain stores and loads, on hosts and on the chip. On the chip it tells the
+ * model of each access beforehand by a request, which returns when the access has ended; the bytes move at that moment.
+ * `crates/rcce/src/interface.rs` has the same layouts; PORT_VERSION changes with either. */
+#ifndef ISLES_PORT_H
+#define ISLES_PORT_H
+
+#include "RCCE.h"
+#include <stdint.h>
+
+#define PORT_VERSION 1
+#define LINES (RCCE_BUFF_SIZE_MAX / RCCE_LINE_SIZE)
+#define CALL_NAMES 40
+#define CALL_NAME_BYTES 32
+#define COLLECTIVE_CALLS 1024
+
+/* Whose instructions a request costs besides its accesses. */
+enum costs { COSTS_RCCE, COSTS_IRCCE };
+
+enum operation {
+    OP_WORK,     /* value: cycles */
+    OP_PUT,      /* target, line, address, count lines: private memory into a buffer */
+    OP_GET,      /* target, line, address, count lines: a buffer into private memory */
+    OP_RELAY,    /* target, line, value: own line, count lines: a buffer into the own one */
+    OP_SET,      /* target, line: writing a flag */
+    OP_LOOK,     /* target, line, value: whether it is a call: reading a flag */
+    OP_WAIT,     /* line, address: of the flag, value, count: bit mask or 0: waiting for an own flag */
+    OP_ANY,      /* value: writes seen; waits while the chip has seen no more; returns how many it has */
+    OP_LOCK,     /* target: its test-and-set register */
+    OP_UNLOCK,   /* target */
+    OP_NOW,      /* returns picoseconds */
+    OP_TAIL,     /* a message whose end is no whole line */
+    OP_POWER,    /* target: divider; value: 0 frequency, 1 with voltage; returns 1 if it can */
+    OP_SETTLED,  /* returns whether the voltage has settled; waits if value is 1 */
+    OP_COUNTER,  /* an access to a counter outside the chip */
+    OP_END       /* value: exit code; does not return */
+};
+
+struct request {
+    uint32_t operation;
+    uint32_t target;
+    uint32_t line;
+    uint32_t count;
+    uint64_t address;
+    uint64_t value;
+    uint32_t costs;
+    uint32_t spare;
+};
+
+/* What others see of a rank. Each write of a flag reads the first line; the second changes with each call. */
+struct rank_state {
+    _Atomic uint32_t parked; /* PARKED_..; the futex */
+    _Atomic uint32_t wakes;  /* how often it has gone on after a park */
+    uint32_t spare[14];
+    _Atomic uint32_t stage; /* STAGE_.. */
+    _Atomic uint32_t call;  /* the blocking call that it is in, by name */
+    _Atomic int32_t peer;   /* for whom it waits, or -1 */
+    uint32_t more_spare[13];
+};
+
+enum { PARKED_NO, PARKED_LOOKS, PARKED_SLEEPS };
+enum { STAGE_STARTED, STAGE_INITIALISED, STAGE_FINALIZED };
+
+/* A collective call, as the first rank that made it says. */
+struct collective_call {
+    _Atomic uint64_t sequence; /* of the call, from 1; 0 while it is written */
+    uint32_t call;
+    uint32_t rank;
+    uint64_t argument;
+};
+
+struct control {
+    uint32_t version;
+    uint32_t ranks;
+    _Atomic uint32_t any_parked; /* ranks that wait for whatever line */
+    _Atomic uint32_t any_event;
+    _Atomic uint32_t next_counter;
+    _Atomic int32_t counters[2 * RCCE_MAXNP];
+    _Atomic uint32_t locks[RCCE_MAXNP];
+    _Atomic uint32_t lock_waiters[RCCE_MAXNP];
+    _Atomic uint32_t complaint; /* 1: `complaint_text` says why the run ends */
+    char complaint_text[252];
+    char names[CALL_NAMES][CALL_NAME_BYTES];
+    uint32_t spare[27]; /* so that states begin with a line of the cache */
+    struct rank_state state[RCCE_MAXNP];
+    struct collective_call calls[COLLECTIVE_CALLS];
+};
+
+/* What the launcher hands to `isles_rcce_attach`. */
+struct machine {
+    uint32_t version;
+    uint32_t rank, ranks;
+    uint32_t modelled;
+    struct control *control;
+    unsigned char *buffers;
+    unsigned char *shared;
+    uint64_t shared_bytes;
+    uint64_t (*request)(void *context, const struct request *);
+    void *context;
+    double gigahertz;
+    uint32_t cores[RCCE_MAXNP];
+    uint32_t domains[RCCE_MAXNP]; /* of power, of each rank */
+};
+
+extern struct machine isles_machine;
+
+/* The names of calls that block or are collective. */
+#define CALLS(call)                                                                                                    \
+    call(NONE, "a computation") call(SEND, "RCCE_send") call(RECV, "RCCE_recv") call(BARRIER, "RCCE_barrier")          \
+    call(WAIT_UNTIL, "RCCE_wait_until") call(BCAST, "RCCE_bcast") call(REDUCE, "RCCE_reduce")                          \
+    call(ALLREDUCE, "RCCE_allreduce") call(LOCK, "RCCE_acquire_lock") call(FINALIZE, "RCCE_finalize")                  \
+    call(SPLIT, "RCCE_comm_split") call(MALLOC, "RCCE_malloc") call(FREE, "RCCE_free")                                 \
+    call(FLAG_ALLOC, "RCCE_flag_alloc") call(FLAG_FREE, "RCCE_flag_free") call(SHMALLOC, "RCCE_shmalloc")              \
+    call(SHFREE, "RCCE_shfree") call(INIT, "RCCE_init") call(WAIT_POWER, "RCCE_wait_power")                            \
+    call(ISEND_WAIT, "iRCCE_isend_wait") call(IRECV_WAIT, "iRCCE_irecv_wait") call(WAIT_ALL, "iRCCE_wait_all")         \
+    call(WAIT_ANY, "iRCCE_wait_any") call(PROBE, "iRCCE_probe") call(SSEND, "iRCCE_ssend") call(SRECV, "iRCCE_srecv")  \
+    call(MCAST, "iRCCE_mcast") call(ATOMIC_ALLOC, "iRCCE_atomic_alloc") call(WAIT_TAGGED, "iRCCE_wait_tagged")
+#define CALL_CONSTANT(name, text) CALL_##name,
+enum call { CALLS(CALL_CONSTANT) CALL_COUNT };
+
+/* Says that this rank is in a blocking call, for a peer or nobody (-1). The outermost call and the last peer count. */
+enum call isles_enter(enum call call, int peer);
+/* Ends what `isles_enter` began, with what that returned. */
+void isles_leave(enum call before);
+/* Names the rank that the present call waits for. */
+void isles_waits_for(int peer);
+
+/* Checks that all ranks make their collective calls in one order; ends the run, naming the calls, if they do not. */
+void isles_collective(enum call call, uint64_t argument);
+
+/* Ends the run with a line; does not return. */
+_Noreturn void isles_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends this rank; does not return. */
+_Noreturn void isles_end(int code);
+
+/* A request to the model; only on a modelled chip. errno stays. */
+uint64_t isles_request(struct request request);
+static inline int isles_modelled(void) { return isles_machine.modelled != 0; }
+
+/* The value that a waiter looks for: a word, or the bits of a mask in a byte. */
+struct awaited {
+    volatile void *address; /* in the own buffer */
+    uint32_t mask;          /* 0: an int of line-sized flags */
+    int value;
+};
+int isles_holds(const struct awaited *);
+/* Waits until it holds. On hosts: spins, yields, sleeps. */
+void isles_wait(const struct awaited *, enum costs);
+/* To be called after a store into a line of `rank`'s buffer, for which somebody may wait. */
+void isles_wake_sleepers(int rank);
+static inline void isles_wake(int rank) {
+    if (!isles_machine.modelled)
+        isles_wake_sleepers(rank);
+}
+/* Waits until `ready` says so; whatever line is written may change that. */
+void isles_wait_any(int (*ready)(void *), void *argument);
+/* Lets others run between two looks of a loop in the program. */
+void isles_relax(void);
+
+/* The line in its buffer, and whether an address lies in one. */
+static inline uint32_t isles_line(const volatile void *address) {
+    return (uint32_t)(((const unsigned char *)address - isles_machine.buffers) % RCCE_BUFF_SIZE_MAX / RCCE_LINE_SIZE);
+}
+static inline int isles_in_buffers(const volatile void *address) {
+    uintptr_t at = (uintptr_t)address, first = (uintptr_t)isles_machine.buffers;
+    return at >= first && at < first + (uintptr_t)isles_machine.ranks * RCCE_BUFF_SIZE_MAX;
+}
+/* The same offset in the buffer of `rank`. */
+static inline unsigned char *isles_at(const volatile void *address, int rank) {
+    size_t offset = (size_t)((const unsigned char *)address - isles_machine.buffers) % RCCE_BUFF_SIZE_MAX;
+    return isles_machine.buffers + (size_t)rank * RCCE_BUFF_SIZE_MAX + offset;
+}
+static inline int isles_is_rank(int rank) { return rank >= 0 && rank < (int)isles_machine.ranks; }
+
+#endif

@@ -1,0 +1,194 @@
+//! The one generic hub: a rule, and the requests that wait for it.
+
+use super::message::{RequestId, ServiceReply, ServiceRequest, Status, TaskId};
+use super::rules::{HubRule, Readiness};
+use super::waiting::WaitingList;
+
+/// A hub at its place.
+///
+/// A request for which the predicate holds is carried out and returned, and those that wait are looked at again; at
+/// once, or if the rule [defers](HubRule::defers), when the kernel schedules next.
+#[derive(Debug)]
+pub struct Hub {
+    rule: Box<dyn HubRule>,
+    waiting: WaitingList,
+    /// Whether those that wait have to be looked at when the kernel schedules.
+    is_deferred: bool,
+    /// How often it was locked.
+    grants: u64,
+    /// The priority of the owner without inheritance, and what it was last told of who waits.
+    owner_base: u8,
+    told: Option<u8>,
+}
+
+/// A change of what the owner of a hub inherits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inheritance {
+    pub(super) task: TaskId,
+    pub(super) grant: u64,
+    pub(super) priority: Option<u8>,
+}
+
+impl Hub {
+    /// Makes a hub in which nobody waits.
+    pub fn new(rule: Box<dyn HubRule>) -> Hub {
+        Hub {
+            rule,
+            waiting: WaitingList::default(),
+            is_deferred: false,
+            grants: 0,
+            owner_base: 0,
+            told: None,
+        }
+    }
+
+    /// Whether only tasks of its place may use it.
+    pub fn is_local(&self) -> bool {
+        self.rule.is_local()
+    }
+
+    /// Whether [`reschedule`](Hub::reschedule) has something to do.
+    pub fn is_deferred(&self) -> bool {
+        self.is_deferred
+    }
+
+    /// The task that has it locked.
+    pub fn owner(&self) -> Option<TaskId> {
+        self.rule.owner()
+    }
+
+    /// The requests that wait, in their order.
+    pub fn waiting(&self) -> impl Iterator<Item = &ServiceRequest> {
+        self.waiting.iter()
+    }
+
+    /// Takes a request; adds what is returned to `replies`.
+    pub fn request(&mut self, request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
+        match self.verdict(&request) {
+            Readiness::Refuse(status) => replies.push(reply(request, status)),
+            Readiness::Now if !self.stands_behind(&request) => {
+                self.act(request, replies);
+                self.after_action(replies);
+            }
+            _ if request.expired => replies.push(reply(request, Status::TimedOut)),
+            _ if request.waits => self.waiting.insert(request),
+            _ => replies.push(reply(request, Status::Failed)),
+        }
+    }
+
+    /// Whether a request has to wait until the kernel schedules, since others do.
+    fn stands_behind(&self, request: &ServiceRequest) -> bool {
+        self.is_deferred && self.waiting.position_of(request.operation).is_some()
+    }
+
+    fn partner_of(&self, request: &ServiceRequest) -> Option<usize> {
+        let other = request.operation.other();
+        if self.rule.pairs() { self.waiting.position_of(other) } else { None }
+    }
+
+    fn verdict(&self, request: &ServiceRequest) -> Readiness {
+        let partner = self.partner_of(request).map(|position| self.waiting.get(position));
+        self.rule.predicate(request, partner)
+    }
+
+    /// Carries out a request that does not wait (any more).
+    fn act(&mut self, mut request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
+        let mut partner = self.partner_of(&request).map(|position| self.waiting.take(position));
+        let before = self.rule.owner();
+        self.rule.action(&mut request, partner.as_mut());
+        let after = self.rule.owner();
+        let (base, locked) = (request.base, after == Some(request.task) && before != after);
+        let unlocked = before == Some(request.task) && before != after;
+        let mut returned = reply(request, Status::Done);
+        if locked {
+            self.grants += 1;
+            (self.owner_base, self.told) = (base, None);
+        }
+        returned.grant = (locked || unlocked).then_some(self.grants);
+        replies.push(returned);
+        replies.extend(partner.map(|partner| reply(partner, Status::Done)));
+    }
+
+    fn after_action(&mut self, replies: &mut Vec<ServiceReply>) {
+        if self.rule.defers() {
+            self.is_deferred = !self.waiting.is_empty();
+        } else {
+            self.look_again(replies);
+        }
+    }
+
+    /// Gives those that wait what they can get now, the most urgent first; the kernel is about to schedule.
+    pub fn reschedule(&mut self, replies: &mut Vec<ServiceReply>) {
+        if std::mem::take(&mut self.is_deferred) {
+            self.look_again(replies);
+        }
+    }
+
+    /// Looks at all that wait, the most urgent first, until none of them synchronises.
+    fn look_again(&mut self, replies: &mut Vec<ServiceReply>) {
+        let mut position = 0;
+        while position < self.waiting.len() {
+            match self.verdict(self.waiting.get(position)) {
+                Readiness::Wait => position += 1,
+                Readiness::Now => {
+                    let request = self.waiting.take(position);
+                    self.act(request, replies);
+                    position = 0;
+                }
+                Readiness::Refuse(status) => {
+                    let request = self.waiting.take(position);
+                    replies.push(reply(request, status));
+                }
+            }
+        }
+    }
+
+    /// Ends the wait of a request whose time-out has passed, if it still waits.
+    pub fn withdraw(&mut self, id: RequestId, replies: &mut Vec<ServiceReply>) {
+        if let Some(request) = self.waiting.remove(id) {
+            replies.push(reply(request, Status::TimedOut));
+        }
+    }
+
+    /// Gives a request that waits another priority, and its place in the list with it.
+    pub fn change_priority(&mut self, id: RequestId, priority: u8) {
+        self.waiting.change_priority(id, priority);
+    }
+
+    /// Gives back what `task` holds, which has ended, and drops its requests; `task` gets no replies.
+    pub fn forget_task(&mut self, task: TaskId, replies: &mut Vec<ServiceReply>) {
+        self.waiting.remove_all(|request| request.task == task);
+        if self.rule.release(task) {
+            self.after_action(replies);
+        }
+    }
+
+    /// What the owner inherits, if that is not what it was told last.
+    pub(super) fn take_inheritance(&mut self) -> Option<Inheritance> {
+        let task = self.rule.owner()?;
+        let first = self.waiting.first().map(|request| request.priority.max(self.rule.ceiling()));
+        let priority = first.filter(|priority| *priority < self.owner_base);
+        if priority == self.told {
+            return None;
+        }
+        self.told = priority;
+        Some(Inheritance { task, grant: self.grants, priority })
+    }
+}
+
+fn reply(request: ServiceRequest, status: Status) -> ServiceReply {
+    let ServiceRequest { id, hub, operation, priority, payload, .. } = request;
+    let gets = status == Status::Done && operation == super::HubOperation::Get;
+    let payload = if gets { payload } else { Vec::new() };
+    ServiceReply { id, hub, priority, status, payload, grant: None, boost: None }
+}
+
+impl super::HubOperation {
+    /// The other side of the hub.
+    pub fn other(self) -> super::HubOperation {
+        match self {
+            super::HubOperation::Put => super::HubOperation::Get,
+            super::HubOperation::Get => super::HubOperation::Put,
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! What one place knows: its hubs, its tasks, and their requests.
+//!
+//! Priority inheritance goes as follows. A hub tells the place of its owner the most urgent priority of those that
+//! wait, whenever it changes. The place gives the task the most urgent of its own priority and all that it inherits
+//! from what it holds; if the task waits for other hubs meanwhile, it tells these, and they sort the request anew and
+//! tell their owners in turn. So inheritance is transitive, whatever the places are.
+//!
+//! Invariant: an effective priority is the most urgent of the task's own and those inherited by what it holds.
+
+use super::directory::Directory;
+use super::generic::{Hub, Inheritance};
+use super::message::{
+    HubId, HubOperation, HubPacket, PacketBody, RequestId, ServiceReply, ServiceRequest, Status, TaskId,
+};
+use crate::PlaceId;
+use crate::ordered::{OrderedMap, OrderedSet};
+use std::collections::VecDeque;
+
+/// What a place has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send a packet to another place.
+    Send(HubPacket),
+    /// Return a request of a task of this place.
+    Return {
+        /// The task.
+        task: TaskId,
+        /// The number of the request.
+        number: u64,
+        /// What it came to.
+        status: Status,
+        /// What it got.
+        payload: Vec<u8>,
+    },
+    /// Schedule a task of this place by another priority.
+    SetPriority {
+        /// The task.
+        task: TaskId,
+        /// The priority.
+        priority: u8,
+    },
+}
+
+/// A request as a task makes it.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// The task, one of this place.
+    pub task: TaskId,
+    /// The hub.
+    pub hub: HubId,
+    /// The side of the hub.
+    pub operation: HubOperation,
+    /// Whether it waits.
+    pub waits: bool,
+    /// The data.
+    pub payload: Vec<u8>,
+}
+
+/// A task of this place.
+#[derive(Clone, Debug)]
+struct Task {
+    base: u8,
+    effective: u8,
+    held: Vec<Held>,
+    /// Locks that were given back before the reply has come that says that the task has them.
+    ended: Vec<(HubId, u64)>,
+    /// The requests that have not returned.
+    requests: Vec<(u64, HubId)>,
+}
+
+impl Task {
+    /// Notes that a lock has come, or that one is given back; the two replies may have changed places on the way.
+    fn note_lock(&mut self, lock: (HubId, u64), operation: HubOperation, inherited: Option<u8>) {
+        let (hub, grant) = lock;
+        match operation {
+            HubOperation::Get => match self.ended.iter().position(|ended| *ended == lock) {
+                Some(at) => _ = self.ended.swap_remove(at),
+                None => self.held.push(Held { hub, grant, inherited }),
+            },
+            HubOperation::Put => match self.held.iter().position(|held| (held.hub, held.grant) == lock) {
+                Some(at) => _ = self.held.swap_remove(at),
+                None => self.ended.push(lock),
+            },
+        }
+    }
+}
+
+/// A lock that a task has.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    hub: HubId,
+    grant: u64,
+    inherited: Option<u8>,
+}
+
+/// A request of a task of this place that has not returned.
+#[derive(Clone, Copy, Debug)]
+struct PendingRequest {
+    task: TaskId,
+    hub: HubId,
+    operation: HubOperation,
+    /// Whether nobody waits for it any more.
+    is_given_up: bool,
+}
+
+/// The hubs and tasks of one place.
+#[derive(Debug)]
+pub struct HubNode {
+    here: PlaceId,
+    directory: Directory,
+    /// Those of this place.
+    hubs: OrderedMap<u32, Hub>,
+    tasks: OrderedMap<u32, Task>,
+    pending: OrderedMap<u64, PendingRequest>,
+    /// Hubs that have something to do when the kernel schedules.
+    deferred: OrderedSet<u32>,
+    dead: OrderedSet<PlaceId>,
+    next_number: u64,
+    /// Packets of this place to itself that are not served yet.
+    own: VecDeque<PacketBody>,
+    packets: u64,
+    /// What happened at the hubs of this place, in order.
+    #[cfg(test)]
+    pub(super) log: Vec<LogEntry>,
+}
+
+/// A step of a hub, for tests.
+#[cfg(test)]
+#[derive(Clone, Debug)]
+pub(super) enum LogEntry {
+    Served(PacketBody),
+    Rescheduled(HubId),
+    Ended(HubId, TaskId),
+    Replied(ServiceReply),
+}
+
+impl HubNode {
+    /// Makes what place `here` has of a directory whose map has been applied.
+    pub fn new(here: PlaceId, directory: Directory) -> HubNode {
+        let is_here = |place: Option<PlaceId>| place == Some(here);
+        let hubs =
+            (0..).zip(directory.hubs()).filter(|(hub, _)| is_here(directory.place_of_hub(HubId(*hub))));
+        let hubs = hubs.map(|(hub, spec)| (hub, Hub::new(spec.entity.rule()))).collect();
+        let tasks =
+            (0..).zip(directory.tasks()).filter(|(task, _)| is_here(directory.place_of_task(TaskId(*task))));
+        let tasks = tasks.map(|(task, spec)| {
+            let base = spec.priority;
+            (task, Task { base, effective: base, held: Vec::new(), ended: Vec::new(), requests: Vec::new() })
+        });
+        HubNode {
+            here,
+            hubs,
+            tasks: tasks.collect(),
+            directory,
+            pending: OrderedMap::new(),
+            deferred: OrderedSet::new(),
+            dead: OrderedSet::new(),
+            next_number: 0,
+            own: VecDeque::new(),
+            packets: 0,
+            #[cfg(test)]
+            log: Vec::new(),
+        }
+    }
+
+    /// The tasks and hubs of all places.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// The effective priority of a task of this place.
+    pub fn priority(&self, task: TaskId) -> Option<u8> {
+        self.tasks.get(task.0).map(|task| task.effective)
+    }
+
+    /// The tasks of this place, with their priorities.
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskId, u8)> {
+        self.tasks.iter().map(|(task, entry)| (TaskId(task), entry.effective))
+    }
+
+    /// How many packets this place has served so far: requests, replies, and changes.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Whether [`reschedule`](HubNode::reschedule) has something to do.
+    #[inline]
+    pub fn is_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// The requests of this place that have not returned, with the hub of each.
+    pub fn pending(&self) -> impl Iterator<Item = (u64, TaskId, HubId)> {
+        self.pending.iter().filter(|(_, pending)| !pending.is_given_up).map(|(n, p)| (n, p.task, p.hub))
+    }
+
+    /// The hubs of this place.
+    pub fn hubs(&self) -> impl Iterator<Item = (HubId, &Hub)> {
+        self.hubs.iter().map(|(hub, state)| (HubId(hub), state))
+    }
+
+    /// Makes a request; returns its number, which its [`Output::Return`] has.
+    pub fn submit(&mut self, submission: Submission, outputs: &mut Vec<Output>) -> u64 {
+        let Submission { task, hub, operation, waits, payload } = submission;
+        let number = self.next_number;
+        self.next_number += 1;
+        let status = match (self.directory.place_of_hub(hub), self.tasks.get_mut(task.0)) {
+            (Some(place), Some(_)) if self.dead.contains(place) => Err(Status::DeadPlace(place)),
+            (Some(place), Some(entry)) => Ok((place, entry)),
+            _ => Err(Status::Invalid),
+        };
+        let (place, entry) = match status {
+            Ok(found) => found,
+            Err(status) => {
+                outputs.push(Output::Return { task, number, status, payload: Vec::new() });
+                return number;
+            }
+        };
+        entry.requests.push((number, hub));
+        let (priority, base) = (entry.effective, entry.base);
+        self.pending.insert(number, PendingRequest { task, hub, operation, is_given_up: false });
+        let id = RequestId { place: self.here, number };
+        let request =
+            ServiceRequest { id, hub, task, operation, waits, expired: false, priority, base, payload };
+        self.send(place, priority, PacketBody::Request(request), outputs);
+        self.serve_own(outputs);
+        number
+    }
+
+    /// Takes a packet of another place that is for this one.
+    pub fn receive(&mut self, packet: HubPacket, outputs: &mut Vec<Output>) {
+        self.serve(packet.body, outputs);
+        self.serve_own(outputs);
+    }
+
+    /// The time-out of a request has passed. It returns all the same, as done if it has synchronised meanwhile.
+    pub fn time_out(&mut self, number: u64, outputs: &mut Vec<Output>) {
+        let Some(&PendingRequest { task, hub, .. }) = self.pending.get(number) else { return };
+        let id = RequestId { place: self.here, number };
+        let priority = self.priority(task).unwrap_or(u8::MAX);
+        if let Some(place) = self.directory.place_of_hub(hub) {
+            self.send(place, priority, PacketBody::Withdraw { id, hub }, outputs);
+        }
+        self.serve_own(outputs);
+    }
+
+    /// Nobody waits for a request any more. It is withdrawn; a lock or a block that it has got meanwhile is given back.
+    pub fn give_up(&mut self, number: u64, outputs: &mut Vec<Output>) {
+        if let Some(pending) = self.pending.get_mut(number) {
+            pending.is_given_up = true;
+            self.time_out(number, outputs);
+        }
+    }
+
+    /// Gives away the locks and blocks that were given back; the kernel is about to choose the task that runs next.
+    pub fn reschedule(&mut self, outputs: &mut Vec<Output>) {
+        while let Some(hub) = self.deferred.pop_first() {
+            #[cfg(test)]
+            self.log.push(LogEntry::Rescheduled(HubId(hub)));
+            let mut replies = Vec::new();
+            if let Some(state) = self.hubs.get_mut(hub) {
+                state.reschedule(&mut replies);
+            }
+            self.after_hub(hub, replies, outputs);
+            self.serve_own(outputs);
+        }
+    }
+
+    /// A task of this place has ended: what it holds is given back.
+    pub fn end_task(&mut self, task: TaskId, outputs: &mut Vec<Output>) {
+        let Some(entry) = self.tasks.get(task.0) else { return };
+        for Held { hub, .. } in entry.held.clone() {
+            self.give_back(task, hub, Vec::new(), outputs);
+        }
+        let own: Vec<u32> = self.hubs.iter().filter(|(_, hub)| hub.is_local()).map(|(hub, _)| hub).collect();
+        for hub in own {
+            self.forget(hub, task, outputs);
+        }
+    }
+
+    /// A place has died: the requests for its hubs return, and what its tasks hold here is given back.
+    pub fn place_died(&mut self, place: PlaceId, outputs: &mut Vec<Output>) {
+        self.dead.insert(place);
+        let lost = |pending: &PendingRequest| self.directory.place_of_hub(pending.hub) == Some(place);
+        let lost: Vec<(u64, HubId)> =
+            self.pending.iter().filter(|(_, p)| lost(p)).map(|(number, p)| (number, p.hub)).collect();
+        for (number, hub) in lost {
+            let id = RequestId { place: self.here, number };
+            self.accept(ServiceReply::refused(id, hub, Status::DeadPlace(place)), outputs);
+        }
+        let tasks = (0..self.directory.tasks().len() as u32).map(TaskId);
+        let gone: Vec<TaskId> =
+            tasks.filter(|task| self.directory.place_of_task(*task) == Some(place)).collect();
+        let hubs: Vec<u32> = self.hubs.iter().map(|(hub, _)| hub).collect();
+        for hub in hubs {
+            gone.iter().for_each(|task| self.forget(hub, *task, outputs));
+        }
+        self.serve_own(outputs);
+    }
+
+    fn forget(&mut self, hub: u32, task: TaskId, outputs: &mut Vec<Output>) {
+        #[cfg(test)]
+        self.log.push(LogEntry::Ended(HubId(hub), task));
+        let mut replies = Vec::new();
+        if let Some(state) = self.hubs.get_mut(hub) {
+            state.forget_task(task, &mut replies);
+        }
+        self.after_hub(hub, replies, outputs);
+        self.serve_own(outputs);
+    }
+
+    /// Gives back a lock or a block, without a reply.
+    pub fn give_back(&mut self, task: TaskId, hub: HubId, payload: Vec<u8>, outputs: &mut Vec<Output>) {
+        let submission = Submission { task, hub, operation: HubOperation::Put, waits: false, payload };
+        let number = self.submit(submission, outputs);
+        if let Some(pending) = self.pending.get_mut(number) {
+            pending.is_given_up = true;
+        } else {
+            let is_its =
+                |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
+            outputs.retain(|output| !is_its(output));
+        }
+    }
+
+    /// Sends a packet, or keeps it if it is for this place.
+    fn send(&mut self, to: PlaceId, priority: u8, body: PacketBody, outputs: &mut Vec<Output>) {
+        if to == self.here {
+            self.own.push_back(body);
+        } else {
+            outputs.push(Output::Send(HubPacket { from: self.here, to, priority, body }));
+        }
+    }
+
+    fn serve_own(&mut self, outputs: &mut Vec<Output>) {
+        while let Some(body) = self.own.pop_front() {
+            self.serve(body, outputs);
+        }
+    }
+
+    fn serve(&mut self, body: PacketBody, outputs: &mut Vec<Output>) {
+        self.packets += 1;
+        #[cfg(test)]
+        self.log.push(LogEntry::Served(body.clone()));
+        let mut replies = Vec::new();
+        let hub = match body {
+            PacketBody::Return(reply) => return self.accept(reply, outputs),
+            PacketBody::ChangeTask { task, hub, grant, priority } => {
+                return self.inherit(hub, Inheritance { task, grant, priority }, outputs);
+            }
+            PacketBody::Request(request) => {
+                let hub = request.hub;
+                match self.hubs.get_mut(hub.0) {
+                    None => replies.push(ServiceReply::refused(request.id, hub, Status::Invalid)),
+                    Some(state) if state.is_local() && request.id.place != self.here => {
+                        replies.push(ServiceReply::refused(request.id, hub, Status::NotLocal));
+                    }
+                    Some(state) => state.request(request, &mut replies),
+                }
+                hub
+            }
+            PacketBody::Withdraw { id, hub } => {
+                if let Some(state) = self.hubs.get_mut(hub.0) {
+                    state.withdraw(id, &mut replies);
+                }
+                hub
+            }
+            PacketBody::ChangeRequest { id, hub, priority } => {
+                if let Some(state) = self.hubs.get_mut(hub.0) {
+                    state.change_priority(id, priority);
+                }
+                hub
+            }
+        };
+        self.after_hub(hub.0, replies, outputs);
+    }
+
+    /// Sends what a hub has returned, and tells its owner who waits.
+    fn after_hub(&mut self, hub: u32, replies: Vec<ServiceReply>, outputs: &mut Vec<Output>) {
+        let inheritance = match self.hubs.get_mut(hub) {
+            Some(state) => {
+                if state.is_deferred() {
+                    self.deferred.insert(hub);
+                }
+                state.take_inheritance()
+            }
+            None => None,
+        };
+        #[cfg(test)]
+        self.log.extend(replies.iter().cloned().map(LogEntry::Replied));
+        for mut reply in replies {
+            if let Some(Inheritance { grant, priority, .. }) = inheritance {
+                // The owner learns of both by one packet.
+                if reply.grant == Some(grant) {
+                    reply.boost = priority;
+                }
+            }
+            let to = reply.id.place;
+            let priority = reply.priority.min(reply.boost.unwrap_or(u8::MAX));
+            self.send(to, priority, PacketBody::Return(reply), outputs);
+        }
+        let Some(Inheritance { task, grant, priority }) = inheritance else { return };
+        let Some(place) = self.directory.place_of_task(task) else { return };
+        let body = PacketBody::ChangeTask { task, hub: HubId(hub), grant, priority };
+        self.send(place, priority.unwrap_or(u8::MAX), body, outputs);
+    }
+
+    /// Takes the reply to a request of this place.
+    fn accept(&mut self, reply: ServiceReply, outputs: &mut Vec<Output>) {
+        let ServiceReply { id, status, payload, grant, boost, .. } = reply;
+        let Some(PendingRequest { task, hub, operation, is_given_up }) = self.pending.remove(id.number)
+        else {
+            return;
+        };
+        if let Some(entry) = self.tasks.get_mut(task.0) {
+            entry.requests.retain(|(number, _)| *number != id.number);
+            if let Some(grant) = grant {
+                entry.note_lock((hub, grant), operation, boost);
+            }
+        }
+        let is_kept = status == Status::Done && operation == HubOperation::Get;
+        match is_given_up {
+            false => outputs.push(Output::Return { task, number: id.number, status, payload }),
+            true if is_kept && grant.is_some() => self.give_back(task, hub, Vec::new(), outputs),
+            true if is_kept && self.hubs.get(hub.0).is_some_and(Hub::is_local) => {
+                self.give_back(task, hub, payload, outputs);
+            }
+            true => {}
+        }
+        self.settle_priority(task, outputs);
+    }
+
+    /// A task inherits, or no longer does.
+    fn inherit(&mut self, hub: HubId, inheritance: Inheritance, outputs: &mut Vec<Output>) {
+        let Inheritance { task, grant, priority } = inheritance;
+        let Some(entry) = self.tasks.get_mut(task.0) else { return };
+        let is_it = |held: &&mut Held| (held.hub, held.grant) == (hub, grant);
+        if let Some(held) = entry.held.iter_mut().find(is_it) {
+            held.inherited = priority;
+            self.settle_priority(task, outputs);
+        }
+    }
+
+    /// Gives a task the most urgent priority of its own and those that it inherits, and tells the hubs where it waits.
+    fn settle_priority(&mut self, task: TaskId, outputs: &mut Vec<Output>) {
+        let Some(entry) = self.tasks.get_mut(task.0) else { return };
+        let inherited = entry.held.iter().filter_map(|held| held.inherited).min();
+        let priority = inherited.unwrap_or(u8::MAX).min(entry.base);
+        if priority == std::mem::replace(&mut entry.effective, priority) {
+            return;
+        }
+        outputs.push(Output::SetPriority { task, priority });
+        let requests = entry.requests.clone();
+        for (number, hub) in requests {
+            let id = RequestId { place: self.here, number };
+            if let Some(place) = self.directory.place_of_hub(hub) {
+                self.send(place, priority, PacketBody::ChangeRequest { id, hub, priority }, outputs);
+            }
+        }
+    }
+}
+
+impl ServiceReply {
+    fn refused(id: RequestId, hub: HubId, status: Status) -> ServiceReply {
+        ServiceReply { id, hub, priority: 0, status, payload: Vec::new(), grant: None, boost: None }
+    }
+}

@@ -1,0 +1,121 @@
+//! Inboxes and outboxes: packets by priority, then by arrival.
+//!
+//! A packet that says something about another one in the same queue must not overtake it. It is merged into it
+//! instead: a change of priority changes the request that it is for, a time-out marks it, and what the owner of a lock
+//! inherits is added to the reply with that lock. So packets about one request, or one lock, stay in order at each hop.
+
+use super::message::{HubId, HubPacket, PacketBody, RequestId};
+
+/// Packets, the most urgent first, in order of arrival within one priority.
+#[derive(Clone, Debug, Default)]
+pub struct PacketQueue {
+    /// The next packet is the last one.
+    packets: Vec<HubPacket>,
+}
+
+impl PacketQueue {
+    /// An empty queue.
+    pub fn new() -> PacketQueue {
+        PacketQueue::default()
+    }
+
+    /// How many packets there are.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Adds a packet behind those of its priority, or merges it into the packet that it is about.
+    pub fn push(&mut self, packet: HubPacket) {
+        let rest = if self.packets.is_empty() { Some(packet) } else { self.merge(packet) };
+        if let Some(packet) = rest {
+            let at = self.packets.partition_point(|other| other.priority > packet.priority);
+            self.packets.insert(at, packet);
+        }
+    }
+
+    /// Takes the next packet.
+    #[inline]
+    pub fn pop(&mut self) -> Option<HubPacket> {
+        self.packets.pop()
+    }
+
+    /// Takes all packets out that are for `place` or have to pass it.
+    pub fn remove_all(&mut self, wanted: impl Fn(&HubPacket) -> bool) {
+        self.packets.retain(|packet| !wanted(packet));
+    }
+
+    /// Returns the packet if the one that it is about is not here.
+    fn merge(&mut self, packet: HubPacket) -> Option<HubPacket> {
+        match packet.body {
+            PacketBody::Withdraw { id, .. } => {
+                let Some(at) = self.request(id) else { return Some(packet) };
+                if let PacketBody::Request(request) = &mut self.packets[at].body {
+                    request.expired = true;
+                }
+                None
+            }
+            PacketBody::ChangeRequest { id, priority, .. } => match self.request(id) {
+                Some(at) => {
+                    let mut changed = self.packets.remove(at);
+                    changed.priority = priority;
+                    if let PacketBody::Request(request) = &mut changed.body {
+                        request.priority = priority;
+                    }
+                    self.push(changed);
+                    None
+                }
+                None => self.replace_older(packet),
+            },
+            PacketBody::ChangeTask { hub, grant, priority, .. } => match self.lock((hub, grant)) {
+                Some(at) => {
+                    let mut lock = self.packets.remove(at);
+                    if let PacketBody::Return(reply) = &mut lock.body {
+                        reply.boost = priority;
+                        lock.priority = reply.priority.min(priority.unwrap_or(u8::MAX));
+                    }
+                    self.push(lock);
+                    None
+                }
+                None => self.replace_older(packet),
+            },
+            PacketBody::Request(_) | PacketBody::Return(_) => Some(packet),
+        }
+    }
+
+    /// Takes out an older packet that says another priority of the same thing; returns the packet.
+    fn replace_older(&mut self, packet: HubPacket) -> Option<HubPacket> {
+        self.packets.retain(|other| match (&other.body, &packet.body) {
+            (PacketBody::ChangeRequest { id: one, .. }, PacketBody::ChangeRequest { id: other, .. }) => {
+                one != other
+            }
+            (
+                PacketBody::ChangeTask { hub: one, grant: of_one, .. },
+                PacketBody::ChangeTask { hub: other, grant: of_other, .. },
+            ) => (one, of_one) != (other, of_other),
+            _ => true,
+        });
+        Some(packet)
+    }
+
+    /// The position of the reply with this lock.
+    fn lock(&self, (hub, grant): (HubId, u64)) -> Option<usize> {
+        let is_it = |packet: &HubPacket| match &packet.body {
+            PacketBody::Return(reply) => reply.hub == hub && reply.grant == Some(grant),
+            _ => false,
+        };
+        self.packets.iter().position(is_it)
+    }
+
+    /// The position of the request.
+    fn request(&self, id: RequestId) -> Option<usize> {
+        self.packets
+            .iter()
+            .position(|packet| matches!(&packet.body, PacketBody::Request(request) if request.id == id))
+    }
+}

@@ -1,0 +1,338 @@
+//! What the model does for each request of the library: accesses of the rank's core, and books about the run.
+//!
+//! The library moves the bytes itself when the answer comes, which is at the time at which the access has ended. What a
+//! flag holds is therefore read out of the shared memory. Invariant: whatever another rank may wait for is announced to
+//! the bare cores before the answer.
+
+use super::energy::EnergyAccounts;
+use super::pages::Pages;
+use crate::interface::{BUFFER_BYTES, LINE_BYTES, PortOperation, PortRequest};
+use crate::segment::RankMemory;
+use isles_chip::bare::BareCore;
+use isles_chip::bare::rcce::{LibraryCosts, Participant};
+use isles_chip::energy::Load;
+use isles_chip::gear::Gears;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::supply::{Supplies, SupplyChange};
+use isles_chip::topology::CoreId;
+use isles_chip::{Chip, Preset};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+
+/// So many requests in a row that look and change nothing are a loop that nothing ends.
+const IDLE_MAX: u64 = 20_000_000;
+
+/// What a look of a rank that waits for whatever write takes at least.
+const SWEEP: Picoseconds = Picoseconds(150_000);
+
+/// What all ranks share.
+pub struct RankModel {
+    /// The shared memory.
+    pub segment: RankMemory,
+    ranks: u32,
+    chip: Chip,
+    preset: Preset,
+    gears: Gears,
+    supplies: RefCell<Option<Supplies>>,
+    /// Changes of gears and voltages that are not due yet.
+    pending: RefCell<Vec<SupplyChange>>,
+    pages: RefCell<Vec<Pages>>,
+    /// What the cores draw.
+    pub accounts: RefCell<EnergyAccounts>,
+    writes: Cell<u64>,
+    requests: Cell<u64>,
+    idle: Cell<u64>,
+    /// Why the run is over, if it is.
+    failure: RefCell<Option<String>>,
+    /// When the last rank that has ended did so.
+    end: Cell<Picoseconds>,
+}
+
+impl RankModel {
+    /// The model of a run.
+    pub fn new(segment: RankMemory, ranks: u32, chip: &Chip, preset: &Preset) -> RankModel {
+        let gears = Gears::of(chip, chip.power_models().first());
+        let accounts = EnergyAccounts::new(chip, preset, &gears);
+        RankModel {
+            segment,
+            ranks,
+            supplies: RefCell::new(Supplies::of(chip, &gears)),
+            chip: chip.clone(),
+            preset: preset.clone(),
+            gears,
+            pending: RefCell::default(),
+            pages: RefCell::new((0..ranks).map(|_| Pages::default()).collect()),
+            accounts: RefCell::new(accounts),
+            writes: Cell::new(0),
+            requests: Cell::new(0),
+            idle: Cell::new(0),
+            failure: RefCell::new(None),
+            end: Cell::new(Picoseconds::ZERO),
+        }
+    }
+
+    /// How many requests there were.
+    pub fn requests(&self) -> u64 {
+        self.requests.get()
+    }
+
+    /// When the last rank ended.
+    pub fn end(&self) -> Picoseconds {
+        self.end.get()
+    }
+
+    /// Why the run is over, if a rank has failed.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.borrow().clone()
+    }
+
+    /// Ends the run: no rank goes on.
+    pub fn fail(&self, why: String) {
+        self.failure.borrow_mut().get_or_insert(why);
+    }
+
+    /// A rank has ended.
+    pub fn end_rank(&self, rank: usize, code: u64, now: Picoseconds) {
+        self.end.set(self.end.get().max(now));
+        self.changed();
+        if code != 0 {
+            let complaint = self.segment.control().complaint();
+            self.fail(
+                complaint.unwrap_or_else(|| format!("rank {rank} has ended with exit code {}", code as u8)),
+            );
+        }
+    }
+
+    /// Charges computing for so long.
+    pub async fn spend(&self, core: &BareCore, time: Picoseconds) {
+        let begin = core.now();
+        core.sleep_until(begin + time).await;
+        self.book(core, Load::Compute, begin);
+    }
+
+    fn book(&self, core: &BareCore, load: Load, begin: Picoseconds) {
+        self.accounts.borrow_mut().book(core.id().0 as usize, load, core.now() - begin);
+    }
+
+    fn changed(&self) {
+        self.idle.set(0);
+    }
+
+    fn wrote(&self) {
+        self.writes.set(self.writes.get() + 1);
+        self.changed();
+    }
+
+    /// Does what `request` asks for, in the time that it takes.
+    pub async fn perform(&self, core: &BareCore, request: &PortRequest) -> u64 {
+        self.requests.set(self.requests.get() + 1);
+        self.idle.set(self.idle.get() + 1);
+        let rank = core.id().0 as usize;
+        if self.idle.get() > IDLE_MAX {
+            let place = self.segment.control().whereabouts(rank);
+            self.fail(format!(
+                "no rank gets on: rank {rank} in {} looks again and again for what never comes",
+                place.call
+            ));
+            return 0;
+        }
+        self.apply_due(core);
+        let Some(operation) = PortOperation::of(request.operation) else {
+            self.fail(format!("rank {rank} asks for operation {}, which there is not", request.operation));
+            return 0;
+        };
+        let begin = core.now();
+        let (load, answer) = self.carry_out(core, operation, request).await;
+        self.book(core, load, begin);
+        answer
+    }
+
+    async fn carry_out(
+        &self,
+        core: &BareCore,
+        operation: PortOperation,
+        request: &PortRequest,
+    ) -> (Load, u64) {
+        let library = if request.costs == 1 { LibraryCosts::IRCCE } else { LibraryCosts::RCCE };
+        let me = Participant { core: core.clone(), participants: self.ranks, library };
+        let target = CoreId(request.target.min(self.ranks - 1));
+        let (line, lines) = (request.line, request.count);
+        match operation {
+            PortOperation::Work => {
+                core.compute(request.value).await;
+                if request.value > 10_000 {
+                    self.changed();
+                }
+                (Load::Compute, 0)
+            }
+            PortOperation::Tail => {
+                core.compute(library.tail).await;
+                (Load::Compute, 0)
+            }
+            PortOperation::Put => {
+                me.put(target, line, self.private_line(core, request.address), lines).await;
+                self.wrote();
+                (Load::Copy, 0)
+            }
+            PortOperation::Get => {
+                me.get(target, line, self.private_line(core, request.address), lines).await;
+                (Load::Copy, 0)
+            }
+            PortOperation::Relay => {
+                me.relay(target, line, request.value as u32, lines).await;
+                self.wrote();
+                (Load::Copy, 0)
+            }
+            PortOperation::Set => {
+                me.set_flag(target, line, 0).await;
+                self.wrote();
+                (Load::Copy, 0)
+            }
+            PortOperation::Look => {
+                core.compute(if request.value == 1 { library.call } else { library.look }).await;
+                core.read_line(target, line).await;
+                (Load::Poll, 0)
+            }
+            PortOperation::Wait => (Load::Poll, self.wait(core, library, request).await),
+            PortOperation::Any => (Load::Poll, self.wait_anywhere(core, request.value).await),
+            PortOperation::Lock | PortOperation::Unlock => {
+                self.lock(core, library, target, operation == PortOperation::Lock).await;
+                (Load::Poll, 0)
+            }
+            PortOperation::Now => (Load::Compute, core.now().0),
+            PortOperation::Power => {
+                (Load::Compute, u64::from(self.power(core, request.target, request.value == 1)))
+            }
+            PortOperation::Settled => (Load::Poll, self.settle(core).await),
+            PortOperation::Counter => {
+                core.access_register(CoreId(0)).await;
+                self.changed();
+                (Load::Poll, 0)
+            }
+            PortOperation::End => (Load::Sleep, 0),
+        }
+    }
+
+    fn private_line(&self, core: &BareCore, address: u64) -> u64 {
+        self.pages.borrow_mut()[core.id().0 as usize].line(address)
+    }
+
+    /// Waits for an own flag, as [`BareCore::wait_line`] does.
+    async fn wait(&self, core: &BareCore, library: LibraryCosts, request: &PortRequest) -> u64 {
+        let (rank, line) = (core.id().0 as usize, request.line);
+        let at = request.address as usize % LINE_BYTES;
+        let holds = |content: &[u8; LINE_BYTES]| match request.count {
+            0 => content[at..]
+                .first_chunk()
+                .is_some_and(|word| i32::from_ne_bytes(*word) == request.value as i32),
+            mask => (u32::from(content[at]) & mask != 0) == (request.value != 0),
+        };
+        core.compute(library.call).await;
+        loop {
+            core.read_line(core.id(), line).await;
+            let content = self.segment.line(rank, line as usize);
+            core.compute(library.look).await;
+            if holds(&content) {
+                return 0;
+            }
+            // Only a write later than the look is news; an earlier one has been seen.
+            if self.segment.line(rank, line as usize) == content {
+                core.wait_written(line..line + 1, library.look).await;
+            }
+        }
+    }
+
+    async fn wait_anywhere(&self, core: &BareCore, seen: u64) -> u64 {
+        if self.writes.get() == seen {
+            core.wait_anywhere(SWEEP).await;
+        }
+        self.writes.get()
+    }
+
+    async fn lock(&self, core: &BareCore, library: LibraryCosts, target: CoreId, take: bool) {
+        let word = &self.segment.control().locks[target.0 as usize];
+        core.compute(library.look).await;
+        loop {
+            core.access_register(target).await;
+            if !take {
+                word.store(0, Ordering::Relaxed);
+                self.wrote();
+                core.notify_anywhere();
+                return;
+            }
+            if word.load(Ordering::Relaxed) == 0 {
+                word.store(core.id().0 + 1, Ordering::Relaxed);
+                self.changed();
+                return;
+            }
+            core.wait_anywhere(SWEEP).await;
+        }
+    }
+
+    /// Asks for a divider, with the voltage that it needs or at the present one; whether the chip can.
+    fn power(&self, core: &BareCore, divider: u32, with_voltage: bool) -> bool {
+        let tile = self.chip.topology().tile_of(core.id());
+        let supply = self.chip.voltage_domain(tile);
+        let mut supplies = self.supplies.borrow_mut();
+        let (Some(supplies), Some(gear)) = (supplies.as_mut(), self.gears.divided_by(divider)) else {
+            return false;
+        };
+        let changes = if with_voltage {
+            supplies.shift(core.now(), supply, gear).map(|response| response.changes)
+        } else {
+            let clocks = supplies.clocks(supply).to_vec();
+            let divided = clocks.into_iter().map(|clock| supplies.divide(core.now(), clock, gear));
+            divided
+                .map(|response| response.map(|response| response.changes))
+                .collect::<Result<Vec<_>, _>>()
+                .map(|all| all.concat())
+        };
+        let Ok(changes) = changes else { return false };
+        self.pending.borrow_mut().extend(changes);
+        self.apply_due(core);
+        true
+    }
+
+    /// Waits until the voltage of the core's domain has settled.
+    async fn settle(&self, core: &BareCore) -> u64 {
+        let supply = self.chip.voltage_domain(self.chip.topology().tile_of(core.id()));
+        let settled = self.supplies.borrow().as_ref().map(|supplies| supplies.settled(supply));
+        core.sleep_until(settled.unwrap_or_default()).await;
+        self.apply_due(core);
+        self.changed();
+        1
+    }
+
+    /// Applies the changes of gears and voltages that are due.
+    fn apply_due(&self, core: &BareCore) {
+        if self.pending.borrow().is_empty() {
+            return;
+        }
+        let now = core.now();
+        let due = |change: &mut SupplyChange| match change {
+            SupplyChange::Rate { time, .. } | SupplyChange::Voltage { time, .. } => *time <= now,
+        };
+        let changes: Vec<SupplyChange> = self.pending.borrow_mut().extract_if(.., due).collect();
+        let topology = self.chip.topology();
+        for change in changes {
+            for id in (0..topology.cores()).map(CoreId) {
+                let tile = topology.tile_of(id);
+                let mut accounts = self.accounts.borrow_mut();
+                match change {
+                    SupplyChange::Rate { clock, gear, .. } if self.chip.frequency_domain(tile) == clock => {
+                        accounts.change(id.0 as usize, Some(gear), None);
+                        core.other(id).set_rate(&self.chip, &self.preset, self.gears.gear(gear).rate);
+                    }
+                    SupplyChange::Voltage { supply, step, .. }
+                        if self.chip.voltage_domain(tile) == supply =>
+                    {
+                        accounts.change(id.0 as usize, None, Some(step));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+const _: () = assert!(BUFFER_BYTES.is_multiple_of(LINE_BYTES));

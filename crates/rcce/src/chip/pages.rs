@@ -1,0 +1,62 @@
+//! Which lines of a core's private memory the addresses of a program are.
+//!
+//! The caches of the model want lines, and a run must be the same each time, though systems put memory elsewhere each
+//! time. So an address counts from the first one that was used near it, and places that are far apart count as regions
+//! in the order of their first use.
+
+use crate::interface::LINE_BYTES;
+
+/// How far an address may be from the first one of its region, in pages.
+const REACH: u64 = 1 << 17;
+const PAGE_BYTES: u64 = 4_096;
+const PAGE_LINES: u64 = PAGE_BYTES / LINE_BYTES as u64;
+
+/// The regions of one rank.
+#[derive(Debug, Default)]
+pub struct Pages {
+    /// The first page that was used of each.
+    regions: Vec<u64>,
+}
+
+impl Pages {
+    /// The line in which `address` lies.
+    pub fn line(&mut self, address: u64) -> u64 {
+        let page = address / PAGE_BYTES;
+        let known = self.regions.iter().position(|first| first.abs_diff(page) < REACH);
+        let region = known.unwrap_or_else(|| {
+            self.regions.push(page);
+            self.regions.len() - 1
+        });
+        // The first page is page 0; those before it come last.
+        let within = page.wrapping_sub(self.regions[region]) % (2 * REACH);
+        (region as u64 * 2 * REACH + within) * PAGE_LINES + address % PAGE_BYTES / LINE_BYTES as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_where_memory_begins(
+            shift in 0_u64..1 << 30,
+            offsets in proptest::collection::vec(0_u64..1 << 27, 1..50),
+        ) {
+            let (mut one, mut other) = (Pages::default(), Pages::default());
+            for offset in offsets {
+                let moved = 0x5555_0000_0000 + shift * PAGE_BYTES + offset;
+                prop_assert_eq!(one.line(0x7fff_0000_0000 + offset), other.line(moved));
+            }
+        }
+
+        #[test]
+        fn neighbours_stay_neighbours(start in 0_u64..1 << 40, lines in 1_u64..10_000) {
+            let mut pages = Pages::default();
+            let first = pages.line(start);
+            prop_assert!(first < PAGE_LINES);
+            prop_assert_eq!(pages.line(start + lines * LINE_BYTES as u64), first + lines);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A rank of C as a process of its own, for programs that use threads, signals or other state of libc.
+//!
+//! It takes turns with the model over a few words of the shared memory:
+//!
+//! ```text
+//! model   writes the answer, sets the turn to the rank, wakes it
+//! rank    runs, writes its next request, sets the turn to the model, wakes it
+//! ```
+//!
+//! Two wake-ups for a request make it slower than a copy in one process. The chip's times differ by where private
+//! memory lies: a process has a heap of its own.
+
+use crate::host::{describe, start_rank};
+use crate::image::{Image, ProgramArguments};
+use crate::interface::{MachineDescription, PortOperation, PortRequest};
+use crate::segment::RankMemory;
+use isles_app::Failure;
+use rustix::fd::OwnedFd;
+use rustix::thread::futex;
+use std::cell::UnsafeCell;
+use std::ffi::{OsString, c_void};
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const MODEL: u32 = 0;
+const RANK: u32 = 1;
+
+/// How often the model looks whether the process has ended.
+const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// The words of one rank. `turn` says who may use the others.
+#[repr(C)]
+pub struct TurnWords {
+    turn: AtomicU32,
+    answer: AtomicU64,
+    request: UnsafeCell<PortRequest>,
+}
+
+impl TurnWords {
+    fn hand_over(&self, to: u32) {
+        self.turn.store(to, Ordering::SeqCst);
+        let _ = futex::wake(&self.turn, futex::Flags::empty(), 1);
+    }
+
+    /// Waits until it is the turn of `own`, or a while.
+    fn wait(&self, own: u32) -> bool {
+        for _ in 0..200 {
+            if self.turn.load(Ordering::SeqCst) == own {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        let _ = futex::wait(&self.turn, futex::Flags::empty(), 1 - own, Some(&LOOK));
+        self.turn.load(Ordering::SeqCst) == own
+    }
+
+    fn request(&self) -> PortRequest {
+        // NEED: the request is written by another process.
+        // SOUND: it is called by the side whose turn it is, behind the load of `turn` that says so.
+        unsafe { *self.request.get() }
+    }
+
+    fn set_request(&self, request: PortRequest) {
+        // NEED: the request is read by another process.
+        // SOUND: it is called by the side whose turn it is, before the store to `turn` that ends that.
+        unsafe { *self.request.get() = request }
+    }
+}
+
+/// A rank in a process.
+pub struct ProcessRank {
+    child: Child,
+    words: &'static TurnWords,
+    rank: u32,
+}
+
+impl ProcessRank {
+    /// Starts the process; the program begins with the first answer.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn start(
+        machine: &MachineDescription,
+        memory: (&OwnedFd, RankMemory),
+        program: &Path,
+        words: &[OsString],
+    ) -> Result<ProcessRank, Failure> {
+        let served =
+            Served { gigahertz: machine.gigahertz, domains: &machine.domains[..machine.ranks as usize] };
+        let child = start_rank(
+            (machine.rank as usize, machine.ranks as usize),
+            memory.0,
+            &served.to_string(),
+            program,
+            words,
+        )?;
+        Ok(ProcessRank { child, words: memory.1.turn_words(machine.rank as usize), rank: machine.rank })
+    }
+
+    /// Lets the rank go on with the answer to its last request, until the next one.
+    pub fn resume(&mut self, answer: u64) -> PortRequest {
+        self.words.answer.store(answer, Ordering::SeqCst);
+        self.words.hand_over(RANK);
+        while !self.words.wait(MODEL) {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let code = status.code().filter(|code| *code != 0).unwrap_or(1);
+                isles_app::console::notice(format_args!(
+                    "the process of rank {} has ended: {status}",
+                    self.rank
+                ));
+                return end(code as u64);
+            }
+        }
+        self.words.request()
+    }
+}
+
+impl Drop for ProcessRank {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn end(code: u64) -> PortRequest {
+    PortRequest { operation: PortOperation::End as u32, value: code, ..PortRequest::default() }
+}
+
+/// What such a process is told of the model, as a word of its command line: the clock, then the power domains.
+struct Served<'a> {
+    gigahertz: f64,
+    domains: &'a [u32],
+}
+
+impl std::fmt::Display for Served<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}", self.gigahertz)?;
+        self.domains.iter().try_for_each(|domain| write!(out, ",{domain}"))
+    }
+}
+
+/// Runs the program as a rank whose model is in another process.
+///
+/// # Errors
+/// The words are not those of [`ProcessRank::start`], or the program cannot be loaded.
+pub fn be_served(
+    segment: RankMemory,
+    (rank, ranks): (usize, usize),
+    told: &str,
+    program: &Path,
+    words: &[OsString],
+) -> Result<(), Failure> {
+    let mut machine = describe(segment, rank, ranks);
+    let mut numbers = told.split(',');
+    machine.gigahertz = numbers.next().and_then(|number| number.parse().ok()).unwrap_or(1.0);
+    for (domain, number) in machine.domains.iter_mut().zip(numbers) {
+        *domain = number.parse().unwrap_or(0);
+    }
+    let turns = segment.turn_words(rank);
+    machine.modelled = 1;
+    machine.request = Some(ask);
+    machine.context = std::ptr::from_ref(turns).cast_mut().cast();
+    let image = Image::load(program)?;
+    image.attach(&machine)?;
+    while !turns.wait(RANK) {}
+    image.run(&ProgramArguments::new(program, words)?);
+    Ok(())
+}
+
+extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
+    // NEED: the library hands back what it was given.
+    // SOUND: `context` is the words of this rank in the mapping, which stays; `request` is a variable of the caller.
+    let (turns, request) = unsafe { (&*context.cast::<TurnWords>(), *request) };
+    let is_end = PortOperation::of(request.operation) == Some(PortOperation::End);
+    if is_end {
+        // NEED: this process ends without the exit of the library of C.
+        // SOUND: null means all files.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+    }
+    turns.set_request(request);
+    turns.hand_over(MODEL);
+    if is_end {
+        std::process::exit(0);
+    }
+    while !turns.wait(RANK) {}
+    turns.answer.load(Ordering::SeqCst)
+}

@@ -1,0 +1,83 @@
+//! A rank of C as a coroutine: it runs until the library asks the model for something.
+//!
+//! ```text
+//! resume(answer) -> the library's next request
+//! ```
+//!
+//! Its frames are frames of C, which cannot be unwound: a rank that has not ended is reset, and what it held is lost.
+
+use crate::image::{Image, ProgramArguments};
+use crate::interface::{MachineDescription, PortOperation, PortRequest};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use isles_app::Failure;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::rc::Rc;
+
+/// Bytes of the stack of a rank, of which the system gives what is used.
+const STACK_BYTES: usize = 8 << 20;
+
+/// What the library's requests go through.
+struct RankPort {
+    yielder: Cell<*const Yielder<u64, PortRequest>>,
+}
+
+/// A rank.
+pub struct ChipRank {
+    coroutine: Coroutine<u64, PortRequest, ()>,
+    _port: Rc<RankPort>,
+}
+
+extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
+    // NEED: the library hands back what it was given.
+    // SOUND: `context` is the port of this rank, which lives as long as its coroutine; the library runs only inside of
+    // that, where its yielder is alive; `request` is a variable of the caller.
+    unsafe {
+        let port = &*context.cast::<RankPort>();
+        (*port.yielder.get()).suspend(*request)
+    }
+}
+
+impl ChipRank {
+    /// A rank that runs `image` when it is first resumed.
+    ///
+    /// # Errors
+    /// There is no memory for its stack, or the program is of another version.
+    pub fn new(
+        image: Rc<Image>,
+        mut machine: MachineDescription,
+        arguments: Rc<ProgramArguments>,
+    ) -> Result<ChipRank, Failure> {
+        let stack = DefaultStack::new(STACK_BYTES)
+            .map_err(|cause| Failure::Ended(format!("no stack for rank {}: {cause}", machine.rank)))?;
+        let port = Rc::new(RankPort { yielder: Cell::new(std::ptr::null()) });
+        machine.request = Some(ask);
+        machine.context = Rc::as_ptr(&port).cast_mut().cast();
+        image.attach(&machine)?;
+        let inside = Rc::clone(&port);
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<u64, PortRequest>, _: u64| {
+            inside.yielder.set(yielder);
+            image.run(&arguments);
+        });
+        Ok(ChipRank { coroutine, _port: port })
+    }
+
+    /// Lets the rank go on with the answer to its last request, until the next one.
+    pub fn resume(&mut self, answer: u64) -> PortRequest {
+        match self.coroutine.resume(answer) {
+            CoroutineResult::Yield(request) => request,
+            CoroutineResult::Return(()) => {
+                PortRequest { operation: PortOperation::End as u32, ..PortRequest::default() }
+            }
+        }
+    }
+}
+
+impl Drop for ChipRank {
+    fn drop(&mut self) {
+        // NEED: a suspended coroutine that is dropped is unwound, which frames of C are not made for.
+        // SOUND: nothing of Rust lies on its stack but `arguments` and `image`, whose counts are leaked.
+        unsafe { self.coroutine.force_reset() }
+    }
+}

@@ -1,0 +1,161 @@
+//! Ends a run, with a line, in which a rank makes no call for too long or fails by a signal.
+//!
+//! Ranks share one thread, so a rank that spins on memory keeps the one from running that would write there. The thread
+//! is interrupted once, to learn where it is. A signal such as a bad access would end the process without a word of the
+//! rank; a handler on a stack of its own says which rank it was, and where.
+
+use isles_app::console;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often the rank that runs is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The slice of a rank that runs: its number, and the rank plus 1 in the low byte; 0 in the low byte: the model runs.
+static SLICE: AtomicU64 = AtomicU64::new(0);
+
+/// Where the thread of the ranks was interrupted.
+static INTERRUPTED_AT: AtomicUsize = AtomicUsize::new(0);
+
+/// Says that a rank runs from now on.
+#[inline]
+pub fn enter(rank: usize) {
+    SLICE
+        .store((SLICE.load(Ordering::Relaxed) | 0xff).wrapping_add(1) | (rank as u64 + 1), Ordering::Relaxed);
+}
+
+/// Says that the model runs.
+#[inline]
+pub fn leave() {
+    SLICE.store(SLICE.load(Ordering::Relaxed) & !0xff, Ordering::Relaxed);
+}
+
+extern "C" fn note_address(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    INTERRUPTED_AT.store(address_in(context), Ordering::SeqCst);
+}
+
+/// Where the thread was that a signal has interrupted; 0 if that is not known here.
+fn address_in(context: *mut libc::c_void) -> usize {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        // NEED: the address is in the saved registers of the thread that was interrupted.
+        // SOUND: the system hands a `ucontext_t` to a handler with `SA_SIGINFO`.
+        let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+        registers[libc::REG_RIP as usize] as usize
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    {
+        let _ = context;
+        0
+    }
+}
+
+/// Bytes of the stack of the handler.
+const HANDLER_STACK_BYTES: usize = 64 << 10;
+
+/// Signals that a program's fault raises.
+const FAULTS: [(i32, &str); 5] = [
+    (libc::SIGSEGV, "a bad access to memory, or a stack of more than 8 MiB"),
+    (libc::SIGBUS, "a bad access to memory"),
+    (libc::SIGFPE, "a division by zero"),
+    (libc::SIGILL, "an illegal instruction"),
+    (libc::SIGABRT, "an assertion or abort"),
+];
+
+extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let slice = SLICE.load(Ordering::Relaxed);
+    if slice & 0xff == 0 {
+        // The model itself has failed: let it end as it would without this handler.
+        // NEED: the default reaction can be had by the system only.
+        // SOUND: both calls may be made in a handler.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+        return;
+    }
+    let rank = (slice & 0xff) - 1;
+    let what = FAULTS.iter().find(|fault| fault.0 == signal).map_or("", |fault| fault.1);
+    let place = symbol_at(address_in(context));
+    console::notice(format_args!("error: rank {rank} was ended by signal {signal}: {what}{place}"));
+    // NEED: the process must not run on.
+    // SOUND: it ends at once, without handlers of its own.
+    unsafe { libc::_exit(1) };
+}
+
+/// Has faults of ranks named, by a handler on a stack of its own: the rank's may be used up.
+pub fn name_faults() {
+    let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
+    // NEED: only a handler hears of a fault.
+    // SOUND: the stack is never freed; the structures are zero but for what is set; the handler ends the process, so it
+    // does not matter that it allocates.
+    unsafe {
+        let mut alternate: libc::stack_t = std::mem::zeroed();
+        alternate.ss_sp = stack.as_mut_ptr().cast();
+        alternate.ss_size = HANDLER_STACK_BYTES;
+        libc::sigaltstack(&alternate, std::ptr::null_mut());
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = name_fault as extern "C" fn(_, _, _) as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        for (signal, _) in FAULTS {
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Watches the calling thread, which runs all ranks, until the process ends.
+pub fn watch(limit: Duration) {
+    // NEED: only a handler sees where a thread is.
+    // SOUND: the handler stores one atomic; the structure is zero but for what is set; the thread lives as long as the
+    // process.
+    let thread = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = note_address as extern "C" fn(_, _, _) as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut());
+        libc::pthread_self()
+    };
+    thread::spawn(move || {
+        let (mut seen, mut for_long) = (0, Duration::ZERO);
+        loop {
+            thread::sleep(LOOK);
+            let slice = SLICE.load(Ordering::Relaxed);
+            for_long = if slice == seen && slice & 0xff != 0 { for_long + LOOK } else { Duration::ZERO };
+            seen = slice;
+            if for_long >= limit {
+                give_up((slice & 0xff) as usize - 1, limit, thread);
+            }
+        }
+    });
+}
+
+fn give_up(rank: usize, limit: Duration, thread: libc::pthread_t) -> ! {
+    // NEED: a signal to one thread.
+    // SOUND: the thread runs all ranks and so has not ended.
+    unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+    thread::sleep(LOOK);
+    let place = symbol_at(INTERRUPTED_AT.load(Ordering::SeqCst));
+    console::notice(format_args!(
+        "error: rank {rank} has made no call for {} s{place}; a rank that waits for memory must do so in a call, \
+         because ranks on a chip take turns; --watchdog sets the limit",
+        limit.as_secs()
+    ));
+    std::process::exit(1);
+}
+
+/// " (in FUNCTION)", if it is known.
+fn symbol_at(address: usize) -> String {
+    // NEED: only the loader knows the symbols of loaded programs.
+    // SOUND: `info` is written before it is read; the name is a string of a program that stays loaded.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if address == 0
+            || libc::dladdr(address as *const libc::c_void, &mut info) == 0
+            || info.dli_sname.is_null()
+        {
+            return String::new();
+        }
+        format!(" (it is in {})", std::ffi::CStr::from_ptr(info.dli_sname).to_string_lossy())
+    }
+}

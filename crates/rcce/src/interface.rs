@@ -1,0 +1,268 @@
+//! What this program and the library of C share: layouts of memory, operations of the model.
+//!
+//! `c/src/port.h` has the same text in C; [`VERSION`] is changed with either. Invariant: words that several ranks use
+//! are atomic, so a reference to the whole is sound however many write.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// `PORT_VERSION`.
+pub const VERSION: u32 = 1;
+
+/// The most ranks: `RCCE_MAXNP`.
+pub const RANKS_MAX: usize = 48;
+
+/// Bytes of a line, and of a message buffer.
+pub const LINE_BYTES: usize = 32;
+/// Bytes of a message buffer.
+pub const BUFFER_BYTES: usize = 8_192;
+/// Bytes of the memory that all ranks share.
+pub const SHARED_BYTES: usize = 64 << 20;
+
+const CALL_NAMES: usize = 40;
+const CALL_NAME_BYTES: usize = 32;
+const COLLECTIVE_CALLS: usize = 1_024;
+const COMPLAINT_BYTES: usize = 252;
+
+/// `enum operation`; the library asks the model for these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortOperation {
+    /// Computes.
+    Work,
+    /// Copies private memory into a buffer.
+    Put,
+    /// Copies a buffer into private memory.
+    Get,
+    /// Copies a buffer into the own one.
+    Relay,
+    /// Writes a flag.
+    Set,
+    /// Reads a flag.
+    Look,
+    /// Waits for an own flag.
+    Wait,
+    /// Waits for whatever write.
+    Any,
+    /// Takes a lock.
+    Lock,
+    /// Releases a lock.
+    Unlock,
+    /// Asks for the time.
+    Now,
+    /// Handles the end of a message that is no whole line.
+    Tail,
+    /// Changes frequency and voltage.
+    Power,
+    /// Waits for a change of the voltage.
+    Settled,
+    /// Accesses a counter outside the chip.
+    Counter,
+    /// Ends the rank.
+    End,
+}
+
+impl PortOperation {
+    const ALL: [PortOperation; 16] = {
+        use PortOperation::*;
+        [Work, Put, Get, Relay, Set, Look, Wait, Any, Lock, Unlock, Now, Tail, Power, Settled, Counter, End]
+    };
+
+    /// The operation with that number in C.
+    pub fn of(number: u32) -> Option<PortOperation> {
+        Self::ALL.get(number as usize).copied()
+    }
+}
+
+/// `struct request`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PortRequest {
+    /// An [`PortOperation`].
+    pub operation: u32,
+    /// The rank whose buffer or register it is about; a divider.
+    pub target: u32,
+    /// A line of that buffer.
+    pub line: u32,
+    /// Lines; the mask of a flag of a bit.
+    pub count: u32,
+    /// An address of the program.
+    pub address: u64,
+    /// See `port.h`.
+    pub value: u64,
+    /// Which library: 0 is RCCE, 1 iRCCE.
+    pub costs: u32,
+    /// Nothing.
+    pub spare: u32,
+}
+
+/// `struct rank_state`.
+#[repr(C)]
+pub struct RankState {
+    parked: AtomicU32,
+    wakes: AtomicU32,
+    spare: [u32; 14],
+    stage: AtomicU32,
+    call: AtomicU32,
+    peer: AtomicI32,
+    more_spare: [u32; 13],
+}
+
+const SLEEPS: u32 = 2;
+const FINALIZED: u32 = 2;
+
+#[repr(C)]
+struct CollectiveCall {
+    sequence: AtomicU64,
+    call: u32,
+    rank: u32,
+    argument: u64,
+}
+
+/// `struct control`.
+#[repr(C)]
+pub struct ControlWords {
+    version: u32,
+    ranks: u32,
+    any_parked: AtomicU32,
+    any_event: AtomicU32,
+    next_counter: AtomicU32,
+    counters: [AtomicI32; 2 * RANKS_MAX],
+    /// The test-and-set register of each rank: who holds it, plus 1.
+    pub locks: [AtomicU32; RANKS_MAX],
+    lock_waiters: [AtomicU32; RANKS_MAX],
+    complaint: AtomicU32,
+    complaint_text: [AtomicByte; COMPLAINT_BYTES],
+    names: [[AtomicByte; CALL_NAME_BYTES]; CALL_NAMES],
+    spare: [u32; 27],
+    state: [RankState; RANKS_MAX],
+    calls: [CollectiveCall; COLLECTIVE_CALLS],
+}
+
+type AtomicByte = std::sync::atomic::AtomicU8;
+
+/// Where a rank is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Which rank.
+    pub rank: usize,
+    /// The call of the library that it is in, or "a computation".
+    pub call: String,
+    /// For which rank it waits there.
+    pub peer: Option<usize>,
+}
+
+fn text(bytes: &[AtomicByte]) -> String {
+    let bytes = bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).take_while(|byte| *byte != 0);
+    String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+}
+
+impl ControlWords {
+    /// Why a rank has ended the run, if one has.
+    pub fn complaint(&self) -> Option<String> {
+        (self.complaint.load(Ordering::SeqCst) == 1).then(|| text(&self.complaint_text))
+    }
+
+    /// Where a rank is.
+    pub fn whereabouts(&self, rank: usize) -> Whereabouts {
+        let state = &self.state[rank];
+        let call = self
+            .names
+            .get(state.call.load(Ordering::Relaxed) as usize)
+            .map_or(String::new(), |name| text(name));
+        let peer = usize::try_from(state.peer.load(Ordering::Relaxed)).ok();
+        Whereabouts { rank, call, peer }
+    }
+
+    /// Whether a rank sleeps, and how often it has been woken.
+    pub fn sleep(&self, rank: usize) -> Option<u32> {
+        let state = &self.state[rank];
+        let wakes = state.wakes.load(Ordering::SeqCst);
+        (state.parked.load(Ordering::SeqCst) == SLEEPS).then_some(wakes)
+    }
+
+    /// Whether a rank has called `RCCE_finalize`.
+    pub fn is_finalized(&self, rank: usize) -> bool {
+        self.state[rank].stage.load(Ordering::SeqCst) == FINALIZED
+    }
+}
+
+/// The function that the library asks the model with.
+pub type Ask = extern "C" fn(*mut c_void, *const PortRequest) -> u64;
+
+/// `struct machine`.
+#[repr(C)]
+pub struct MachineDescription {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The rank that is attached.
+    pub rank: u32,
+    /// All ranks.
+    pub ranks: u32,
+    /// 1 if there is a model to ask.
+    pub modelled: u32,
+    /// The control words.
+    pub control: *const ControlWords,
+    /// All message buffers.
+    pub buffers: *mut u8,
+    /// The memory that all ranks share.
+    pub shared: *mut u8,
+    /// Its bytes.
+    pub shared_bytes: u64,
+    /// How the model is asked.
+    pub request: Option<Ask>,
+    /// What it is asked with.
+    pub context: *mut c_void,
+    /// The reference clock, in GHz.
+    pub gigahertz: f64,
+    /// The core of each rank.
+    pub cores: [u32; RANKS_MAX],
+    /// The power domain of each rank.
+    pub domains: [u32; RANKS_MAX],
+}
+
+/// `isles_rcce_attach`.
+pub type Attach = unsafe extern "C" fn(*const MachineDescription) -> c_int;
+/// `isles_rcce_run`.
+pub type Run = unsafe extern "C" fn(c_int, *const *const c_char);
+
+/// One line that names where ranks wait: "rank 0 in RCCE_send for rank 1, ..".
+pub fn waiting_list(waiting: &[Whereabouts]) -> String {
+    const SHOWN: usize = 6;
+    let one = |whereabouts: &Whereabouts| {
+        let peer = whereabouts.peer.map(|peer| format!(" for rank {peer}")).unwrap_or_default();
+        format!("rank {} in {}{peer}", whereabouts.rank, whereabouts.call)
+    };
+    let mut line = waiting.iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", ");
+    if waiting.len() > SHOWN {
+        line.push_str(&format!(", and {} more", waiting.len() - SHOWN));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn the_layouts_are_those_of_c() {
+        assert_eq!(size_of::<PortRequest>(), 40);
+        assert_eq!(size_of::<RankState>(), 128);
+        assert_eq!(size_of::<CollectiveCall>(), 24);
+        assert_eq!(offset_of!(ControlWords, locks), 20 + 4 * 96);
+        assert_eq!(offset_of!(ControlWords, complaint_text), 20 + 4 * (96 + 48 + 48 + 1));
+        assert_eq!(offset_of!(ControlWords, state) % 64, 0);
+        assert_eq!(offset_of!(RankState, stage), 64);
+    }
+
+    #[test]
+    fn a_deadlock_names_ranks_calls_and_peers() {
+        let one = |rank, peer| Whereabouts { rank, call: "RCCE_send".into(), peer };
+        assert_eq!(
+            waiting_list(&[one(0, Some(1)), one(1, None)]),
+            "rank 0 in RCCE_send for rank 1, rank 1 in RCCE_send"
+        );
+        let many: Vec<_> = (0..9).map(|rank| one(rank, None)).collect();
+        assert!(waiting_list(&many).ends_with(", and 3 more"));
+    }
+}

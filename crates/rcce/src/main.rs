@@ -1,0 +1,45 @@
+//! The program `isles-rcce`, which `isles cc` and `isles rccerun` become: C programs of RCCE on hosts and chips.
+//!
+//! The library itself is in C, in `c/`; this program builds it, starts ranks, and on a modelled chip answers what the
+//! library asks. Read on in `toolchain` (building), `host` (ranks as processes), `chip` (ranks as coroutines on bare
+//! cores). It is a crate of its own because loading programs and switching stacks need unsafe code, which no other
+//! crate has for that.
+
+mod arguments;
+mod chip;
+mod host;
+mod image;
+mod interface;
+mod segment;
+mod toolchain;
+
+use arguments::{Command, RankMachine};
+use isles_app::Failure;
+use isles_app::usage::outcome;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // What belongs to the C compiler or to a rank's program is not read by clap.
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("cc") => return outcome(toolchain::compile(&words[2..])),
+        Some("rank") => return outcome(host::be_rank(&words[2..])),
+        _ => {}
+    }
+    match arguments::read(words) {
+        Ok(Command::Rccerun(arguments)) => outcome(run(&arguments)),
+        Err(code) => code,
+    }
+}
+
+fn run(arguments: &arguments::RunArguments) -> Result<(), Failure> {
+    let (ranks, program, words) = (arguments.ranks as usize, &arguments.program, &arguments.words[..]);
+    match &arguments.machine {
+        RankMachine::Processes => {
+            arguments.refuse_what_is_for_chips()?;
+            host::run(ranks, program, words)
+        }
+        RankMachine::Chip(name) => chip::run(name, arguments),
+    }
+}

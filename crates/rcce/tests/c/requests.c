@@ -1,0 +1,150 @@
+/* iRCCE: requests, wait lists, receives from anybody and of any length, probing, cancelling, tags, counters. */
+#define AIR
+#include "check.h"
+#include "iRCCE.h"
+
+#include <string.h>
+
+static char out[4][9000], in[4][9000];
+
+/* Everybody sends to everybody else, with receives posted first. */
+static void exchange(void) {
+    iRCCE_WAIT_LIST list;
+    iRCCE_SEND_REQUEST sends[4];
+    iRCCE_RECV_REQUEST receives[4];
+    int rank = RCCE_ue(), ranks = RCCE_num_ues();
+    iRCCE_init_wait_list(&list);
+    for (int other = 0; other < ranks; other++) {
+        if (other == rank)
+            continue;
+        memset(out[other], 10 * rank + other, sizeof out[other]);
+        iRCCE_irecv(in[other], sizeof in[other], other, &receives[other]);
+        iRCCE_add_to_wait_list(&list, NULL, &receives[other]);
+        iRCCE_isend(out[other], sizeof out[other], other, &sends[other]);
+        iRCCE_add_to_wait_list(&list, &sends[other], NULL);
+    }
+    CHECK(iRCCE_wait_all(&list) == iRCCE_SUCCESS);
+    for (int other = 0; other < ranks; other++)
+        CHECK(other == rank || (in[other][0] == 10 * other + rank && in[other][8999] == in[other][0]));
+}
+
+/* More requests to one peer than can be under way. */
+static void many(void) {
+    static iRCCE_SEND_REQUEST sends[150];
+    static iRCCE_RECV_REQUEST receives[150];
+    static int sent[150], got[150];
+    iRCCE_WAIT_LIST list;
+    int other = RCCE_ue() ^ 1;
+    iRCCE_init_wait_list(&list);
+    for (int at = 0; at < 150; at++) {
+        sent[at] = 1000 * RCCE_ue() + at;
+        int begun = iRCCE_isend((char *)&sent[at], sizeof sent[at], other, &sends[at]);
+        CHECK(begun == (at ? iRCCE_RESERVED : iRCCE_PENDING));
+        iRCCE_irecv((char *)&got[at], sizeof got[at], other, &receives[at]);
+        iRCCE_add_to_wait_list(&list, &sends[at], &receives[at]);
+    }
+    CHECK(iRCCE_wait_all(&list) == iRCCE_SUCCESS && iRCCE_test_all(&list, NULL) == iRCCE_SUCCESS);
+    for (int at = 0; at < 150; at++)
+        CHECK(got[at] == 1000 * other + at);
+}
+
+static void any_of_a_list(void) {
+    iRCCE_WAIT_LIST list;
+    iRCCE_RECV_REQUEST receives[4], *over;
+    iRCCE_SEND_REQUEST *none;
+    int rank = RCCE_ue(), ranks = RCCE_num_ues(), seen = 0;
+    if (rank != 0) {
+        memset(out[0], rank, 40);
+        iRCCE_ssend(out[0], 40, 0);
+        return;
+    }
+    iRCCE_init_wait_list(&list);
+    for (int other = 1; other < ranks; other++) {
+        iRCCE_irecv(in[other], 40, other, &receives[other]);
+        iRCCE_add_to_wait_list(&list, NULL, &receives[other]);
+    }
+    for (int other = 1; other < ranks; other++) {
+        CHECK(iRCCE_wait_any(&list, &none, &over) == iRCCE_SUCCESS && !none && over);
+        int source = iRCCE_get_source(over);
+        CHECK(!(seen & 1 << source) && in[source][39] == source);
+        CHECK(iRCCE_get_size(NULL, over) == 40);
+        seen |= 1 << source;
+    }
+    CHECK(seen == 14);
+}
+
+static void from_anybody(void) {
+    int rank = RCCE_ue(), ranks = RCCE_num_ues(), sum = 0, source, test;
+    if (rank != 0) {
+        memset(out[0], rank, 3000);
+        iRCCE_isend(out[0], 100 * rank, 0, NULL);
+        return;
+    }
+    for (int other = 1; other < ranks; other++) {
+        iRCCE_RECV_REQUEST request;
+        CHECK(iRCCE_probe(iRCCE_ANY_SOURCE, &source) == iRCCE_SUCCESS);
+        CHECK(iRCCE_iprobe(source, NULL, &test) == iRCCE_SUCCESS && test);
+#ifdef SINGLEBITFLAGS
+        CHECK(iRCCE_irecv(in[0], iRCCE_ANY_LENGTH, source, &request) == RCCE_ERROR_MESSAGE_LENGTH);
+        iRCCE_irecv(in[0], 100 * source, source, &request);
+#else
+        iRCCE_irecv(in[0], iRCCE_ANY_LENGTH, iRCCE_ANY_SOURCE, &request);
+#endif
+        iRCCE_irecv_wait(&request);
+        source = iRCCE_get_source(&request);
+        CHECK(in[0][100 * source - 1] == source && iRCCE_get_length() == 100 * source);
+        sum += source;
+    }
+    CHECK(sum == 6);
+}
+
+static void cancelling(void) {
+    iRCCE_RECV_REQUEST request;
+    int test, other = RCCE_ue() ^ 1;
+    CHECK(iRCCE_irecv(in[0], 32, other, &request) == iRCCE_PENDING);
+    CHECK(iRCCE_irecv_test(&request, &test) == iRCCE_PENDING && !test);
+    CHECK(iRCCE_irecv_cancel(&request, &test) == iRCCE_SUCCESS && test);
+    CHECK(iRCCE_irecv_push() == iRCCE_SUCCESS);
+    CHECK(iRCCE_isend(out[0], -1, other, NULL) == RCCE_ERROR_MESSAGE_LENGTH);
+}
+
+static void counters(void) {
+    iRCCE_AIR *counter;
+    int value, before;
+    iRCCE_atomic_alloc(&counter);
+    for (int round = 0; round < 10; round++)
+        iRCCE_atomic_inc(counter, &before);
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    iRCCE_atomic_read(counter, &value);
+    CHECK(value == 40 && before < 40);
+}
+
+#ifndef SINGLEBITFLAGS
+static void tags(void) {
+    RCCE_FLAG flag;
+    char tag[iRCCE_MAX_TAGGED_LEN] = "to the next", got[iRCCE_MAX_TAGGED_LEN];
+    iRCCE_flag_alloc_tagged(&flag);
+    CHECK(iRCCE_flag_write_tagged(&flag, 1, 0, tag, 29) == RCCE_ERROR_MESSAGE_LENGTH);
+    iRCCE_flag_write_tagged(&flag, RCCE_FLAG_SET, (RCCE_ue() + 1) % RCCE_num_ues(), tag, sizeof tag);
+    iRCCE_wait_tagged(flag, RCCE_FLAG_SET, got, sizeof got);
+    CHECK(!memcmp(tag, got, sizeof tag) && iRCCE_get_max_tagged_len() == 28);
+}
+#endif
+
+int RCCE_APP(int argc, char **argv) {
+    RCCE_init(&argc, &argv);
+    iRCCE_init();
+    exchange();
+    many();
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    any_of_a_list();
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    from_anybody();
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    cancelling();
+    counters();
+#ifndef SINGLEBITFLAGS
+    tags();
+#endif
+    return passed();
+}

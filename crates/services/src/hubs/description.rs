@@ -1,0 +1,130 @@
+//! What a program over hubs consists of: tasks and hubs, by unique names, and the map of a run.
+
+use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubRule, HubSpec, TaskSpec};
+use isles_runtime::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+/// The data of a packet that is not said otherwise, in bytes.
+const PACKET_BYTES: u32 = 4096;
+
+/// The tasks and hubs of a program; where they are is in a [`HubMap`].
+///
+/// Each place makes the same description, so it is made by a function that captures nothing.
+#[derive(Clone, Debug)]
+pub struct HubDescription {
+    directory: Directory,
+    packet_bytes: u32,
+    fault: Option<DirectoryFault>,
+}
+
+impl Default for HubDescription {
+    fn default() -> Self {
+        HubDescription::new()
+    }
+}
+
+impl HubDescription {
+    /// Returns a description without tasks and hubs.
+    pub fn new() -> HubDescription {
+        HubDescription { directory: Directory::new(), packet_bytes: PACKET_BYTES, fault: None }
+    }
+
+    /// Adds a task. Priority 0 is the most urgent, 255 the least.
+    #[must_use]
+    pub fn task(mut self, name: impl Into<String>, priority: u8) -> HubDescription {
+        let added = self.directory.add_task(TaskSpec { name: name.into(), priority });
+        self.note(added.map(drop))
+    }
+
+    /// Adds a hub of a kind.
+    #[must_use]
+    pub fn hub(self, name: impl Into<String>, kind: HubKind) -> HubDescription {
+        self.add(name.into(), Entity::Known(kind))
+    }
+
+    /// Adds a hub with a rule of the program: a predicate and an action.
+    #[must_use]
+    pub fn own_hub(self, name: impl Into<String>, rule: fn() -> Box<dyn HubRule>) -> HubDescription {
+        self.add(name.into(), Entity::Own(rule))
+    }
+
+    fn add(mut self, name: String, entity: Entity) -> HubDescription {
+        let added = self.directory.add_hub(HubSpec { name, entity });
+        self.note(added.map(drop))
+    }
+
+    /// Sets the length of a packet's data, which is one for all packets, in bytes; 4096 if it is not said.
+    #[must_use]
+    pub fn packet_bytes(mut self, bytes: u32) -> HubDescription {
+        self.packet_bytes = bytes;
+        self
+    }
+
+    fn note(mut self, added: std::result::Result<(), DirectoryFault>) -> HubDescription {
+        if let (Err(fault), None) = (added, &self.fault) {
+            self.fault = Some(fault);
+        }
+        self
+    }
+
+    pub(super) fn packet_bytes_max(&self) -> usize {
+        self.packet_bytes as usize
+    }
+
+    /// Returns the directory with the places of `map`, in a run of `places` places.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): a name, or an entry of the map, is wrong; the text says which and what is
+    /// allowed.
+    pub fn mapped(mut self, map: &HubMap, places: u32) -> Result<Directory> {
+        let applied = match self.fault {
+            Some(fault) => Err(fault),
+            None => {
+                let pairs = map.places.iter().map(|(name, place)| (name.as_str(), *place));
+                self.directory.apply_map(pairs, places)
+            }
+        };
+        let text = |fault: DirectoryFault| match map.source.as_str() {
+            "" => fault.to_string(),
+            source => format!("{source}: {fault}"),
+        };
+        applied.map(|()| self.directory).map_err(|fault| Error::new(ErrorKind::Misused, text(fault)))
+    }
+}
+
+/// Where the tasks and hubs of a program are: pairs of a name and the number of a place. What it does not name is at
+/// place 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubMap {
+    /// Where it was written, for errors; empty if the program has made it.
+    pub source: String,
+    /// The pairs.
+    pub places: Vec<(String, u32)>,
+    /// Pairs of places with a link between them, over which packets go; a link between any two places if there are
+    /// none.
+    pub links: Vec<(u32, u32)>,
+}
+
+impl HubMap {
+    /// Returns a map of these pairs.
+    pub fn of<N: Into<String>>(pairs: impl IntoIterator<Item = (N, u32)>) -> HubMap {
+        let places = pairs.into_iter().map(|(name, place)| (name.into(), place)).collect();
+        HubMap { places, ..HubMap::default() }
+    }
+}
+
+/// What the kernel of a place costs on a modelled core, in cycles. On a real machine it costs the time it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCosts {
+    /// A switch from a task to the kernel, or back.
+    pub switch: u64,
+    /// A packet that the kernel serves: a request, a reply, a change of priority.
+    pub packet: u64,
+    /// More for a packet that leaves for another place or comes from there: the link driver, beside what the chip
+    /// charges for the message.
+    pub link: u64,
+    /// A thousand bytes of data that a hub copies from one packet of its place to another.
+    pub copy_kilobyte: u64,
+    /// A thousand bytes of data that have come from another place.
+    pub arrived_kilobyte: u64,
+}

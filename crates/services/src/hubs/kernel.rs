@@ -1,0 +1,361 @@
+//! The kernel of one place: its node, its inbox and outbox, the tasks that are ready, and the requests that wait.
+//!
+//! A pass of the kernel serves what has arrived, the most urgent first, gives away the locks that were given back, and
+//! sends what waits. It comes before each choice of the task that runs next. Invariant: the node is not borrowed while
+//! a waker is called.
+
+use super::description::KernelCosts;
+use super::table::{SystemId, send};
+use isles_protocol::PlaceId;
+use isles_protocol::hub::{
+    Directory, HubId, HubNode, HubPacket, Output, PacketQueue, Routes, RunQueue, Status, Submission, TaskId,
+};
+use isles_protocol::ordered::OrderedMap;
+use isles_runtime::{Cycles, Local, work};
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Wake, Waker};
+
+/// What a kernel has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCounts {
+    /// Switches from a task to the kernel and back.
+    pub switches: u64,
+    /// Requests of tasks of the place.
+    pub requests: u64,
+    /// Packets that it has served.
+    pub packets: u64,
+    /// Packets that it has sent to other places.
+    pub sent: u64,
+}
+
+impl KernelCounts {
+    /// Adds what another kernel has done.
+    pub(super) fn add(&mut self, other: KernelCounts) {
+        self.switches += other.switches;
+        self.requests += other.requests;
+        self.packets += other.packets;
+        self.sent += other.sent;
+    }
+}
+
+/// A request that has returned.
+pub(super) type Outcome = (Status, Vec<u8>);
+
+/// The kernel of a place.
+pub(super) struct HubKernel {
+    pub(super) id: SystemId,
+    here: PlaceId,
+    pub(super) packet_bytes: usize,
+    costs: KernelCosts,
+    routes: Routes,
+    node: RefCell<HubNode>,
+    inbox: RefCell<PacketQueue>,
+    outbox: RefCell<PacketQueue>,
+    ready: RefCell<RunQueue>,
+    /// The requests that tasks wait for, and what came back of those that have returned.
+    waits: RefCell<OrderedMap<u64, (TaskId, Option<Outcome>)>>,
+    /// Room for outputs.
+    outputs: RefCell<Vec<Output>>,
+    counts: Cell<KernelCounts>,
+    /// Packets of the node that were counted and charged.
+    charged: Cell<u64>,
+    /// The task that runs, and whether it has to run again since something has returned meanwhile.
+    pub(super) current: Cell<Option<TaskId>>,
+    pub(super) runs_again: Cell<bool>,
+    pub(super) woken: Arc<WokenTasks>,
+    pub(super) has_run: Cell<bool>,
+}
+
+impl HubKernel {
+    pub(super) fn new(id: SystemId, here: PlaceId, directory: Directory, routes: Routes) -> HubKernel {
+        let tasks = directory.tasks().len();
+        HubKernel {
+            id,
+            here,
+            packet_bytes: usize::MAX,
+            costs: KernelCosts::default(),
+            routes,
+            node: RefCell::new(HubNode::new(here, directory)),
+            inbox: RefCell::default(),
+            outbox: RefCell::default(),
+            ready: RefCell::new(RunQueue::new(tasks)),
+            waits: RefCell::default(),
+            outputs: RefCell::default(),
+            counts: Cell::default(),
+            charged: Cell::new(0),
+            current: Cell::new(None),
+            runs_again: Cell::new(false),
+            woken: Arc::default(),
+            has_run: Cell::new(false),
+        }
+    }
+
+    pub(super) fn with_bounds(self, packet_bytes: usize, costs: KernelCosts) -> HubKernel {
+        HubKernel { packet_bytes, costs, ..self }
+    }
+
+    /// Looks something up in the node.
+    pub(super) fn read<R>(&self, look: impl FnOnce(&HubNode) -> R) -> R {
+        look(&self.node.borrow())
+    }
+
+    pub(super) fn counts(&self) -> KernelCounts {
+        self.counts.get()
+    }
+
+    fn count(&self, add: impl FnOnce(&mut KernelCounts)) {
+        let mut counts = self.counts.get();
+        add(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// Makes a request of a task; returns its number.
+    pub(super) fn submit(&self, submission: Submission) -> u64 {
+        let task = submission.task;
+        self.count(|counts| counts.requests += 1);
+        let did_run_again = self.runs_again.get();
+        let is_here = self.read(|node| node.directory().place_of_hub(submission.hub)) == Some(self.here);
+        if is_here {
+            charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
+        }
+        let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
+        let number = self.node.borrow_mut().submit(submission, &mut outputs);
+        self.waits.borrow_mut().insert(number, (task, None));
+        self.carry_out(&mut outputs);
+        *self.outputs.borrow_mut() = outputs;
+        if self.is_back(number) {
+            // The task that has asked sees it at once.
+            self.runs_again.set(did_run_again);
+        }
+        number
+    }
+
+    fn is_back(&self, number: u64) -> bool {
+        self.waits.borrow().get(number).is_some_and(|(_, outcome)| outcome.is_some())
+    }
+
+    /// Takes what came back of a request, if it has returned.
+    pub(super) fn take_outcome(&self, number: u64) -> Option<Outcome> {
+        if !self.is_back(number) {
+            return None;
+        }
+        self.waits.borrow_mut().remove(number).and_then(|(_, outcome)| outcome)
+    }
+
+    pub(super) fn time_out(&self, number: u64) {
+        self.drive(|node, outputs| node.time_out(number, outputs));
+    }
+
+    /// Nobody waits for the request any more. One that has returned is as it is: its lock or block goes back.
+    pub(super) fn give_up(&self, number: u64) {
+        let wait = self.waits.borrow_mut().remove(number);
+        if let Some((_, None)) = wait {
+            self.drive(|node, outputs| node.give_up(number, outputs));
+        }
+    }
+
+    /// Gives a block of memory back.
+    pub(super) fn deallocate(&self, task: TaskId, hub: HubId, number: u32) {
+        let payload = number.to_le_bytes().to_vec();
+        self.drive(|node, outputs| node.give_back(task, hub, payload, outputs));
+    }
+
+    pub(super) fn end_task(&self, task: TaskId) {
+        self.drive(|node, outputs| node.end_task(task, outputs));
+    }
+
+    pub(super) fn place_died(&self, place: PlaceId) {
+        let is_lost = |packet: &HubPacket| self.routes.next_hop(packet.to) == place;
+        self.outbox.borrow_mut().remove_all(is_lost);
+        self.drive(|node, outputs| node.place_died(place, outputs));
+        self.woken.wake_worker();
+    }
+
+    /// Takes a packet in; it is served by the next pass.
+    pub(super) fn arrive(&self, packet: HubPacket) {
+        self.inbox.borrow_mut().push(packet);
+        self.woken.wake_worker();
+    }
+
+    /// Whether a pass has something to do.
+    pub(super) fn has_work(&self) -> bool {
+        !self.inbox.borrow().is_empty()
+            || !self.outbox.borrow().is_empty()
+            || self.node.borrow().is_deferred()
+    }
+
+    /// Serves what has arrived, gives away what was given back, and sends what waits.
+    pub(super) fn pass(&self, local: &Local) {
+        loop {
+            loop {
+                // A binding, so that the inbox is free again.
+                let next = self.inbox.borrow_mut().pop();
+                let Some(packet) = next else { break };
+                if packet.to == self.here {
+                    let bytes = packet.payload().len() as u64;
+                    charge(self.costs.link + bytes * self.costs.arrived_kilobyte / 1000);
+                    self.drive(|node, outputs| node.receive(packet, outputs));
+                } else {
+                    self.outbox.borrow_mut().push(packet);
+                }
+            }
+            if self.node.borrow().is_deferred() {
+                self.drive(HubNode::reschedule);
+            }
+            self.flush(local);
+            if self.inbox.borrow().is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn flush(&self, local: &Local) {
+        loop {
+            let next = self.outbox.borrow_mut().pop();
+            let Some(packet) = next else { return };
+            self.count(|counts| counts.sent += 1);
+            charge(self.costs.link);
+            let hop = self.routes.next_hop(packet.to);
+            send(local, self.id, hop, &packet);
+        }
+    }
+
+    fn drive(&self, input: impl FnOnce(&mut HubNode, &mut Vec<Output>)) {
+        let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
+        input(&mut self.node.borrow_mut(), &mut outputs);
+        self.carry_out(&mut outputs);
+        *self.outputs.borrow_mut() = outputs;
+    }
+
+    fn carry_out(&self, outputs: &mut Vec<Output>) {
+        let packets = self.node.borrow().packets();
+        let served = packets - self.charged.replace(packets);
+        self.count(|counts| counts.packets += served);
+        for output in outputs.drain(..) {
+            match output {
+                Output::Send(packet) => self.outbox.borrow_mut().push(packet),
+                Output::Return { task, number, status, payload } => {
+                    let returned = Some((status, payload));
+                    if let Some((_, outcome)) = self.waits.borrow_mut().get_mut(number) {
+                        *outcome = returned;
+                    }
+                    self.make_ready(task);
+                }
+                Output::SetPriority { task, priority } => {
+                    self.ready.borrow_mut().change_priority(task, priority)
+                }
+            }
+        }
+        charge(served * self.costs.packet);
+    }
+
+    pub(super) fn count_switches(&self, switches: u64) {
+        self.count(|counts| counts.switches += switches);
+        charge(switches * self.costs.switch);
+    }
+
+    /// Lets a task run when its turn comes.
+    pub(super) fn make_ready(&self, task: TaskId) {
+        if self.current.get() == Some(task) {
+            return self.runs_again.set(true);
+        }
+        let Some(priority) = self.read(|node| node.priority(task)) else { return };
+        self.ready.borrow_mut().push(task, priority);
+        if self.current.get().is_none() {
+            self.woken.wake_worker();
+        }
+    }
+
+    /// Whether a more urgent task than this one, which runs, is ready; then this one is the first of its priority.
+    pub(super) fn gives_way(&self, task: TaskId) -> bool {
+        let Some(own) = self.read(|node| node.priority(task)) else { return false };
+        let mut ready = self.ready.borrow_mut();
+        let gives_way = ready.first().is_some_and(|first| first < own);
+        if gives_way {
+            ready.push_front(task, own);
+        }
+        gives_way
+    }
+
+    /// Takes the task that runs next.
+    pub(super) fn next_task(&self) -> Option<TaskId> {
+        self.ready.borrow_mut().pop()
+    }
+
+    /// The waits of this place, a line each.
+    pub(super) fn explain(&self) -> Vec<String> {
+        let node = self.node.borrow();
+        let directory = node.directory();
+        let line = |(_, task, hub): (u64, TaskId, HubId)| {
+            let task = &directory.tasks()[task.0 as usize].name;
+            let hub_name = directory.hubs().get(hub.0 as usize).map_or("", |spec| spec.name.as_str());
+            let place = directory.place_of_hub(hub).unwrap_or(self.here);
+            format!("the hub {hub_name:?} at {place}, by the task {task:?}")
+        };
+        node.pending().map(line).collect()
+    }
+}
+
+/// Charges the modelled core, if there is one.
+#[inline]
+fn charge(cycles: u64) {
+    if cycles > 0 {
+        work(Cycles(cycles));
+    }
+}
+
+/// Tasks that something else than a hub has woken, perhaps another thread.
+#[derive(Default)]
+pub(super) struct WokenTasks {
+    any: AtomicBool,
+    tasks: Mutex<Vec<TaskId>>,
+    worker: Mutex<Option<Waker>>,
+}
+
+impl WokenTasks {
+    pub(super) fn wake_worker(&self) {
+        let waker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Says whom to wake.
+    pub(super) fn set_worker(&self, waker: &Waker) {
+        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !worker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *worker = Some(waker.clone());
+        }
+    }
+
+    /// Takes those that were woken.
+    pub(super) fn take(&self) -> Vec<TaskId> {
+        // PAIR hubs.woken: observe
+        if !self.any.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Wakes one task.
+pub(super) struct TaskWaker {
+    pub(super) task: TaskId,
+    pub(super) woken: Arc<WokenTasks>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
+        // PAIR hubs.woken: publish
+        self.woken.any.store(true, Ordering::Release);
+        self.woken.wake_worker();
+    }
+}
