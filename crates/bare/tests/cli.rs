@@ -53,14 +53,10 @@ fn build_rust(program: &str) -> PathBuf {
     build(&format!("{program}.img"), &["bare-metal/examples", "--bin", program])
 }
 
-/// An image of a program of `examples/c`, if the library of RCCE is in these sources.
-fn build_rcce(program: &str, options: &[&str]) -> Option<PathBuf> {
+/// An image of a program of `examples/c`.
+fn build_rcce(program: &str, options: &[&str]) -> PathBuf {
     let source = format!("examples/c/{program}.c");
-    if !root().join("c/src/run.c").is_file() {
-        println!("skipped: there is no library of RCCE in these sources");
-        return None;
-    }
-    Some(build(&format!("{program}{}.img", options.concat()), &[&[&*source], options].concat()))
+    build(&format!("{program}{}.img", options.concat()), &[&[&*source], options].concat())
 }
 
 /// Runs an image on cores; returns the exit code, the lines of each core, and standard error.
@@ -142,9 +138,6 @@ fn machine_of(launcher: u32, core: usize) -> String {
 #[test]
 fn a_machine_that_is_killed_is_named_by_those_that_wait_for_it() {
     needs_machines!();
-    if build_rcce("hello", &[]).is_none() {
-        return;
-    }
     // Core 0 sleeps for ten minutes before it raises the pin that core 47 waits for.
     let image = build("figure2-killed.img", &["bare-metal/examples/c/figure2.c"]);
     let mut launcher = Command::new(env!("CARGO_BIN_EXE_isles-bare"))
@@ -201,15 +194,16 @@ fn programs_of_rcce_run_unmodified() {
     for (program, options, arguments) in [
         ("shift", &[][..], &[][..]),
         ("stencil", &[], &[]),
+        ("share", &[], &[]),
         ("pingpong", &[], &[]),
         ("pingpong", &["-DIRCCE"], &["20000"]),
     ] {
-        let Some(image) = build_rcce(program, options) else { return };
+        let image = build_rcce(program, options);
         let (code, lines, stderr) = run(&[0, 1], &image, arguments);
         assert_eq!(code, 0, "{program}: {lines:?} {stderr}");
         assert!(lines[0].iter().any(|line| line == "Verification SUCCESSFUL"), "{program}: {lines:?}");
     }
-    let Some(image) = build_rcce("hello", &[]) else { return };
+    let image = build_rcce("hello", &[]);
     let (code, lines, _) = run(&[7, 0, 33], &image, &[]);
     assert_eq!(code, 0);
     for (rank, lines) in lines.iter().enumerate() {
@@ -220,9 +214,6 @@ fn programs_of_rcce_run_unmodified() {
 #[test]
 fn the_program_of_figure_2_handles_both_pins_of_core_47() {
     needs_machines!();
-    if build_rcce("hello", &[]).is_none() {
-        return;
-    }
     let image = build("figure2.img", &["bare-metal/examples/c/figure2.c"]);
     let (code, lines, stderr) = run(&[0, 1, 5, 24, 47], &image, &["20"]);
     assert_eq!(code, 0, "{lines:?} {stderr}");
@@ -248,9 +239,6 @@ fn the_program_of_figure_2_handles_both_pins_of_core_47() {
 #[test]
 fn printf_writes_what_that_of_the_host_writes() {
     needs_machines!();
-    if build_rcce("hello", &[]).is_none() {
-        return;
-    }
     let source = "crates/bare/tests/printf.c";
     let image = build("printf.img", &[source]);
     let host = file("printf");

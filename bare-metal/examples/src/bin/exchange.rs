@@ -1,8 +1,9 @@
 //! Measures messages through the rings of message buffers, as figure 4 of the paper on BareMichael does.
 //!
-//! `exchange PATTERN [BYTES [ROUNDS]]`, with the pattern `ping-pong` (one message at a time, ranks 0 and 1), `ping-ping`
-//! (both send, then both receive), or `two-to-one` (ping-pong of rank 0 with ranks 1 and 2 at once). It prints the time
-//! of half a round, the median of 21 batches, and the bandwidth of rank 0: bytes in and out in that time.
+//! `exchange PATTERN [BYTES [ROUNDS]]`, with the pattern `ping-pong` (one message at a time, ranks 0 and 1),
+//! `ping-ping` (both send, then both receive), or `two-to-one` (ping-pong of rank 0 with ranks 1 and 2 at once). It
+//! prints the time of half a round, the median of 21 batches, and the bandwidth of rank 0: bytes in and out in that
+//! time.
 
 #![no_std]
 #![no_main]
