@@ -153,6 +153,6 @@ pub fn stopped_core(needed: Needed) -> Option<StoppedCore> {
 }
 
 /// The words of the message buffer of `core`.
-pub(crate) fn buffer(core: usize) -> &'static [AtomicU32] {
-    machine::window(map::buffer_of(core), map::BUFFER_BYTES / 4)
+pub(crate) fn buffer(core: usize) -> &'static [AtomicU64] {
+    machine::wide_window(map::buffer_of(core), map::BUFFER_BYTES / 8)
 }

@@ -209,3 +209,14 @@ pub fn window(offset: usize, words: usize) -> &'static [AtomicU32] {
     // SOUND: the window is mapped before the first call, and stays; others access these words as atomic words, too.
     unsafe { core::slice::from_raw_parts((map::WINDOW_ADDRESS + offset) as *const AtomicU32, words) }
 }
+
+/// Returns the words of 64 bits at `offset` of the window.
+pub fn wide_window(offset: usize, words: usize) -> &'static [AtomicU64] {
+    assert!(
+        offset.is_multiple_of(8) && offset + 8 * words <= map::WINDOW_BYTES,
+        "no words of the window: {offset:#x}"
+    );
+    // NEED: as above.
+    // SOUND: as above; no words of 32 bits are used where these are.
+    unsafe { core::slice::from_raw_parts((map::WINDOW_ADDRESS + offset) as *const AtomicU64, words) }
+}

@@ -39,6 +39,16 @@ pub fn arguments() -> (usize, usize) {
     (count, map::WINDOW_ADDRESS + area() + program::ARGUMENT_TEXT)
 }
 
+/// Returns an argument: number 0 is the name of the image; `None` if there are not as many, or if it is no UTF-8.
+pub fn argument(number: usize) -> Option<&'static str> {
+    let (count, address) = arguments();
+    // NEED: arguments are bytes in the window, whose words are otherwise atomic.
+    // SOUND: the launcher has written them before this machine was started, and nobody writes there later.
+    let text = unsafe { core::slice::from_raw_parts(address as *const u8, program::ARGUMENT_TEXT_BYTES) };
+    let word = text.split(|byte| *byte == 0).take(count).nth(number)?;
+    core::str::from_utf8(word).ok()
+}
+
 /// Returns address and length of the program's part of the shared memory.
 pub fn shared_memory() -> (usize, usize) {
     let start = word(program::SHARED).load(Ordering::Relaxed) as usize;

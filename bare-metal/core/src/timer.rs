@@ -20,8 +20,9 @@ const UNDIVIDED: u32 = 0xb;
 
 const PERIOD_NANOSECONDS: u64 = 1_000_000;
 const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
-/// How long a waiter looks before it sleeps until the next interrupt of the timer.
-const SPIN_NANOSECONDS: u64 = 200_000;
+/// How long a waiter looks before it sleeps until the next interrupt of the timer: longer than such a sleep, or two
+/// that wait for each other would sleep each time.
+const SPIN_NANOSECONDS: u64 = 1_500_000;
 
 static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
 /// Time-stamp counter and nanoseconds at the calibration, and cycles in 2^20 nanoseconds.

@@ -12,15 +12,16 @@
 #![forbid(unsafe_code)]
 
 #[cfg(not(loom))]
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Words in front of an entry.
-pub const HEADER_WORDS: usize = 4;
-/// Words in front of the entries of a buffer: a line for each of the two counts.
-const COUNT_WORDS: usize = 16;
-const READ: usize = 8;
+/// Words of 64 bits in front of an entry.
+pub const HEADER_WORDS: usize = 2;
+/// Words in front of the entries of a buffer: a line of 32 bytes for each of the two counts.
+pub const COUNT_WORDS: usize = 8;
+const READ: usize = 4;
+const WORD_BYTES: usize = 8;
 
 /// What an entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub enum NotReceived {
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'a> {
     lock: &'a AtomicU32,
-    words: &'a [AtomicU32],
+    words: &'a [AtomicU64],
 }
 
 impl<'a> Ring<'a> {
@@ -69,14 +70,14 @@ impl<'a> Ring<'a> {
     ///
     /// # Panics
     /// There are not enough words for an entry without payload.
-    pub fn new(lock: &'a AtomicU32, words: &'a [AtomicU32]) -> Ring<'a> {
+    pub fn new(lock: &'a AtomicU32, words: &'a [AtomicU64]) -> Ring<'a> {
         assert!(words.len() >= COUNT_WORDS + HEADER_WORDS, "a ring of {} words", words.len());
         Ring { lock, words }
     }
 
     /// The longest payload in bytes.
     pub fn longest(&self) -> usize {
-        (self.capacity() as usize - HEADER_WORDS) * 4
+        (self.capacity() as usize - HEADER_WORDS) * WORD_BYTES
     }
 
     /// Writes an entry of `core`; `channels` are that of the sender and that of the receiver.
@@ -102,23 +103,27 @@ impl<'a> Ring<'a> {
         let written = self.words[0].load(Ordering::Relaxed);
         // PAIR mpb.read: observe
         let read = self.words[READ].load(Ordering::Acquire);
-        let needed = entry_words(payload.len() as u32);
+        let needed = entry_words(payload.len() as u64);
         if self.distance(read, written) + needed > self.capacity() {
             return Err(NotSent::Full);
         }
         let header = [
-            u32::from(core) | u32::from(channels.0) << 16,
-            u32::from(channels.1),
-            payload.len() as u32,
-            written, // unused by the reader; shows in a dump where the entry began
+            u64::from(core) | u64::from(channels.0) << 16 | u64::from(channels.1) << 32,
+            payload.len() as u64,
         ];
         for (at, word) in (0..).zip(header) {
             self.slot(self.after(written, at)).store(word, Ordering::Relaxed);
         }
-        for (at, part) in (HEADER_WORDS as u32..).zip(payload.chunks(4)) {
-            let mut bytes = [0; 4];
-            bytes[..part.len()].copy_from_slice(part);
-            self.slot(self.after(written, at)).store(u32::from_le_bytes(bytes), Ordering::Relaxed);
+        let (words, rest) = payload.as_chunks::<WORD_BYTES>();
+        let start = self.after(written, HEADER_WORDS as u64);
+        for (slot, word) in self.slots(start, words.len()).zip(words) {
+            slot.store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut word = [0; WORD_BYTES];
+            word[..rest.len()].copy_from_slice(rest);
+            self.slot(self.after(start, words.len() as u64))
+                .store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
         // PAIR mpb.written: publish
         self.words[0].store(self.after(written, needed), Ordering::Release);
@@ -136,8 +141,8 @@ impl<'a> Ring<'a> {
         Some(Header {
             source_core: first as u16,
             source_channel: (first >> 16) as u16,
-            target_channel: self.slot(self.after(read, 1)).load(Ordering::Relaxed) as u16,
-            length: self.slot(self.after(read, 2)).load(Ordering::Relaxed),
+            target_channel: (first >> 32) as u16,
+            length: self.slot(self.after(read, 1)).load(Ordering::Relaxed) as u32,
         })
     }
 
@@ -151,36 +156,57 @@ impl<'a> Ring<'a> {
             return Err(NotReceived::NoRoom(header));
         };
         let read = self.words[READ].load(Ordering::Relaxed);
-        for (at, part) in (HEADER_WORDS as u32..).zip(payload.chunks_mut(4)) {
-            let word = self.slot(self.after(read, at)).load(Ordering::Relaxed);
-            part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+        let (words, rest) = payload.as_chunks_mut::<WORD_BYTES>();
+        let start = self.after(read, HEADER_WORDS as u64);
+        for (slot, word) in self.slots(start, words.len()).zip(words.iter_mut()) {
+            *word = slot.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if !rest.is_empty() {
+            let word = self.slot(self.after(start, words.len() as u64)).load(Ordering::Relaxed);
+            rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
         }
         // PAIR mpb.read: publish
-        self.words[READ].store(self.after(read, entry_words(header.length)), Ordering::Release);
+        self.words[READ].store(self.after(read, entry_words(header.length.into())), Ordering::Release);
         Ok(header)
     }
 
     /// Words for entries.
-    fn capacity(&self) -> u32 {
-        (self.words.len() - COUNT_WORDS) as u32
+    fn capacity(&self) -> u64 {
+        (self.words.len() - COUNT_WORDS) as u64
     }
 
     /// The count that is `words` behind the count `at`.
-    fn after(&self, at: u32, words: u32) -> u32 {
-        (at + words) % (2 * self.capacity())
+    fn after(&self, at: u64, words: u64) -> u64 {
+        // Neither is over twice the capacity. A division would take as long as all else for a word.
+        let (sum, end) = (at + words, 2 * self.capacity());
+        if sum < end { sum } else { sum - end }
     }
 
     /// Words from one count to a later one.
-    fn distance(&self, from: u32, to: u32) -> u32 {
+    fn distance(&self, from: u64, to: u64) -> u64 {
         self.after(to, 2 * self.capacity() - from)
     }
 
-    fn slot(&self, at: u32) -> &AtomicU32 {
-        &self.words[COUNT_WORDS + (at % self.capacity()) as usize]
+    /// Where the word of a count lies among those for entries.
+    fn index(&self, at: u64) -> usize {
+        let capacity = self.capacity();
+        (if at < capacity { at } else { at - capacity }) as usize
+    }
+
+    fn slot(&self, at: u64) -> &AtomicU64 {
+        &self.words[COUNT_WORDS + self.index(at)]
+    }
+
+    /// The slots of `count` words from `at` on, in two runs, so that no word needs a look at the end of the ring.
+    fn slots(&self, at: u64, count: usize) -> impl Iterator<Item = &'a AtomicU64> + use<'a> {
+        let entries = &self.words[COUNT_WORDS..];
+        let (before, behind) = entries.split_at(self.index(at));
+        let first = count.min(behind.len());
+        behind[..first].iter().chain(&before[..(count - first).min(before.len())])
     }
 }
 
 /// Words of an entry with a payload of `bytes`.
-fn entry_words(bytes: u32) -> u32 {
-    HEADER_WORDS as u32 + bytes.div_ceil(4)
+fn entry_words(bytes: u64) -> u64 {
+    HEADER_WORDS as u64 + bytes.div_ceil(WORD_BYTES as u64)
 }

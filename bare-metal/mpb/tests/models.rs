@@ -4,21 +4,21 @@
 
 #![cfg(loom)]
 
-use bare_mpb::{HEADER_WORDS, NotReceived, NotSent, Ring};
+use bare_mpb::{COUNT_WORDS, HEADER_WORDS, NotReceived, NotSent, Ring};
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::{AtomicU32, AtomicU64};
 use loom::thread;
 
 /// A lock and words for entries with a payload of four bytes.
 struct Buffer {
     lock: AtomicU32,
-    words: Vec<AtomicU32>,
+    words: Vec<AtomicU64>,
 }
 
 impl Buffer {
     fn new(entries: usize) -> Arc<Buffer> {
-        let words = 16 + entries * (HEADER_WORDS + 1);
-        Arc::new(Buffer { lock: AtomicU32::new(0), words: (0..words).map(|_| AtomicU32::new(0)).collect() })
+        let words = COUNT_WORDS + entries * (HEADER_WORDS + 1);
+        Arc::new(Buffer { lock: AtomicU32::new(0), words: (0..words).map(|_| AtomicU64::new(0)).collect() })
     }
 
     fn ring(&self) -> Ring<'_> {

@@ -2,15 +2,15 @@
 
 #![cfg(not(loom))]
 
-use bare_mpb::{Header, NotReceived, NotSent, Ring};
+use bare_mpb::{COUNT_WORDS, Header, NotReceived, NotSent, Ring};
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Words of a ring whose payloads have 0 to 48 bytes.
-const WORDS: usize = 32;
+const WORDS: usize = 16;
 
-fn words() -> Vec<AtomicU32> {
-    (0..WORDS).map(|_| AtomicU32::new(0)).collect()
+fn words() -> Vec<AtomicU64> {
+    (0..WORDS).map(|_| AtomicU64::new(0)).collect()
 }
 
 /// A linear congruence: the same drawn numbers in each run.
@@ -33,8 +33,8 @@ fn entries_come_out_as_they_went_in_over_many_turns_of_the_ring() {
                 Ok(()) => model.push_back((core, channels, payload)),
                 Err(refused) => {
                     assert_eq!(refused, NotSent::Full);
-                    let used: usize = model.iter().map(|entry| 4 + entry.2.len().div_ceil(4)).sum();
-                    assert!(used + 4 + payload.len().div_ceil(4) > WORDS - 16);
+                    let used: usize = model.iter().map(|entry| 2 + entry.2.len().div_ceil(8)).sum();
+                    assert!(used + 2 + payload.len().div_ceil(8) > WORDS - COUNT_WORDS);
                     fulls += 1;
                 }
             }

@@ -23,7 +23,8 @@ pub enum Failure {
     Run,
 }
 
-const HELP: &str = "Builds and runs programs for bare cores: no operating system, one virtual machine for each core
+const HELP: &str =
+    "Builds and runs programs for bare cores: no operating system, a virtual machine for each core
 
 Usage: isles bare build PROGRAM.c... [-o IMAGE] [-D.. -I.. -O..]
        isles bare build CRATE [--bin NAME] [-o IMAGE]
@@ -35,8 +36,8 @@ Build:
   --bin NAME      The program of the crate; otherwise that of the crate's name
 
 Run:
-  --cores LIST    Cores of the chip, as in 0,1,5,24,47 or 0-7; rank 0 is the first; allowed: 0 to 47, each once
-  --table FILE    Several programs at once, a line for each: LIST IMAGE [ARGUMENT]..., # begins a comment
+  --cores LIST    Cores of the chip, as in 0,1,5,24,47 or 0-7, rank 0 first; allowed: 0 to 47
+  --table FILE    Several programs at once, a line each: LIST IMAGE [ARGUMENT]...; # is a comment
   --tile MHZ      Rate of the tiles, which programs can read; otherwise 533
   --mesh MHZ      Rate of the mesh, which programs can read; otherwise 800
   --limit SECONDS Ends the run after that time

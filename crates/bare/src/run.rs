@@ -64,7 +64,11 @@ pub fn carry_out(words: &[String]) -> Result<(), Failure> {
     }
     let watched = watch(&run, &chip, &mut machines);
     end_all(&mut machines);
-    watched.map_err(|cause| Failure::Usage(format!("consoles of the cores: {cause}")))?;
+    watched.map_err(|cause| match cause.kind() {
+        // Nobody reads any more, and has ended the run by that.
+        io::ErrorKind::BrokenPipe => Failure::Run,
+        _ => Failure::Usage(format!("consoles of the cores: {cause}")),
+    })?;
     outcome(&run, &chip, &machines)
 }
 

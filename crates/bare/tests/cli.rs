@@ -4,8 +4,9 @@
 //! cores; `./test --long bare` installs both.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 /// The root of the sources.
@@ -52,14 +53,10 @@ fn build_rust(program: &str) -> PathBuf {
     build(&format!("{program}.img"), &["bare-metal/examples", "--bin", program])
 }
 
-/// An image of a program of `examples/c`, if the library of RCCE is in these sources.
-fn build_rcce(program: &str, options: &[&str]) -> Option<PathBuf> {
+/// An image of a program of `examples/c`.
+fn build_rcce(program: &str, options: &[&str]) -> PathBuf {
     let source = format!("examples/c/{program}.c");
-    if !root().join("c/src/run.c").is_file() {
-        println!("skipped: there is no library of RCCE in these sources");
-        return None;
-    }
-    Some(build(&format!("{program}{}.img", options.concat()), &[&[&*source], options].concat()))
+    build(&format!("{program}{}.img", options.concat()), &[&[&*source], options].concat())
 }
 
 /// Runs an image on cores; returns the exit code, the lines of each core, and standard error.
@@ -127,6 +124,57 @@ fn a_core_takes_part_in_two_exchanges_at_once() {
     assert_eq!(lines[2][..], ["channel 2: 100 rounds verified"]);
 }
 
+/// The process of the machine of `core`, among those that `launcher` has started.
+fn machine_of(launcher: u32, core: usize) -> String {
+    let is_it = |pid: &String| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        status.contains(&format!("PPid:\t{launcher}\n")) && text(&words).contains(&format!("\0core={core}\0"))
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.map(|entry| entry.file_name().to_string_lossy().into_owned()).find(is_it).unwrap()
+}
+
+#[test]
+fn a_machine_that_is_killed_is_named_by_those_that_wait_for_it() {
+    needs_machines!();
+    // Core 0 sleeps for ten minutes before it raises the pin that core 47 waits for.
+    let image = build("figure2-killed.img", &["bare-metal/examples/c/figure2.c"]);
+    let mut launcher = Command::new(env!("CARGO_BIN_EXE_isles-bare"))
+        .args(["run", "--limit", "300", "--cores", "0,47", "--", image.to_str().unwrap(), "600000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(launcher.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let hellos = [lines.next().unwrap(), lines.next().unwrap()];
+    assert!(hellos.iter().all(|line| line.contains("Hello, World")), "{hellos:?}");
+    let killed = Command::new("kill").args(["-9", &machine_of(launcher.id(), 0)]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(lines.collect::<Vec<_>>(), ["[47]: core 0 does not answer: its machine is gone"]);
+    let out = launcher.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    let stderr = text(&out.stderr);
+    assert!(stderr.contains("error: core 0 was lost: its machine ended without a word\n"), "{stderr}");
+    assert!(stderr.contains("error: core 47 ended with exit code 1\n"), "{stderr}");
+}
+
+#[test]
+fn messages_are_measured_in_each_pattern() {
+    needs_machines!();
+    let image = build_rust("exchange");
+    for (pattern, cores) in [("ping-pong", &[0, 1][..]), ("ping-ping", &[2, 3]), ("two-to-one", &[0, 1, 2])] {
+        let (code, lines, stderr) = run(cores, &image, &[pattern, "2048", "20"]);
+        assert_eq!(code, 0, "{lines:?} {stderr}");
+        let is_measured =
+            lines[0][0].starts_with(&format!("{pattern}: 2048 bytes ")) && lines[0][0].ends_with(" MB/s");
+        assert!(is_measured, "{lines:?}");
+    }
+    let (code, lines, _) = run(&[0, 1], &image, &["two-to-one"]);
+    assert_eq!(lines[0][..], ["exchange: 2 cores, 32 B, 200 rounds; allowed: 3, 2048, 1"]);
+    assert_eq!(code, 1);
+}
+
 #[test]
 fn two_images_run_at_once_by_a_table() {
     needs_machines!();
@@ -146,15 +194,16 @@ fn programs_of_rcce_run_unmodified() {
     for (program, options, arguments) in [
         ("shift", &[][..], &[][..]),
         ("stencil", &[], &[]),
+        ("share", &[], &[]),
         ("pingpong", &[], &[]),
         ("pingpong", &["-DIRCCE"], &["20000"]),
     ] {
-        let Some(image) = build_rcce(program, options) else { return };
+        let image = build_rcce(program, options);
         let (code, lines, stderr) = run(&[0, 1], &image, arguments);
         assert_eq!(code, 0, "{program}: {lines:?} {stderr}");
         assert!(lines[0].iter().any(|line| line == "Verification SUCCESSFUL"), "{program}: {lines:?}");
     }
-    let Some(image) = build_rcce("hello", &[]) else { return };
+    let image = build_rcce("hello", &[]);
     let (code, lines, _) = run(&[7, 0, 33], &image, &[]);
     assert_eq!(code, 0);
     for (rank, lines) in lines.iter().enumerate() {
@@ -165,9 +214,6 @@ fn programs_of_rcce_run_unmodified() {
 #[test]
 fn the_program_of_figure_2_handles_both_pins_of_core_47() {
     needs_machines!();
-    if build_rcce("hello", &[]).is_none() {
-        return;
-    }
     let image = build("figure2.img", &["bare-metal/examples/c/figure2.c"]);
     let (code, lines, stderr) = run(&[0, 1, 5, 24, 47], &image, &["20"]);
     assert_eq!(code, 0, "{lines:?} {stderr}");
@@ -193,9 +239,6 @@ fn the_program_of_figure_2_handles_both_pins_of_core_47() {
 #[test]
 fn printf_writes_what_that_of_the_host_writes() {
     needs_machines!();
-    if build_rcce("hello", &[]).is_none() {
-        return;
-    }
     let source = "crates/bare/tests/printf.c";
     let image = build("printf.img", &[source]);
     let host = file("printf");
