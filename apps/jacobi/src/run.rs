@@ -1,7 +1,6 @@
 //! The application `jacobi`: arguments, the run over all places, what it tells.
 
-use super::grid::digest_alone;
-use super::parts;
+use super::sweeps::{self, digest_alone};
 use clap::{Args, ValueEnum, value_parser};
 use isles::Machine;
 use isles::array::check_memory;
@@ -19,7 +18,7 @@ type RegionCounts = ();
 /// Where the grid lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Memory {
+enum GridMemory {
     /// In parts, one at each place; rows beside a part come by messages
     Parts,
     /// In pages that places of one host share; rows beside those of a place come by page faults
@@ -29,7 +28,7 @@ enum Memory {
 /// What pages promise about the order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Model {
+enum PageModel {
     /// One place at a time has a page
     Exclusive,
     /// Many places read a page, or one writes it
@@ -51,11 +50,11 @@ pub struct Jacobi {
 
     /// Where the grid lies
     #[arg(long, value_enum, default_value = "parts")]
-    memory: Memory,
+    memory: GridMemory,
 
     /// What pages promise, with --memory svm [default: release]
     #[arg(long, value_enum)]
-    model: Option<Model>,
+    model: Option<PageModel>,
 }
 
 /// How much is computed.
@@ -70,14 +69,14 @@ pub(super) struct Sizes {
 pub struct JacobiInput {
     #[serde(flatten)]
     sizes: Sizes,
-    memory: Memory,
+    memory: GridMemory,
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<Model>,
+    model: Option<PageModel>,
 }
 
 /// What one place comes to.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct PlaceOutcome {
     pub(super) seconds: f64,
     pub(super) digest: u64,
     pub(super) counts: Option<RegionCounts>,
@@ -106,7 +105,7 @@ impl Application for Jacobi {
     type Found = JacobiFound;
 
     fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
-        if self.memory == Memory::Parts || matches!(machine, Machine::Processes | Machine::Threads) {
+        if self.memory == GridMemory::Parts || matches!(machine, Machine::Processes | Machine::Threads) {
             return Ok(());
         }
         let text = format!("--memory svm on the machine {}; allowed: processes, threads", machine.name());
@@ -115,10 +114,10 @@ impl Application for Jacobi {
 
     fn open(&self, places: u32) -> Result<JacobiInput, Failure> {
         let Jacobi { memory, model, sweeps, .. } = *self;
-        if model.is_some() && memory == Memory::Parts {
+        if model.is_some() && memory == GridMemory::Parts {
             return Err(Failure::Usage("--model is not for --memory parts; allowed with: svm".into()));
         }
-        if memory == Memory::Svm && cfg!(not(feature = "svm")) {
+        if memory == GridMemory::Svm && cfg!(not(feature = "svm")) {
             return Err(Failure::Usage("--memory svm needs a program with the feature svm".into()));
         }
         let order = self.order as usize;
@@ -128,7 +127,7 @@ impl Application for Jacobi {
         }
         check_memory::<f64>(&[2, order, order])
             .map_err(|error| Failure::Usage(format!("--order: {error}")))?;
-        let model = (memory == Memory::Svm).then(|| model.unwrap_or(Model::Release));
+        let model = (memory == GridMemory::Svm).then(|| model.unwrap_or(PageModel::Release));
         Ok(JacobiInput { sizes: Sizes { order, sweeps }, memory, model })
     }
 
@@ -136,9 +135,9 @@ impl Application for Jacobi {
         let Sizes { order, sweeps } = input.sizes;
         let memory = match input.model {
             None => "parts",
-            Some(Model::Exclusive) => "shared pages, model exclusive",
-            Some(Model::Strong) => "shared pages, model strong",
-            Some(Model::Release) => "shared pages, model release",
+            Some(PageModel::Exclusive) => "shared pages, model exclusive",
+            Some(PageModel::Strong) => "shared pages, model strong",
+            Some(PageModel::Release) => "shared pages, model release",
         };
         format!("{sweeps} sweeps over {order} x {order} cells in {memory}")
     }
@@ -146,7 +145,7 @@ impl Application for Jacobi {
     async fn compute(input: JacobiInput, _: Dealer) -> isles::Result<(JacobiFound, WorkDone)> {
         let sizes = input.sizes;
         let outcomes = match input.model {
-            None => parts::run(sizes).await?,
+            None => sweeps::run_by_parts(sizes).await?,
             Some(model) => by_pages(sizes, model).await?,
         };
         let seconds = outcomes.iter().map(|outcome| outcome.seconds).fold(0.0, f64::max);
@@ -189,28 +188,28 @@ impl Application for Jacobi {
 }
 
 #[cfg(feature = "svm")]
-async fn by_pages(sizes: Sizes, model: Model) -> isles::Result<Vec<Outcome>> {
+async fn by_pages(sizes: Sizes, model: PageModel) -> isles::Result<Vec<PlaceOutcome>> {
     let model = match model {
-        Model::Exclusive => Consistency::Exclusive,
-        Model::Strong => Consistency::Strong,
-        Model::Release => Consistency::Release,
+        PageModel::Exclusive => Consistency::Exclusive,
+        PageModel::Strong => Consistency::Strong,
+        PageModel::Release => Consistency::Release,
     };
-    super::pages::run(sizes, model).await
+    sweeps::run_by_pages(sizes, model).await
 }
 
 /// [`Application::open`] has refused it.
 #[cfg(not(feature = "svm"))]
-async fn by_pages(sizes: Sizes, _: Model) -> isles::Result<Vec<Outcome>> {
-    parts::run(sizes).await
+async fn by_pages(sizes: Sizes, _: PageModel) -> isles::Result<Vec<PlaceOutcome>> {
+    sweeps::run_by_parts(sizes).await
 }
 
 #[cfg(feature = "svm")]
-fn sum_of(outcomes: &[Outcome]) -> Option<RegionCounts> {
+fn sum_of(outcomes: &[PlaceOutcome]) -> Option<RegionCounts> {
     outcomes.iter().filter_map(|outcome| outcome.counts).reduce(RegionCounts::plus)
 }
 
 #[cfg(not(feature = "svm"))]
-fn sum_of(_: &[Outcome]) -> Option<RegionCounts> {
+fn sum_of(_: &[PlaceOutcome]) -> Option<RegionCounts> {
     None
 }
 

@@ -26,7 +26,7 @@ use crate::array::check_memory;
 use crate::{Error, ErrorKind, Result, Team};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::PlaceId;
-use isles_svm::{Region, RegionError};
+use isles_svm::{PageRegion, RegionError};
 use std::ops::Range;
 
 /// An array that the members of a team share page by page. Its elements are zeros at first.
@@ -40,7 +40,7 @@ use std::ops::Range;
 /// Every operation ends with [`DeadPlace`](ErrorKind::DeadPlace) once a member has died: the array is lost. Other
 /// refusals are [`Misused`](ErrorKind::Misused) with a text that says what is allowed.
 pub struct SvmArray<T> {
-    region: Region<T>,
+    region: PageRegion<T>,
     team: Team,
 }
 
@@ -53,13 +53,13 @@ impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
     pub async fn new(team: &Team, len: usize, model: Consistency) -> Result<SvmArray<T>> {
         check_memory::<T>(&[len]).map_err(|error| Error::new(ErrorKind::Misused, error.to_string()))?;
         let here = PlaceId(team.rank() as u32);
-        let prepared = Region::<T>::prepare(len, here.0 == 0);
+        let prepared = PageRegion::<T>::prepare(len, here.0 == 0);
         let address = prepared.as_ref().map(|seed| seed.address()).map_err(RegionError::to_string);
         let addresses: std::result::Result<Vec<_>, String> =
             team.all_gather(address).await?.into_iter().collect();
         let joined = match (prepared, addresses) {
             (Ok(seed), Ok(addresses)) => {
-                Region::join(seed, here, &addresses, len, model).map_err(|error| error.to_string())
+                PageRegion::join(seed, here, &addresses, len, model).map_err(|error| error.to_string())
             }
             (_, Err(text)) => Err(text),
             (Err(error), _) => Err(error.to_string()),

@@ -3,9 +3,9 @@
 //! A guard pins its pages in ascending order, and starts above all pages that are held, or in pages that are held with
 //! enough permission. So two places that wait for each other's pages of one region cannot wait in a circle.
 
-use crate::common::{Common, REVOKING};
+use crate::state::{REVOKING, RegionState};
 use crate::sys::PAGE_BYTES;
-use crate::{Region, RegionError};
+use crate::{PageRegion, RegionError};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ struct Borrow {
 
 /// Pages that are pinned, until it is dropped.
 struct Pins<'r> {
-    common: &'r Common,
+    shared: &'r RegionState,
     borrows: &'r Borrows,
     elements: Range<usize>,
     access: PageAccess,
@@ -34,7 +34,7 @@ struct Pins<'r> {
 
 impl<'r> Pins<'r> {
     fn new<T: AnyBitPattern + NoUninit>(
-        region: &'r Region<T>,
+        region: &'r PageRegion<T>,
         elements: Range<usize>,
         access: PageAccess,
     ) -> Result<Pins<'r>, RegionError> {
@@ -47,20 +47,20 @@ impl<'r> Pins<'r> {
         let first = (bytes.start / PAGE_BYTES) as u32;
         let wanted =
             if elements.is_empty() { first..first } else { first..bytes.end.div_ceil(PAGE_BYTES) as u32 };
-        let common = &*region.common;
-        common.check()?;
-        region.borrows.check_order(common, wanted.clone(), access)?;
+        let shared = &*region.shared;
+        shared.check()?;
+        region.borrows.check_order(shared, wanted.clone(), access)?;
         // From here on the drop ends what was pinned, also if a later page cannot be had.
-        let mut pins = Pins { common, borrows: &region.borrows, elements, access, pages: first..first };
+        let mut pins = Pins { shared, borrows: &region.borrows, elements, access, pages: first..first };
         region.borrows.0.borrow_mut().push(Borrow {
             elements: pins.elements.clone(),
             last_page: wanted.end.saturating_sub(1),
             access,
         });
         for page in wanted {
-            match common.model {
-                Consistency::Release => common.pin_for_release(PageNumber(page), access)?,
-                Consistency::Exclusive | Consistency::Strong => common.pin(PageNumber(page), access)?,
+            match shared.model {
+                Consistency::Release => shared.pin_for_release(PageNumber(page), access)?,
+                Consistency::Exclusive | Consistency::Strong => shared.pin(PageNumber(page), access)?,
             }
             pins.pages.end = page + 1;
         }
@@ -71,9 +71,9 @@ impl<'r> Pins<'r> {
 impl Drop for Pins<'_> {
     fn drop(&mut self) {
         for page in self.pages.clone().map(PageNumber) {
-            match self.common.model {
-                Consistency::Release => self.common.unpin_for_release(page),
-                Consistency::Exclusive | Consistency::Strong => self.common.unpin(page),
+            match self.shared.model {
+                Consistency::Release => self.shared.unpin_for_release(page),
+                Consistency::Exclusive | Consistency::Strong => self.shared.unpin(page),
             }
         }
         let mut borrows = self.borrows.0.borrow_mut();
@@ -98,15 +98,20 @@ impl Borrows {
         }
     }
 
-    fn check_order(&self, common: &Common, pages: Range<u32>, access: PageAccess) -> Result<(), RegionError> {
+    fn check_order(
+        &self,
+        shared: &RegionState,
+        pages: Range<u32>,
+        access: PageAccess,
+    ) -> Result<(), RegionError> {
         let Some(held) = self.0.borrow().iter().map(|borrow| borrow.last_page).max() else { return Ok(()) };
-        if common.model == Consistency::Release {
+        if shared.model == Consistency::Release {
             return Ok(()); // No place waits for a guard of another while it holds one.
         }
         let is_pinned = |page: u32| {
-            let (pins, state) = (&common.pins[page as usize], &common.states[page as usize]);
+            let (pins, state) = (&shared.pins[page as usize], &shared.states[page as usize]);
             pins.load(Ordering::SeqCst) > 0
-                && state.load(Ordering::SeqCst) & !REVOKING >= Common::level(access)
+                && state.load(Ordering::SeqCst) & !REVOKING >= RegionState::level(access)
         };
         match pages.clone().find(|page| *page <= held && !is_pinned(*page)) {
             Some(page) => Err(RegionError::NotAscending { page, held }),
@@ -124,15 +129,16 @@ pub struct PageReadGuard<'r, T> {
 
 impl<'r, T: AnyBitPattern + NoUninit> PageReadGuard<'r, T> {
     pub(crate) fn new(
-        region: &'r Region<T>,
+        region: &'r PageRegion<T>,
         range: Range<usize>,
     ) -> Result<PageReadGuard<'r, T>, RegionError> {
         let pins = Pins::new(region, range.clone(), PageAccess::Read)?;
-        let at = region.common.program.at(range.start * size_of::<T>(), range.len() * size_of::<T>());
-        // NEED: a slice of mapped memory. SOUND: in bounds by `at`; the base is a page, so elements are aligned, and
-        // any bits are a value. The pages are pinned to read: no other place writes them (models exclusive and strong),
-        // they are copies of this place, or its home's and their word keeps differences away (model release). No guard
-        // of this place writes the elements, by `Borrows::check`.
+        let at = region.shared.program.at(range.start * size_of::<T>(), range.len() * size_of::<T>());
+        // NEED: a slice of mapped memory.
+        // SOUND: in bounds by `at`; the base is a page, so elements are aligned, and any bits are a value. The pages
+        // are pinned to read: no other place writes them (models exclusive and strong), they are copies of this place,
+        // or its home's and their word keeps differences away (model release). No guard of this place writes the
+        // elements, by `Borrows::check`.
         let slice = unsafe { std::slice::from_raw_parts(at.cast::<T>(), range.len()) };
         Ok(PageReadGuard { slice, _pins: pins })
     }
@@ -155,13 +161,14 @@ pub struct PageWriteGuard<'r, T> {
 
 impl<'r, T: AnyBitPattern + NoUninit> PageWriteGuard<'r, T> {
     pub(crate) fn new(
-        region: &'r Region<T>,
+        region: &'r PageRegion<T>,
         range: Range<usize>,
     ) -> Result<PageWriteGuard<'r, T>, RegionError> {
         let pins = Pins::new(region, range.clone(), PageAccess::Write)?;
-        let at = region.common.program.at(range.start * size_of::<T>(), range.len() * size_of::<T>());
-        // NEED: a slice of mapped memory. SOUND: as for `PageReadGuard`; pinned to write, no other place has the pages
-        // (or has them only as copies of its own), and no guard of this place has one of the elements.
+        let at = region.shared.program.at(range.start * size_of::<T>(), range.len() * size_of::<T>());
+        // NEED: a slice of mapped memory.
+        // SOUND: as for `PageReadGuard`; pinned to write, no other place has the pages (or has them only as copies of
+        // its own), and no guard of this place has one of the elements.
         let slice = unsafe { std::slice::from_raw_parts_mut(at.cast::<T>(), range.len()) };
         Ok(PageWriteGuard { slice, _pins: pins })
     }

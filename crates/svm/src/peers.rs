@@ -36,7 +36,7 @@ pub struct RegionSeed {
 }
 
 /// What a service thread has of another place.
-pub(crate) struct Peer {
+pub(crate) struct RegionPeer {
     pub(crate) place: PlaceId,
     pub(crate) inlet: File,
     /// `None` if it is in this process.
@@ -95,7 +95,7 @@ pub(crate) fn open_memory(addresses: &[PlaceAddress]) -> Result<File, RegionErro
 }
 
 /// Opens the pipes of all other places.
-pub(crate) fn open_peers(here: PlaceId, addresses: &[PlaceAddress]) -> Result<Vec<Peer>, RegionError> {
+pub(crate) fn open_peers(here: PlaceId, addresses: &[PlaceAddress]) -> Result<Vec<RegionPeer>, RegionError> {
     let own = host();
     let mut peers = Vec::new();
     for (place, address) in (0..).map(PlaceId).zip(addresses).filter(|(place, _)| *place != here) {
@@ -112,7 +112,7 @@ pub(crate) fn open_peers(here: PlaceId, addresses: &[PlaceAddress]) -> Result<Ve
             })?),
             None => return Err(RegionError::DeadPlace(place)),
         };
-        peers.push(Peer { place, inlet, process });
+        peers.push(RegionPeer { place, inlet, process });
     }
     Ok(peers)
 }

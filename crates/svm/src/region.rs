@@ -4,13 +4,13 @@
 //! exclusive and strong the program's view is that file, and what moves is the permission; pages are read where they
 //! lie. Of the model release it is the file for the pages of this home, and a file of this place for all others.
 
-use crate::common::{Common, RegionCounts};
 use crate::guard::{Borrows, PageReadGuard, PageWriteGuard};
 use crate::peers::{self, PlaceAddress, RegionSeed};
 use crate::release::{ReleasePages, home_block};
 use crate::service::{STOPS, Service, encode, send};
-use crate::sys::{Mapping, PAGE_BYTES, Userfault, memory_file};
-use crate::{RegionError, common};
+use crate::state::{RegionCounts, RegionState};
+use crate::sys::{PAGE_BYTES, PageMapping, Userfault, memory_file};
+use crate::{RegionError, state};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::PlaceId;
 use isles_protocol::svm::Consistency;
@@ -29,9 +29,9 @@ use std::thread::JoinHandle;
 ///
 /// What others see of a store depends on the model. With [`Consistency::Exclusive`] and [`Consistency::Strong`] all
 /// places see one order of all guards. With [`Consistency::Release`], a place sees the stores that another made before
-/// a [`Region::release`] that precedes its own [`Region::acquire`].
-pub struct Region<T> {
-    pub(crate) common: Arc<Common>,
+/// a [`PageRegion::release`] that precedes its own [`PageRegion::acquire`].
+pub struct PageRegion<T> {
+    pub(crate) shared: Arc<RegionState>,
     pub(crate) borrows: Borrows,
     len: usize,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +52,7 @@ fn file_bytes(pages: u32) -> usize {
     (pages as usize * PAGE_BYTES + pages as usize * 4).next_multiple_of(PAGE_BYTES)
 }
 
-impl<T: AnyBitPattern + NoUninit> Region<T> {
+impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
     /// Opens the descriptors of this place for a region of `len` elements. `is_first` at one place only.
     ///
     /// # Errors
@@ -76,15 +76,15 @@ impl<T: AnyBitPattern + NoUninit> Region<T> {
         addresses: &[PlaceAddress],
         len: usize,
         model: Consistency,
-    ) -> Result<Region<T>, RegionError> {
+    ) -> Result<PageRegion<T>, RegionError> {
         let (pages, places) = (pages_of::<T>(len)?, addresses.len() as u32);
         assert!(here.0 < places, "{here} is not one of {places} places");
         let peers = peers::open_peers(here, addresses)?;
         let memory = peers::open_memory(addresses)?;
-        let frames = Mapping::of_file(memory.as_fd(), file_bytes(pages))?;
+        let frames = PageMapping::of_file(memory.as_fd(), file_bytes(pages))?;
         let fault = Userfault::open()?;
         let (program, copies) = views(&memory, pages, places, here, model, &fault)?;
-        let common = Arc::new(Common {
+        let shared = Arc::new(RegionState {
             model,
             here,
             places,
@@ -95,20 +95,20 @@ impl<T: AnyBitPattern + NoUninit> Region<T> {
             states: (0..pages).map(|_| AtomicU8::new(0)).collect(),
             pins: (0..pages).map(|_| AtomicU32::new(0)).collect(),
             deferred: AtomicU32::new(0),
-            wanted: Common::wants_nothing(),
+            wanted: RegionState::wants_nothing(),
             lost: AtomicU64::new(0),
-            counts: common::Counts::default(),
+            counts: state::Counts::default(),
             release: Mutex::new(ReleasePages::new(pages, copies)),
             bell: Mutex::new(File::from(OwnedFd::from(seed.writer))),
         });
-        let service = Service::new(common.clone(), seed.reader, peers);
+        let service = Service::new(shared.clone(), seed.reader, peers);
         let spawned = std::thread::Builder::new().name("isles-svm".into()).spawn(move || service.run());
         let remedy = "allow more threads";
         let thread =
             spawned.map_err(|error| RegionError::System { call: "a service thread", error, remedy })?;
         let borrows = Borrows::default();
         let (thread, element) = (Some(thread), PhantomData);
-        Ok(Region { common, borrows, len, thread, _memory: seed.memory, element })
+        Ok(PageRegion { shared, borrows, len, thread, _memory: seed.memory, element })
     }
 
     /// Returns a guard to read a range of elements. Waits until other places have given up what conflicts.
@@ -125,7 +125,7 @@ impl<T: AnyBitPattern + NoUninit> Region<T> {
     /// Returns a guard to read and write a range of elements. Waits until other places have given up what conflicts.
     ///
     /// # Errors
-    /// As for [`Region::read`].
+    /// As for [`PageRegion::read`].
     ///
     /// # Panics
     /// If a guard of this place has one of the elements.
@@ -140,11 +140,11 @@ impl<T: AnyBitPattern + NoUninit> Region<T> {
     /// The caller keeps from accessing an element while a place stores into it, as for memory that threads share, and
     /// does not store into one of which a guard exists. The address is valid as long as the region.
     pub unsafe fn as_ptr(&self) -> *mut T {
-        self.common.program.base().cast()
+        self.shared.program.base().cast()
     }
 }
 
-impl<T> Region<T> {
+impl<T> PageRegion<T> {
     /// Returns the number of elements.
     #[expect(clippy::len_without_is_empty, reason = "a region has at least one element")]
     pub fn len(&self) -> usize {
@@ -153,7 +153,7 @@ impl<T> Region<T> {
 
     /// Returns the model.
     pub fn model(&self) -> Consistency {
-        self.common.model
+        self.shared.model
     }
 
     /// Writes what this place has changed to where others find it. Needed by the model release only. It takes the
@@ -162,35 +162,35 @@ impl<T> Region<T> {
     /// # Errors
     /// A place is lost; what the kernel refuses.
     pub fn release(&mut self) -> Result<(), RegionError> {
-        self.common.check()?;
-        self.common.flush()
+        self.shared.check()?;
+        self.shared.flush()
     }
 
     /// Drops what this place has read, so that it sees what others have released. Needed by the model release only.
     ///
     /// # Errors
-    /// As for [`Region::release`], which it does first.
+    /// As for [`PageRegion::release`], which it does first.
     pub fn acquire(&mut self) -> Result<(), RegionError> {
         self.release()?;
-        self.common.invalidate()
+        self.shared.invalidate()
     }
 
     /// Returns what this place has counted since it joined.
     pub fn counts(&self) -> RegionCounts {
-        self.common.counted()
+        self.shared.counted()
     }
 
     /// Whether only touches of the program are handled, because the process lacks the privilege for more: then a
     /// system call that touches a page which this place does not have fails with `EFAULT`. Slices of guards work.
     pub fn is_user_mode_only(&self) -> bool {
-        self.common.fault.is_user_mode_only
+        self.shared.fault.is_user_mode_only
     }
 }
 
-impl<T> Drop for Region<T> {
+impl<T> Drop for PageRegion<T> {
     fn drop(&mut self) {
-        let stop = encode(self.common.here, STOPS, 0, 0);
-        let sent = send(&mut self.common.bell.lock().unwrap_or_else(|lock| lock.into_inner()), &stop);
+        let stop = encode(self.shared.here, STOPS, 0, 0);
+        let sent = send(&mut self.shared.bell.lock().unwrap_or_else(|lock| lock.into_inner()), &stop);
         if let (Ok(()), Some(thread)) = (sent, self.thread.take()) {
             let _ = thread.join();
         }
@@ -205,16 +205,16 @@ fn views(
     here: PlaceId,
     model: Consistency,
     fault: &Userfault,
-) -> Result<(Mapping, Option<Mapping>), RegionError> {
+) -> Result<(PageMapping, Option<PageMapping>), RegionError> {
     let bytes = pages as usize * PAGE_BYTES;
     if model != Consistency::Release {
-        let program = Mapping::of_file(memory.as_fd(), bytes)?;
+        let program = PageMapping::of_file(memory.as_fd(), bytes)?;
         fault.register(&program, 0..bytes)?;
         return Ok((program, None));
     }
     let file = memory_file(bytes)?;
-    let copies = Mapping::of_file(file.as_fd(), bytes)?;
-    let mut program = Mapping::of_file(file.as_fd(), bytes)?;
+    let copies = PageMapping::of_file(file.as_fd(), bytes)?;
+    let mut program = PageMapping::of_file(file.as_fd(), bytes)?;
     let own = home_block(pages, places, here.0);
     let own = own.start as usize * PAGE_BYTES..own.end as usize * PAGE_BYTES;
     program.replace(memory.as_fd(), own.clone())?;

@@ -7,8 +7,8 @@
 //! one is written, below it the number of guards of the home.
 
 use crate::RegionError;
-use crate::common::{Common, add};
-use crate::sys::{Mapping, PAGE_BYTES};
+use crate::state::{RegionState, add};
+use crate::sys::{PAGE_BYTES, PageMapping};
 use isles_protocol::svm::{PageAccess, PageNumber, ReleaseCache};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct ReleasePages {
     cache: ReleaseCache,
     twins: HashMap<PageNumber, Twin>,
     /// The copies, where the program does not see it when they are written. `None` for other models.
-    copies: Option<Mapping>,
+    copies: Option<PageMapping>,
 }
 
 /// Returns the pages whose home is place `place` of a region of the model release: blocks, in the order of places.
@@ -34,12 +34,12 @@ pub fn home_block(pages: u32, places: u32, place: u32) -> Range<u32> {
 }
 
 impl ReleasePages {
-    pub fn new(pages: u32, copies: Option<Mapping>) -> ReleasePages {
+    pub fn new(pages: u32, copies: Option<PageMapping>) -> ReleasePages {
         ReleasePages { cache: ReleaseCache::new(pages), twins: HashMap::new(), copies }
     }
 }
 
-impl Common {
+impl RegionState {
     fn own_block(&self) -> Range<u32> {
         home_block(self.pages, self.places, self.here.0)
     }
@@ -84,6 +84,7 @@ impl Common {
                     self.write_difference(*before, now, word * 8);
                 }
             }
+            // PAIR page-word: publish
             self.pin_word(page).fetch_and(!WRITING, Ordering::Release);
         }
         Ok(())
@@ -117,6 +118,7 @@ impl Common {
     /// Waits until no guard of the home holds the page. A guard is never held while its place waits for another.
     fn begin_writing(&self, page: PageNumber) -> Result<(), RegionError> {
         let word = self.pin_word(page);
+        // PAIR page-word: observe
         while word.compare_exchange(0, WRITING, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.check()?;
             std::thread::yield_now();
@@ -129,7 +131,9 @@ impl Common {
         if !self.own_block().contains(&page.0) {
             return self.pin(page, access);
         }
+        // PAIR page-word: observe
         while self.pin_word(page).fetch_add(1, Ordering::Acquire) & WRITING != 0 {
+            // PAIR page-word: publish
             self.pin_word(page).fetch_sub(1, Ordering::Release);
             self.check()?;
             std::thread::yield_now();
@@ -137,9 +141,10 @@ impl Common {
         Ok(())
     }
 
-    /// Of the worker: ends [`Common::pin_for_release`].
+    /// Of the worker: ends [`RegionState::pin_for_release`].
     pub fn unpin_for_release(&self, page: PageNumber) {
         if self.own_block().contains(&page.0) {
+            // PAIR page-word: publish
             self.pin_word(page).fetch_sub(1, Ordering::Release);
         } else {
             self.unpin(page);

@@ -6,8 +6,8 @@
 //! sender tries again.
 
 use crate::RegionError;
-use crate::common::{BELL, Common, Loss, add};
-use crate::peers::Peer;
+use crate::peers::RegionPeer;
+use crate::state::{BELL, Loss, RegionState, add};
 use crate::sys::PAGE_BYTES;
 use isles_protocol::PlaceId;
 use isles_protocol::svm::{Consistency, PageAccess, PageAction, PageMessage, PageNumber, PermissionNode};
@@ -24,9 +24,9 @@ pub const STOPS: u32 = 5;
 
 /// See the file header.
 pub struct Service {
-    common: Arc<Common>,
+    shared: Arc<RegionState>,
     reader: PipeReader,
-    peers: Vec<Peer>,
+    peers: Vec<RegionPeer>,
     /// `None` for the model release.
     node: Option<PermissionNode>,
     /// Revocations that wait for a guard, with what the program keeps.
@@ -65,22 +65,22 @@ fn decode_message(kind: u32, page: u32, detail: u32) -> Option<PageMessage> {
 }
 
 impl Service {
-    pub fn new(common: Arc<Common>, reader: PipeReader, peers: Vec<Peer>) -> Service {
-        let Common { here, places, pages, model, .. } = *common;
+    pub fn new(shared: Arc<RegionState>, reader: PipeReader, peers: Vec<RegionPeer>) -> Service {
+        let RegionState { here, places, pages, model, .. } = *shared;
         let node = (model != Consistency::Release).then(|| PermissionNode::new(here, places, pages, model));
-        Service { common, reader, peers, node, deferred: Vec::new() }
+        Service { shared, reader, peers, node, deferred: Vec::new() }
     }
 
     /// Serves until the place drops its part. If the kernel refuses what it has allowed before, the process ends with
     /// a line: nobody could ever wake the worker.
     pub fn run(mut self) {
         if let Err(error) = self.serve() {
-            let _ = writeln!(std::io::stderr(), "shared virtual memory at {}: {error}", self.common.here);
+            let _ = writeln!(std::io::stderr(), "shared virtual memory at {}: {error}", self.shared.here);
             std::process::abort();
         }
         for peer in &mut self.peers {
             // Whoever has left already does not read it.
-            let _ = send(&mut peer.inlet, &encode(self.common.here, LEAVES, 0, 0));
+            let _ = send(&mut peer.inlet, &encode(self.shared.here, LEAVES, 0, 0));
         }
     }
 
@@ -90,8 +90,8 @@ impl Service {
             for place in dead {
                 self.lose(Loss::Died(place))?;
             }
-            while let Some(event) = self.common.fault.next() {
-                let offset = event.address.wrapping_sub(self.common.program.base() as usize);
+            while let Some(event) = self.shared.fault.next() {
+                let offset = event.address.wrapping_sub(self.shared.program.base() as usize);
                 let page = PageNumber((offset / PAGE_BYTES) as u32);
                 let access = if event.is_store { PageAccess::Write } else { PageAccess::Read };
                 self.fault(page, access)?;
@@ -105,7 +105,7 @@ impl Service {
     /// Waits until something has happened; returns the places that have died.
     fn wait(&mut self) -> Result<Vec<PlaceId>, RegionError> {
         let mut waits = vec![
-            PollFd::new(&self.common.fault, PollFlags::IN),
+            PollFd::new(&self.shared.fault, PollFlags::IN),
             PollFd::from_borrowed_fd(self.reader.as_fd(), PollFlags::IN),
         ];
         let watched: Vec<usize> =
@@ -128,9 +128,9 @@ impl Service {
     }
 
     fn fault(&mut self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
-        add(&self.common.counts.faults, 1);
+        add(&self.shared.counts.faults, 1);
         match &mut self.node {
-            None => self.common.fault_in_copy(page, access),
+            None => self.shared.fault_in_copy(page, access),
             Some(node) => {
                 let mut actions = Vec::new();
                 node.fault(page, access, &mut actions);
@@ -170,7 +170,7 @@ impl Service {
     }
 
     fn lose(&mut self, loss: Loss) -> Result<(), RegionError> {
-        self.common.lose(loss);
+        self.shared.lose(loss);
         let (Loss::Died(place) | Loss::Left(place)) = loss;
         let mut actions = Vec::new();
         if let Some(node) = &mut self.node {
@@ -184,13 +184,13 @@ impl Service {
             match action {
                 PageAction::Send { to, message } => self.send(to, message),
                 PageAction::Map { page, access } => {
-                    add(&self.common.counts.pages, 1);
+                    add(&self.shared.counts.pages, 1);
                     // A page that nobody has touched is not in the file yet.
-                    self.common
+                    self.shared
                         .frames
                         .byte(page.index() * PAGE_BYTES)
                         .load(std::sync::atomic::Ordering::Relaxed);
-                    self.common.map(page, access)?;
+                    self.shared.map(page, access)?;
                 }
                 PageAction::Revoke { page, keeps_read } => self.revoke(page, keeps_read)?,
             }
@@ -200,18 +200,18 @@ impl Service {
 
     fn revoke(&mut self, page: PageNumber, keeps_read: bool) -> Result<(), RegionError> {
         self.deferred.push((page, keeps_read));
-        self.common.deferred.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        self.shared.deferred.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         self.retry_deferred()
     }
 
     /// Revokes what no guard holds any more.
     fn retry_deferred(&mut self) -> Result<(), RegionError> {
         for (page, keeps_read) in std::mem::take(&mut self.deferred) {
-            if !self.common.take(page, keeps_read)? {
+            if !self.shared.take(page, keeps_read)? {
                 self.deferred.push((page, keeps_read));
                 continue;
             }
-            self.common.deferred.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+            self.shared.deferred.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
             let mut actions = Vec::new();
             if let Some(node) = &mut self.node {
                 node.revoked(page, &mut actions);
@@ -222,9 +222,9 @@ impl Service {
     }
 
     fn send(&mut self, to: PlaceId, message: PageMessage) {
-        let bytes = encode_message(self.common.here, message);
+        let bytes = encode_message(self.shared.here, message);
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.place == to) {
-            add(&self.common.counts.messages, 1);
+            add(&self.shared.counts.messages, 1);
             // A place that is gone is heard of otherwise.
             let _ = send(&mut peer.inlet, &bytes);
         }

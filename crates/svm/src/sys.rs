@@ -1,7 +1,7 @@
 //! The calls of the kernel: memory files, mappings, and userfaultfd by its ioctls.
 //!
-//! Invariants: a [`Mapping`] is mapped as long as it lives; what is in it is accessed by atomics here, because other
-//! processes may change it at any time. Slices are made in `guard` only.
+//! Invariants: a [`PageMapping`] is mapped as long as it lives; what is in it is accessed by atomics here, because
+//! other processes may change it at any time. Slices are made in `guard` only.
 
 use crate::RegionError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,25 +44,27 @@ pub fn memory_file(bytes: usize) -> Result<OwnedFd, RegionError> {
 }
 
 /// Memory of this process: a file mapped shared, or a range that is reserved for such.
-pub struct Mapping {
+pub struct PageMapping {
     base: *mut u8,
     len: usize,
 }
 
-// NEED: the service thread and the worker share mappings. SOUND: the pointer is not changed after the creation, and all
-// accesses through `Mapping` are atomic.
-unsafe impl Send for Mapping {}
-// NEED: as above. SOUND: as above.
-unsafe impl Sync for Mapping {}
+// NEED: the service thread and the worker share mappings.
+// SOUND: the pointer is not changed after the creation, and all accesses through `PageMapping` are atomic.
+unsafe impl Send for PageMapping {}
+// NEED: as above.
+// SOUND: as above.
+unsafe impl Sync for PageMapping {}
 
-impl Mapping {
+impl PageMapping {
     /// Maps `len` bytes of `file` from its start.
-    pub fn of_file(file: BorrowedFd<'_>, len: usize) -> Result<Mapping, RegionError> {
+    pub fn of_file(file: BorrowedFd<'_>, len: usize) -> Result<PageMapping, RegionError> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // NEED: mapping memory is a call of the kernel. SOUND: the kernel chooses an address that nothing else uses.
+        // NEED: mapping memory is a call of the kernel.
+        // SOUND: the kernel chooses an address that nothing else uses.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, flags, file, 0) }
             .map_err(failed("mmap", "ask for a smaller region"))?;
-        let mapping = Mapping { base: base.cast(), len };
+        let mapping = PageMapping { base: base.cast(), len };
         mapping.advise(0..len, Advice::LinuxNoHugepage)?;
         Ok(mapping)
     }
@@ -74,8 +76,9 @@ impl Mapping {
         }
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
         let at = self.at(bytes.start, bytes.len()).cast::<c_void>();
-        // NEED: mapping memory is a call of the kernel. SOUND: the range lies in this mapping, which nobody else has a
-        // reference into, because it is borrowed mutably.
+        // NEED: mapping memory is a call of the kernel.
+        // SOUND: the range lies in this mapping, which nobody else has a reference into, because it is borrowed
+        // mutably.
         unsafe { rustix::mm::mmap(at, bytes.len(), protection, flags, file, bytes.start as u64) }
             .map_err(failed("mmap", "ask for a smaller region"))?;
         self.advise(bytes, Advice::LinuxNoHugepage)
@@ -93,7 +96,8 @@ impl Mapping {
 
     fn advise(&self, bytes: Range<usize>, advice: Advice) -> Result<(), RegionError> {
         let at = self.at(bytes.start, bytes.len()).cast::<c_void>();
-        // NEED: `madvise` is a call of the kernel. SOUND: a shared mapping keeps its content under both advices.
+        // NEED: `madvise` is a call of the kernel.
+        // SOUND: a shared mapping keeps its content under both advices.
         unsafe { rustix::mm::madvise(at, bytes.len(), advice) }
             .map_err(failed("madvise", "use a kernel with shared memory files"))
     }
@@ -108,32 +112,37 @@ impl Mapping {
             "{len} bytes at {offset} of {} are mapped",
             self.len
         );
-        // NEED: an address in mapped memory. SOUND: checked to lie in the mapping.
+        // NEED: an address in mapped memory.
+        // SOUND: checked to lie in the mapping.
         unsafe { self.base.add(offset) }
     }
 
     /// The byte at `offset`.
     pub fn byte(&self, offset: usize) -> &AtomicU8 {
-        // NEED: memory that others change. SOUND: mapped, in bounds, any byte is valid, accessed by atomics.
+        // NEED: memory that others change.
+        // SOUND: mapped, in bounds, any byte is valid, accessed by atomics.
         unsafe { &*self.at(offset, 1).cast::<AtomicU8>() }
     }
 
     /// The word number `index`, of 4 bytes.
     pub fn word32(&self, index: usize) -> &AtomicU32 {
-        // NEED: memory that others change. SOUND: mapped, in bounds, aligned because the base is a page.
+        // NEED: memory that others change.
+        // SOUND: mapped, in bounds, aligned because the base is a page.
         unsafe { &*self.at(index * 4, 4).cast::<AtomicU32>() }
     }
 
     /// The word number `index`, of 8 bytes.
     pub fn word64(&self, index: usize) -> &AtomicU64 {
-        // NEED: memory that others change. SOUND: mapped, in bounds, aligned because the base is a page.
+        // NEED: memory that others change.
+        // SOUND: mapped, in bounds, aligned because the base is a page.
         unsafe { &*self.at(index * 8, 8).cast::<AtomicU64>() }
     }
 }
 
-impl Drop for Mapping {
+impl Drop for PageMapping {
     fn drop(&mut self) {
-        // NEED: ending a mapping is a call of the kernel. SOUND: references into it borrow the mapping.
+        // NEED: ending a mapping is a call of the kernel.
+        // SOUND: references into it borrow the mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.len) };
     }
 }
@@ -192,9 +201,11 @@ impl Userfault {
     pub fn open() -> Result<Userfault, RegionError> {
         let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
         let user_mode = flags | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
-        // NEED: rustix leaves the use of the descriptor to its caller. SOUND: it is used for mappings of this crate.
+        // NEED: rustix leaves the use of the descriptor to its caller.
+        // SOUND: it is used for mappings of this crate.
         let (descriptor, is_user_mode_only) = match unsafe { rustix::mm::userfaultfd(flags) } {
-            // NEED: as above. SOUND: as above.
+            // NEED: as above.
+            // SOUND: as above.
             Err(Errno::PERM) => (unsafe { rustix::mm::userfaultfd(user_mode) }, true),
             opened => (opened, false),
         };
@@ -202,32 +213,35 @@ impl Userfault {
         let descriptor = descriptor.map_err(failed("userfaultfd", remedy))?;
         let mut api = Api { api: 0xAA, features: features(), ioctls: 0 };
         const UFFDIO_API: u32 = opcode::read_write::<Api>(0xAA, 0x3F);
-        // NEED: an ioctl. SOUND: the opcode takes this structure.
+        // NEED: an ioctl.
+        // SOUND: the opcode takes this structure.
         unsafe { ioctl(&descriptor, Updater::<UFFDIO_API, Api>::new(&mut api)) }
             .map_err(failed("UFFDIO_API", "shared virtual memory needs Linux 5.19"))?;
         Ok(Userfault { descriptor, is_user_mode_only })
     }
 
     /// Has touches of `bytes` of `mapping` told from now on.
-    pub fn register(&self, mapping: &Mapping, bytes: Range<usize>) -> Result<(), RegionError> {
+    pub fn register(&self, mapping: &PageMapping, bytes: Range<usize>) -> Result<(), RegionError> {
         if bytes.is_empty() {
             return Ok(());
         }
         let range = range_of(mapping, bytes);
         let mut register = Register { range, mode: MODE_MISSING_WP_MINOR, ioctls: 0 };
         const UFFDIO_REGISTER: u32 = opcode::read_write::<Register>(0xAA, 0x00);
-        // NEED: an ioctl. SOUND: the opcode takes this structure, and the range is of a mapping of this crate.
+        // NEED: an ioctl.
+        // SOUND: the opcode takes this structure, and the range is of a mapping of this crate.
         unsafe { ioctl(&self.descriptor, Updater::<UFFDIO_REGISTER, Register>::new(&mut register)) }
             .map_err(failed("UFFDIO_REGISTER", "shared virtual memory needs Linux 5.19"))
     }
 
     /// Maps a page that is in its file, and wakes whoever waits for it. A page that is mapped changes its protection.
-    pub fn map(&self, mapping: &Mapping, page: usize, is_protected: bool) -> Result<(), RegionError> {
+    pub fn map(&self, mapping: &PageMapping, page: usize, is_protected: bool) -> Result<(), RegionError> {
         let bytes = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
         let mode = if is_protected { CONTINUE_PROTECTED } else { 0 };
         let mut request = Continue { range: range_of(mapping, bytes.clone()), mode, mapped: 0 };
         const UFFDIO_CONTINUE: u32 = opcode::read_write::<Continue>(0xAA, 0x07);
-        // NEED: an ioctl. SOUND: the opcode takes this structure, and the page is of a mapping of this crate.
+        // NEED: an ioctl.
+        // SOUND: the opcode takes this structure, and the page is of a mapping of this crate.
         match unsafe { ioctl(&self.descriptor, Updater::<UFFDIO_CONTINUE, Continue>::new(&mut request)) } {
             Err(Errno::EXIST) => {
                 self.protect(mapping, bytes.clone(), is_protected)?;
@@ -240,21 +254,23 @@ impl Userfault {
     /// Protects mapped pages from stores, or ends that.
     pub fn protect(
         &self,
-        mapping: &Mapping,
+        mapping: &PageMapping,
         bytes: Range<usize>,
         is_protected: bool,
     ) -> Result<(), RegionError> {
         let mut request = WriteProtect { range: range_of(mapping, bytes), mode: u64::from(is_protected) };
         const UFFDIO_WRITEPROTECT: u32 = opcode::read_write::<WriteProtect>(0xAA, 0x06);
-        // NEED: an ioctl. SOUND: the opcode takes this structure, and the pages are of a mapping of this crate.
+        // NEED: an ioctl.
+        // SOUND: the opcode takes this structure, and the pages are of a mapping of this crate.
         unsafe { ioctl(&self.descriptor, Updater::<UFFDIO_WRITEPROTECT, WriteProtect>::new(&mut request)) }
             .map_err(failed("UFFDIO_WRITEPROTECT", "shared virtual memory needs Linux 5.19"))
     }
 
-    fn wake(&self, mapping: &Mapping, bytes: Range<usize>) -> Result<(), RegionError> {
+    fn wake(&self, mapping: &PageMapping, bytes: Range<usize>) -> Result<(), RegionError> {
         let mut range = range_of(mapping, bytes);
         const UFFDIO_WAKE: u32 = opcode::read::<UserfaultRange>(0xAA, 0x02);
-        // NEED: an ioctl. SOUND: the opcode takes this structure, and reads it only.
+        // NEED: an ioctl.
+        // SOUND: the opcode takes this structure, and reads it only.
         unsafe { ioctl(&self.descriptor, Updater::<UFFDIO_WAKE, UserfaultRange>::new(&mut range)) }
             .map_err(failed("UFFDIO_WAKE", "shared virtual memory needs Linux 5.19"))
     }
@@ -276,6 +292,6 @@ impl AsFd for Userfault {
     }
 }
 
-fn range_of(mapping: &Mapping, bytes: Range<usize>) -> UserfaultRange {
+fn range_of(mapping: &PageMapping, bytes: Range<usize>) -> UserfaultRange {
     UserfaultRange { start: mapping.at(bytes.start, bytes.len()) as u64, len: bytes.len() as u64 }
 }

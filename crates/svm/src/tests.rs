@@ -1,6 +1,6 @@
 //! Regions of several threads, and of two processes one of which is killed.
 
-use crate::{PAGE_BYTES, PlaceAddress, Region, RegionError};
+use crate::{PAGE_BYTES, PageRegion, PlaceAddress, RegionError};
 use isles_protocol::PlaceId;
 use isles_protocol::svm::Consistency;
 use std::io::{BufRead, BufReader, Write};
@@ -18,16 +18,17 @@ fn with_region(
     places: u32,
     len: usize,
     model: Consistency,
-    body: impl Fn(u32, &mut Region<u64>, &Barrier) + Sync,
+    body: impl Fn(u32, &mut PageRegion<u64>, &Barrier) + Sync,
 ) {
-    let seeds: Vec<_> = (0..places).map(|place| Region::<u64>::prepare(len, place == 0).unwrap()).collect();
+    let seeds: Vec<_> =
+        (0..places).map(|place| PageRegion::<u64>::prepare(len, place == 0).unwrap()).collect();
     let addresses: Vec<PlaceAddress> = seeds.iter().map(crate::RegionSeed::address).collect();
     let barrier = Barrier::new(places as usize);
     std::thread::scope(|scope| {
         for (place, seed) in (0..).zip(seeds) {
             let (addresses, barrier, body) = (&addresses, &barrier, &body);
             scope.spawn(move || {
-                let mut region = Region::join(seed, PlaceId(place), addresses, len, model).unwrap();
+                let mut region = PageRegion::join(seed, PlaceId(place), addresses, len, model).unwrap();
                 barrier.wait();
                 body(place, &mut region, barrier);
                 barrier.wait();
@@ -37,7 +38,7 @@ fn with_region(
 }
 
 /// A barrier by which all see what all have written.
-fn meet(region: &mut Region<u64>, barrier: &Barrier) {
+fn meet(region: &mut PageRegion<u64>, barrier: &Barrier) {
     region.release().unwrap();
     barrier.wait();
     region.acquire().unwrap();
@@ -110,15 +111,17 @@ fn a_flag_that_is_seen_shows_the_data_before_it() {
 fn a_pointer_faults_pages_in_as_guards_do() {
     for model in MODELS {
         with_region(2, 2 * PAGE, model, |place, region, barrier| {
-            // NEED: the pointer of a region. SOUND: each place stores into its own words, and reads others after a
-            // barrier.
+            // NEED: the pointer of a region.
+            // SOUND: each place stores into its own words, and reads others after a barrier.
             let base = unsafe { region.as_ptr() };
             for at in (place as usize..2 * PAGE).step_by(2) {
-                // NEED: as above. SOUND: as above.
+                // NEED: as above.
+                // SOUND: as above.
                 unsafe { base.add(at).write_volatile(at as u64 + 1) };
             }
             meet(region, barrier);
-            // NEED: as above. SOUND: as above.
+            // NEED: as above.
+            // SOUND: as above.
             let sum: u64 = (0..2 * PAGE).map(|at| unsafe { base.add(at).read_volatile() }).sum();
             assert_eq!(sum, (2 * PAGE * (2 * PAGE + 1) / 2) as u64, "{model:?}");
         });
@@ -127,9 +130,9 @@ fn a_pointer_faults_pages_in_as_guards_do() {
 
 #[test]
 fn what_is_no_range_of_a_region_is_refused() {
-    let too_large = Region::<u64>::prepare(usize::MAX, false).err().unwrap();
+    let too_large = PageRegion::<u64>::prepare(usize::MAX, false).err().unwrap();
     assert!(too_large.to_string().ends_with("allowed: 1 byte to 2^32 - 1 pages"), "{too_large}");
-    assert!(matches!(Region::<u64>::prepare(0, false), Err(RegionError::Size { bytes: 0 })));
+    assert!(matches!(PageRegion::<u64>::prepare(0, false), Err(RegionError::Size { bytes: 0 })));
     with_region(1, 2 * PAGE, Consistency::Strong, |_, region, _| {
         let outside = region.read(5..2 * PAGE + 1).err().unwrap().to_string();
         assert_eq!(outside, "elements 5..1025 of a region; allowed: ranges of 0..1024");
@@ -147,26 +150,27 @@ fn what_is_no_range_of_a_region_is_refused() {
 #[test]
 #[should_panic(expected = "elements 3..5 of a region have a guard on 4..9")]
 fn two_guards_that_conflict_are_a_panic() {
-    let seed = Region::<u64>::prepare(PAGE, true).unwrap();
+    let seed = PageRegion::<u64>::prepare(PAGE, true).unwrap();
     let addresses = [seed.address()];
-    let region = Region::<u64>::join(seed, PlaceId(0), &addresses, PAGE, Consistency::Strong).unwrap();
+    let region = PageRegion::<u64>::join(seed, PlaceId(0), &addresses, PAGE, Consistency::Strong).unwrap();
     let _held = region.write(4..9).unwrap();
     let _ = region.read(3..5);
 }
 
 #[test]
 fn a_place_that_leaves_ends_the_waits_of_others() {
-    let seeds: Vec<_> = (0..2).map(|place| Region::<u64>::prepare(PAGE, place == 0).unwrap()).collect();
+    let seeds: Vec<_> = (0..2).map(|place| PageRegion::<u64>::prepare(PAGE, place == 0).unwrap()).collect();
     let addresses: Vec<PlaceAddress> = seeds.iter().map(crate::RegionSeed::address).collect();
     let mut regions = Vec::new();
     for (place, seed) in (0..).zip(seeds) {
-        regions
-            .push(Region::<u64>::join(seed, PlaceId(place), &addresses, PAGE, Consistency::Strong).unwrap());
+        regions.push(
+            PageRegion::<u64>::join(seed, PlaceId(place), &addresses, PAGE, Consistency::Strong).unwrap(),
+        );
     }
     assert_eq!(regions[1].write(0..1).unwrap()[0], 0);
     drop(regions.remove(0));
-    let common = regions[0].common.clone();
-    while common.loss().is_none() {
+    let shared = regions[0].shared.clone();
+    while shared.loss().is_none() {
         std::thread::yield_now();
     }
     assert!(matches!(regions[0].read(0..1), Err(RegionError::Left(PlaceId(0)))));
@@ -181,12 +185,12 @@ const HOLDER: &str = "ISLES_TEST_SVM_HOLDER";
 fn holder_of_a_page() {
     let Ok(model) = std::env::var(HOLDER) else { return };
     let model = Consistency::NAMES.into_iter().find(|(name, _)| *name == model).unwrap().1;
-    let seed = Region::<u64>::prepare(2 * PAGE, false).unwrap();
+    let seed = PageRegion::<u64>::prepare(2 * PAGE, false).unwrap();
     println!("\naddress {}", serde_json::to_string(&seed.address()).unwrap());
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
     let addresses: Vec<PlaceAddress> = serde_json::from_str(&line).unwrap();
-    let region = Region::<u64>::join(seed, PlaceId(1), &addresses, 2 * PAGE, model).unwrap();
+    let region = PageRegion::<u64>::join(seed, PlaceId(1), &addresses, 2 * PAGE, model).unwrap();
     let mut held = region.write(PAGE..PAGE + 1).unwrap();
     held[0] = 7;
     println!("\nholds");
@@ -206,18 +210,18 @@ fn a_wait_for_a_page_of_a_place_that_is_killed_ends_with_dead_place() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let address = lines.find_map(|line| line.strip_prefix("address ").map(str::to_owned)).unwrap();
-        let seed = Region::<u64>::prepare(2 * PAGE, true).unwrap();
+        let seed = PageRegion::<u64>::prepare(2 * PAGE, true).unwrap();
         let addresses = [seed.address(), serde_json::from_str(&address).unwrap()];
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "{}", serde_json::to_string(&addresses).unwrap()).unwrap();
-        let mut region = Region::<u64>::join(seed, PlaceId(0), &addresses, 2 * PAGE, model).unwrap();
+        let mut region = PageRegion::<u64>::join(seed, PlaceId(0), &addresses, 2 * PAGE, model).unwrap();
         lines.find(|line| line == "holds").unwrap();
-        let common = region.common.clone();
+        let shared = region.shared.clone();
         let killer = std::thread::spawn(move || {
             // In the model release nobody is asked; there the wait is that of the difference for the guard of the home.
             let is_waiting = || match model {
-                Consistency::Release => common.counts.faults.load(Ordering::Relaxed) > 0,
-                _ => common.counts.messages.load(Ordering::Relaxed) > 0,
+                Consistency::Release => shared.counts.faults.load(Ordering::Relaxed) > 0,
+                _ => shared.counts.messages.load(Ordering::Relaxed) > 0,
             };
             while !is_waiting() {
                 std::thread::yield_now();

@@ -85,3 +85,27 @@ impl PageDirectory {
         self.advance(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_due_is_ignored_and_requests_keep_their_order() {
+        let [first, second, third] = [1, 2, 3].map(PlaceId);
+        let (mut directory, mut actions) = (PageDirectory::default(), Vec::new());
+        directory.revoked(first, &mut actions);
+        directory.request(first, PageAccess::Write, &mut actions);
+        assert_eq!(actions, [HomeAction::Grant { to: first, access: PageAccess::Write }]);
+        actions.clear();
+        for place in [second, second, third] {
+            directory.request(place, PageAccess::Write, &mut actions);
+        }
+        directory.revoked(third, &mut actions);
+        assert_eq!(actions, [HomeAction::Revoke { from: first, keeps_read: false }]);
+        actions.clear();
+        directory.revoked(first, &mut actions);
+        let granted = HomeAction::Grant { to: second, access: PageAccess::Write };
+        assert_eq!(actions, [granted, HomeAction::Revoke { from: second, keeps_read: false }]);
+    }
+}

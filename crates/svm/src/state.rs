@@ -6,7 +6,7 @@
 
 use crate::RegionError;
 use crate::release::ReleasePages;
-use crate::sys::{Mapping, PAGE_BYTES, Userfault};
+use crate::sys::{PAGE_BYTES, PageMapping, Userfault};
 use isles_protocol::PlaceId;
 use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
 use std::fs::File;
@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// In the state of a page: its revocation waits for the guards that hold it, and no new guard takes it before.
 pub const REVOKING: u8 = 0x80;
 
-/// In `Common::wanted`: the worker waits for no page.
+/// In `RegionState::wanted`: the worker waits for no page.
 const NOTHING: u64 = u64::MAX;
-/// In `Common::wanted`: the service thread has pinned the page that the worker waits for.
+/// In `RegionState::wanted`: the service thread has pinned the page that the worker waits for.
 const PINNED: u64 = u64::MAX - 1;
 
 /// What a place counts of a region, since it was made.
@@ -74,15 +74,15 @@ pub enum Loss {
 }
 
 /// See the file header.
-pub struct Common {
+pub struct RegionState {
     pub model: Consistency,
     pub here: PlaceId,
     pub places: u32,
     pub pages: u32,
     /// The view of the program.
-    pub program: Mapping,
+    pub program: PageMapping,
     /// What all places map: the content of pages, and behind it a word for each page, see `region`.
-    pub frames: Mapping,
+    pub frames: PageMapping,
     pub fault: Userfault,
     /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`].
     pub states: Box<[AtomicU8]>,
@@ -103,7 +103,7 @@ pub struct Common {
 /// Messages of a service thread besides those of the protocol.
 pub const BELL: [u8; 16] = [0xFF; 16];
 
-impl Common {
+impl RegionState {
     /// What the state of a page must be at least for an access.
     pub fn level(access: PageAccess) -> u8 {
         match access {
@@ -140,7 +140,7 @@ impl Common {
     /// Of the worker: gets a page and pins it. Waits until other places have given it up.
     pub fn pin(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
         let access = if self.model == Consistency::Exclusive { PageAccess::Write } else { access };
-        let (level, index) = (Common::level(access), page.index());
+        let (level, index) = (RegionState::level(access), page.index());
         loop {
             self.check()?;
             if self.pin_if_mapped(index, level) {
@@ -184,7 +184,7 @@ impl Common {
 
     /// Of the service thread: lets the program access a page, and wakes the worker if it waits for it.
     pub fn map(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
-        let level = Common::level(access);
+        let level = RegionState::level(access);
         self.states[page.index()].store(level, Ordering::SeqCst);
         let wanted = self.wanted.load(Ordering::SeqCst);
         if wanted < PINNED && wanted / 2 == u64::from(page.0) && wanted % 2 < u64::from(level) {
