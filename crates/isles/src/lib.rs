@@ -20,7 +20,8 @@
 //! ```
 //!
 //! This crate is the only one that a program imports, and the only one that knows all machines. Modelled chips are its
-//! feature `chip`, which is on by default; MPI is its feature `mpi`, which is not.
+//! feature `chip`, which is on by default; MPI is its feature `mpi`, and shared virtual memory its feature `svm`, which
+//! are not.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,8 @@ pub mod glb;
 pub mod hub;
 pub mod io;
 pub mod pipeline;
+#[cfg(feature = "svm")]
+pub mod svm;
 
 mod init;
 mod launch;

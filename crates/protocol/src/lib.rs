@@ -19,6 +19,7 @@ pub mod pipeline;
 mod place;
 pub mod shared;
 pub mod sharing;
+pub mod svm;
 #[cfg(test)]
 mod tests;
 pub mod window;

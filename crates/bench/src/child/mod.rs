@@ -69,6 +69,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("path-planner", whole_runs::path_planner),
     ("path-petgraph", whole_runs::path_petgraph),
     ("path-networkx", whole_runs::path_networkx),
+    ("svm-faults", whole_runs::svm_faults),
     ("isles-flood", calls::flood),
     ("isles-flood-once", calls::flood_once),
     ("isles-flood-short", calls::flood_short),

@@ -174,3 +174,10 @@ pub fn path_networkx(effort: Effort) {
     output.version.iter().for_each(|version| println!("version {version}"));
     say("search_ms", figure(&output, "search_ms"));
 }
+
+/// The example of the crate of shared pages. Prints `read_us`, `write_us` and `alone_us`.
+pub fn svm_faults(_: Effort) {
+    let program = built_example("isles-svm", "faults").unwrap_or_else(|missing| panic!("{}", missing.why));
+    let output = Output::of(&mut Command::new(program), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
+    ["read_us", "write_us", "alone_us"].map(|name| say(name, figure(&output, name)));
+}

@@ -19,7 +19,7 @@ pub mod twin;
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
-use memory::{aggregation, shared, windows};
+use memory::{aggregation, shared, svm, windows};
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub enum Suite {
     Aggregation,
     /// Objects that places share.
     Shared,
+    /// Pages that places share.
+    Svm,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -62,7 +64,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 17] = [
+    pub const ALL: [Suite; 18] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -78,6 +80,7 @@ impl Suite {
         Suite::Auv,
         Suite::Aggregation,
         Suite::Shared,
+        Suite::Svm,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -100,6 +103,7 @@ impl Suite {
             Suite::Auv => "auv",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
+            Suite::Svm => "svm",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -123,6 +127,7 @@ impl Suite {
             Suite::Auv => auv::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
+            Suite::Svm => svm::GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }

@@ -14,6 +14,9 @@ use std::process::Command;
 /// The crate that is a program of this house, and not of the product.
 const HOUSE: &str = "xtask";
 
+/// Programs whose packages may have features of their own: few people ask for them, so they are built once more.
+const APART: &[&str] = &["jacobi"]; // `svm`, which no other program needs
+
 /// The packages of a program: of each the features, and the packages that it uses itself.
 type Packages<'a> = BTreeMap<&'a str, (&'a str, BTreeSet<&'a str>)>;
 
@@ -41,7 +44,7 @@ fn programs(tree: &Tree) -> Vec<String> {
     let roots = tree.files().filter_map(|file| {
         let (name, inside) = inside_crate(&file.path)?;
         let is_root = matches!(inside, "src/main.rs" | "src/bin/main.rs");
-        (is_root && name != HOUSE).then(|| name.to_owned())
+        (is_root && name != HOUSE && !APART.contains(&name)).then(|| name.to_owned())
     });
     roots.collect::<BTreeSet<_>>().into_iter().collect()
 }

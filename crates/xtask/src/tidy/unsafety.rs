@@ -16,6 +16,7 @@ const UNSAFE_CRATES: &[(&str, &str)] = &[
     ("rcce", "programs of C that are loaded, stacks of coroutines, mapped memory"),
     ("runtime", "entry descriptors in the program image, task cells, the type of the services"),
     ("services", "long copies of windows, slices of their parts, words of value rings"),
+    ("svm", "mapped memory, ioctls of userfaultfd, slices of pages"),
     ("transport-mpi", "calls of the MPI library, memory of blocks"),
     ("transport-shm", "mapped memory"),
 ];

@@ -1,5 +1,6 @@
-//! The suites of memory that places share: windows, shared objects, tables that many small items change.
+//! The suites of memory that places share: windows, shared objects, shared pages, tables that many small items change.
 
 pub mod aggregation;
 pub mod shared;
+pub mod svm;
 pub mod windows;

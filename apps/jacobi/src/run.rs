@@ -1,0 +1,227 @@
+//! The application `jacobi`: arguments, the run over all places, what it tells.
+
+use super::sweeps::{self, digest_alone};
+use clap::{Args, ValueEnum, value_parser};
+use isles::Machine;
+use isles::array::check_memory;
+#[cfg(feature = "svm")]
+use isles::svm::{Consistency, RegionCounts};
+use isles_app::Failure;
+use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+
+/// What a place counts of shared virtual memory, which this program was built without.
+#[cfg(not(feature = "svm"))]
+type RegionCounts = ();
+
+/// Where the grid lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum GridMemory {
+    /// In parts, one at each place; rows beside a part come by messages
+    Parts,
+    /// In pages that places of one host share; rows beside those of a place come by page faults
+    Svm,
+}
+
+/// What pages promise about the order of accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PageModel {
+    /// One place at a time has a page
+    Exclusive,
+    /// Many places read a page, or one writes it
+    Strong,
+    /// Changes reach others at barriers
+    Release,
+}
+
+/// The arguments of `isles run jacobi`.
+#[derive(Args, Clone, Debug)]
+pub struct Jacobi {
+    /// Rows and columns of the grid, its edge included
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u64).range(3..=1 << 20))]
+    order: u64,
+
+    /// Sweeps over the grid
+    #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u64).range(1..=1_000_000_000))]
+    sweeps: u64,
+
+    /// Where the grid lies
+    #[arg(long, value_enum, default_value = "parts")]
+    memory: GridMemory,
+
+    /// What pages promise, with --memory svm [default: release]
+    #[arg(long, value_enum)]
+    model: Option<PageModel>,
+}
+
+/// How much is computed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Sizes {
+    pub(super) order: usize,
+    pub(super) sweeps: u64,
+}
+
+/// What is there before any place starts.
+#[derive(Serialize)]
+pub struct JacobiInput {
+    #[serde(flatten)]
+    sizes: Sizes,
+    memory: GridMemory,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<PageModel>,
+}
+
+/// What one place comes to.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct PlaceOutcome {
+    pub(super) seconds: f64,
+    pub(super) digest: u64,
+    pub(super) counts: Option<RegionCounts>,
+}
+
+/// What was found.
+#[derive(Serialize)]
+pub struct JacobiFound {
+    /// The digest of the grid, in hexadecimal digits.
+    digest: String,
+    /// The time of the sweeps at the slowest place, without the set-up.
+    sweep_seconds: f64,
+    /// What the places counted of pages, summed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<RegionCounts>,
+    #[serde(skip)]
+    sizes: Sizes,
+}
+
+impl Application for Jacobi {
+    const NAME: &'static str = "jacobi";
+    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
+    const NOTE: &'static str = "The digest is the same by either memory and at any number of places.";
+    const UNITS: &'static str = "sweeps";
+    type Input = JacobiInput;
+    type Found = JacobiFound;
+
+    fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
+        if self.memory == GridMemory::Parts || matches!(machine, Machine::Processes | Machine::Threads) {
+            return Ok(());
+        }
+        let text = format!("--memory svm on the machine {}; allowed: processes, threads", machine.name());
+        Err(Failure::Usage(text))
+    }
+
+    fn open(&self, places: u32) -> Result<JacobiInput, Failure> {
+        let Jacobi { memory, model, sweeps, .. } = *self;
+        if model.is_some() && memory == GridMemory::Parts {
+            return Err(Failure::Usage("--model is not for --memory parts; allowed with: svm".into()));
+        }
+        if memory == GridMemory::Svm && cfg!(not(feature = "svm")) {
+            return Err(Failure::Usage("--memory svm needs a program with the feature svm".into()));
+        }
+        let order = self.order as usize;
+        if order < places as usize {
+            let text = format!("--order is {order}; allowed with {places} places: a row for each");
+            return Err(Failure::Usage(text));
+        }
+        check_memory::<f64>(&[2, order, order])
+            .map_err(|error| Failure::Usage(format!("--order: {error}")))?;
+        let model = (memory == GridMemory::Svm).then(|| model.unwrap_or(PageModel::Release));
+        Ok(JacobiInput { sizes: Sizes { order, sweeps }, memory, model })
+    }
+
+    fn heading(&self, input: &JacobiInput) -> String {
+        let Sizes { order, sweeps } = input.sizes;
+        let memory = match input.model {
+            None => "parts",
+            Some(PageModel::Exclusive) => "shared pages, model exclusive",
+            Some(PageModel::Strong) => "shared pages, model strong",
+            Some(PageModel::Release) => "shared pages, model release",
+        };
+        format!("{sweeps} sweeps over {order} x {order} cells in {memory}")
+    }
+
+    async fn compute(input: JacobiInput, _: Dealer) -> isles::Result<(JacobiFound, WorkDone)> {
+        let sizes = input.sizes;
+        let outcomes = match input.model {
+            None => sweeps::run_by_parts(sizes).await?,
+            Some(model) => by_pages(sizes, model).await?,
+        };
+        let seconds = outcomes.iter().map(|outcome| outcome.seconds).fold(0.0, f64::max);
+        let digest = outcomes.iter().fold(0_u64, |sum, outcome| sum.wrapping_add(outcome.digest));
+        let found = JacobiFound {
+            digest: format!("{digest:016x}"),
+            sweep_seconds: seconds,
+            pages: sum_of(&outcomes),
+            sizes,
+        };
+        Ok((found, WorkDone { seconds, ..WorkDone::default() }))
+    }
+
+    fn text(&self, found: &JacobiFound) -> String {
+        let mut text = format!("digest   {}\nsweeps   {:.4} s", found.digest, found.sweep_seconds);
+        if let Some(pages) = &found.pages {
+            text += &text_of(pages);
+        }
+        text
+    }
+
+    fn speed(&self, found: &JacobiFound, _: f64) -> String {
+        let Sizes { order, sweeps } = found.sizes;
+        let cells = ((order - 2) * (order - 2)) as f64 * sweeps as f64;
+        format!("{:.1} million cells a second", cells / found.sweep_seconds / 1e6)
+    }
+
+    fn verify(&self, found: &JacobiFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
+        if !is_thorough {
+            return Ok(None);
+        }
+        let alone = format!("{:016x}", digest_alone(found.sizes.order, found.sizes.sweeps));
+        let text = format!("compared with all bits of the grid that was computed without places: {alone}");
+        Ok(Some(Verification { holds: alone == found.digest, text }))
+    }
+
+    fn write_csv(&self, found: &JacobiFound, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "digest,sweep_seconds\n{},{}", found.digest, found.sweep_seconds)
+    }
+}
+
+#[cfg(feature = "svm")]
+async fn by_pages(sizes: Sizes, model: PageModel) -> isles::Result<Vec<PlaceOutcome>> {
+    let model = match model {
+        PageModel::Exclusive => Consistency::Exclusive,
+        PageModel::Strong => Consistency::Strong,
+        PageModel::Release => Consistency::Release,
+    };
+    sweeps::run_by_pages(sizes, model).await
+}
+
+/// [`Application::open`] has refused it.
+#[cfg(not(feature = "svm"))]
+async fn by_pages(sizes: Sizes, _: PageModel) -> isles::Result<Vec<PlaceOutcome>> {
+    sweeps::run_by_parts(sizes).await
+}
+
+#[cfg(feature = "svm")]
+fn sum_of(outcomes: &[PlaceOutcome]) -> Option<RegionCounts> {
+    outcomes.iter().filter_map(|outcome| outcome.counts).reduce(RegionCounts::plus)
+}
+
+#[cfg(not(feature = "svm"))]
+fn sum_of(_: &[PlaceOutcome]) -> Option<RegionCounts> {
+    None
+}
+
+#[cfg(feature = "svm")]
+fn text_of(counts: &RegionCounts) -> String {
+    let RegionCounts { faults, pages, revoked, messages, bytes } = counts;
+    format!(
+        "\nfaults   {faults}\npages    {pages} came, {revoked} went or were dropped\nmessages {messages} of pages\nbytes    {bytes} copied"
+    )
+}
+
+#[cfg(not(feature = "svm"))]
+fn text_of((): &RegionCounts) -> String {
+    String::new()
+}

@@ -1,0 +1,216 @@
+//! One place of a region whose pages move by permission: what it holds, and the directories of the pages it is home of.
+//!
+//! A fault asks the home of its page, which is the place `page mod places`. The home revokes and grants. What a place
+//! tells itself is no message. Messages of a transaction, without those of a place to itself: a read of a page that
+//! nobody writes 2, of a page that a third place writes 4, a write with *s* other holders 2 + 2*s*.
+//!
+//! The caller executes the actions in their order. Invariant: between a `Map` and the call of
+//! [`PermissionNode::revoked`] for the page, no other place has a permission that conflicts with that of this one.
+
+use super::directory::{HomeAction, PageDirectory};
+use super::{Consistency, PageAccess, PageMessage, PageNumber};
+use crate::PlaceId;
+use std::collections::VecDeque;
+
+/// What the caller of a [`PermissionNode`] has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PageAction {
+    /// Send `message` to another place.
+    Send {
+        /// The receiver.
+        to: PlaceId,
+        /// What to send.
+        message: PageMessage,
+    },
+    /// Let the program access the page, and wake whoever waits for it.
+    Map {
+        /// The page.
+        page: PageNumber,
+        /// What the program may do.
+        access: PageAccess,
+    },
+    /// Take the page, or its permission to write, from the program as soon as it can be spared; then call
+    /// [`PermissionNode::revoked`].
+    Revoke {
+        /// The page.
+        page: PageNumber,
+        /// Whether the program may still read it.
+        keeps_read: bool,
+    },
+}
+
+/// What a place has of one page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Holding {
+    held: Option<PageAccess>,
+    asked: Option<PageAccess>,
+    /// A revocation that was asked and not yet reported; the value is `keeps_read`.
+    revoking: Option<bool>,
+}
+
+/// One place of a region of the model [`Consistency::Exclusive`] or [`Consistency::Strong`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PermissionNode {
+    here: PlaceId,
+    places: u32,
+    model: Consistency,
+    holdings: Vec<Holding>,
+    /// Of the pages whose home is this place: page `here + i * places` at `i`.
+    directories: Vec<PageDirectory>,
+    dead: Option<PlaceId>,
+}
+
+impl PermissionNode {
+    /// A place of a new region of `pages` pages, which nobody holds.
+    ///
+    /// # Panics
+    /// If `here` is not one of `places`, or the model is `Release`.
+    pub fn new(here: PlaceId, places: u32, pages: u32, model: Consistency) -> PermissionNode {
+        assert!(here.0 < places, "{here} is not one of {places} places");
+        assert!(model != Consistency::Release, "pages of the model release have no permissions");
+        let homes = (here.0..pages).step_by(places as usize).count();
+        PermissionNode {
+            here,
+            places,
+            model,
+            holdings: vec![Holding::default(); pages as usize],
+            directories: vec![PageDirectory::default(); homes],
+            dead: None,
+        }
+    }
+
+    /// Returns the home of a page.
+    pub fn home(&self, page: PageNumber) -> PlaceId {
+        PlaceId(page.0 % self.places)
+    }
+
+    /// Returns what the program may do with a page.
+    pub fn held(&self, page: PageNumber) -> Option<PageAccess> {
+        self.holdings.get(page.index())?.held
+    }
+
+    /// The program has touched a page that was not mapped for that. After a death the page is mapped as it lies.
+    pub fn fault(&mut self, page: PageNumber, access: PageAccess, out: &mut Vec<PageAction>) {
+        let access = if self.model == Consistency::Exclusive { PageAccess::Write } else { access };
+        let Some(holding) = self.holdings.get_mut(page.index()) else { return };
+        if self.dead.is_some() {
+            out.push(PageAction::Map { page, access: PageAccess::Write });
+        } else if holding.held >= Some(access) {
+            // The system has dropped the mapping, or two touches of one page came together.
+            out.push(PageAction::Map { page, access: holding.held.unwrap_or(access) });
+        } else if holding.asked.is_none() {
+            holding.asked = Some(access);
+            let home = self.home(page);
+            self.send(home, PageMessage::Request { page, access }, out);
+        }
+    }
+
+    /// The revocation that was asked by [`PageAction::Revoke`] is done.
+    pub fn revoked(&mut self, page: PageNumber, out: &mut Vec<PageAction>) {
+        let Some(holding) = self.holdings.get_mut(page.index()) else { return };
+        let Some(keeps_read) = holding.revoking.take() else { return };
+        holding.held = holding.held.filter(|_| keeps_read).map(|_| PageAccess::Read);
+        if self.dead.is_none() {
+            let home = self.home(page);
+            self.send(home, PageMessage::Revoked { page }, out);
+        }
+    }
+
+    /// A message has arrived. What no sound place sends is ignored.
+    pub fn receive(&mut self, from: PlaceId, message: PageMessage, out: &mut Vec<PageAction>) {
+        let mut inbox = VecDeque::from([(from, message)]);
+        while let Some((from, message)) = inbox.pop_front() {
+            self.take(from, message, &mut inbox, out);
+        }
+    }
+
+    /// A place has died: the region is lost, so whoever waits for a page gets it as it lies, and must look at
+    /// [`PermissionNode::dead`]. Later deaths change nothing.
+    pub fn place_died(&mut self, place: PlaceId, out: &mut Vec<PageAction>) {
+        if self.dead.is_some() || place.0 >= self.places || place == self.here {
+            return;
+        }
+        self.dead = Some(place);
+        for (page, holding) in self.holdings.iter_mut().enumerate() {
+            if holding.asked.take().is_some() {
+                holding.held = Some(PageAccess::Write);
+                out.push(PageAction::Map { page: PageNumber(page as u32), access: PageAccess::Write });
+            }
+        }
+    }
+
+    /// Returns the first place of the region that died.
+    pub fn dead(&self) -> Option<PlaceId> {
+        self.dead
+    }
+
+    fn send(&mut self, to: PlaceId, message: PageMessage, out: &mut Vec<PageAction>) {
+        if to == self.here {
+            self.receive(to, message, out);
+        } else {
+            out.push(PageAction::Send { to, message });
+        }
+    }
+
+    fn take(
+        &mut self,
+        from: PlaceId,
+        message: PageMessage,
+        inbox: &mut VecDeque<(PlaceId, PageMessage)>,
+        out: &mut Vec<PageAction>,
+    ) {
+        if self.dead.is_some() {
+            return;
+        }
+        match message {
+            PageMessage::Request { page, access } => {
+                self.at_home(page, inbox, out, |directory, actions| directory.request(from, access, actions));
+            }
+            PageMessage::Revoked { page } => {
+                self.at_home(page, inbox, out, |directory, actions| directory.revoked(from, actions));
+            }
+            PageMessage::Revoke { page, keeps_read } if from == self.home(page) => {
+                let Some(holding) = self.holdings.get_mut(page.index()) else { return };
+                if holding.held.is_some() && holding.revoking.is_none() {
+                    holding.revoking = Some(keeps_read);
+                    out.push(PageAction::Revoke { page, keeps_read });
+                }
+            }
+            PageMessage::Grant { page, access } if from == self.home(page) => {
+                let Some(holding) = self.holdings.get_mut(page.index()) else { return };
+                if holding.asked.take().is_some() {
+                    holding.held = Some(access);
+                    out.push(PageAction::Map { page, access });
+                }
+            }
+            PageMessage::Revoke { .. } | PageMessage::Grant { .. } => {}
+        }
+    }
+
+    /// Lets the directory of a page decide, and sends what it says.
+    fn at_home(
+        &mut self,
+        page: PageNumber,
+        inbox: &mut VecDeque<(PlaceId, PageMessage)>,
+        out: &mut Vec<PageAction>,
+        decide: impl FnOnce(&mut PageDirectory, &mut Vec<HomeAction>),
+    ) {
+        if self.home(page) != self.here {
+            return;
+        }
+        let Some(directory) = self.directories.get_mut((page.0 / self.places) as usize) else { return };
+        let mut actions = Vec::new();
+        decide(directory, &mut actions);
+        for action in actions {
+            let (to, message) = match action {
+                HomeAction::Revoke { from, keeps_read } => (from, PageMessage::Revoke { page, keeps_read }),
+                HomeAction::Grant { to, access } => (to, PageMessage::Grant { page, access }),
+            };
+            if to == self.here {
+                inbox.push_back((to, message));
+            } else {
+                out.push(PageAction::Send { to, message });
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The model release: random programs without data races beside a sequential memory.
+//!
+//! Words of a page are written by different places in one round; rounds end at a barrier, which releases and acquires.
+//! Some words are changed under a lock only. Fetches and differences take their time, and others happen meanwhile.
+
+use super::super::{PageAccess, PageNumber, ReleaseCache};
+use super::{Choices, seeds};
+use std::collections::{BTreeMap, VecDeque};
+
+const WORDS: usize = 4;
+const ROUNDS: usize = 4;
+
+/// A page as a place sees it.
+type Content = [u32; WORDS];
+
+/// What a place does next.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Read {
+        page: usize,
+        word: usize,
+    },
+    Write {
+        page: usize,
+        word: usize,
+        value: u32,
+    },
+    /// Adds 1 to the word under the lock of the world.
+    Locked {
+        page: usize,
+    },
+}
+
+/// What a place is doing.
+enum Doing {
+    Next,
+    /// A copy is under way; the access follows.
+    Fetching {
+        page: usize,
+        content: Option<Content>,
+    },
+    /// Differences are under way; then the lock is given back, or the barrier is reached.
+    Releasing {
+        frees_lock: bool,
+    },
+    AtBarrier,
+}
+
+struct ReleasePlace {
+    cache: ReleaseCache,
+    copies: BTreeMap<usize, (Content, Option<Content>)>,
+    differences: VecDeque<(usize, Content, Content)>,
+    program: VecDeque<Operation>,
+    doing: Doing,
+    has_lock: bool,
+}
+
+struct ReleaseWorld {
+    places: Vec<ReleasePlace>,
+    homes: Vec<Content>,
+    truth: Vec<Content>,
+    lock_is_taken: bool,
+}
+
+/// Word 0 of each page is changed under the lock; the others have one writer in a round, or only readers.
+fn deal_round(choices: &mut Choices, world: &mut ReleaseWorld) {
+    let pages = world.homes.len();
+    for (page, word) in (0..pages).flat_map(|page| (1..WORDS).map(move |word| (page, word))) {
+        let writer = choices.below(world.places.len() + 1);
+        for _ in 0..choices.below(4) {
+            let place = if writer < world.places.len() { writer } else { choices.below(world.places.len()) };
+            let is_write = writer < world.places.len() && choices.below(2) == 0;
+            let value = choices.below(1000) as u32;
+            let operation = if is_write {
+                Operation::Write { page, word, value }
+            } else {
+                Operation::Read { page, word }
+            };
+            world.places[place].program.push_back(operation);
+        }
+    }
+    for place in &mut world.places {
+        let page = choices.below(pages);
+        place.program.insert(choices.below(place.program.len() + 1), Operation::Locked { page });
+    }
+}
+
+impl ReleaseWorld {
+    fn new(places: usize, pages: usize) -> ReleaseWorld {
+        let place = || ReleasePlace {
+            cache: ReleaseCache::new(pages as u32),
+            copies: BTreeMap::new(),
+            differences: VecDeque::new(),
+            program: VecDeque::new(),
+            doing: Doing::Next,
+            has_lock: false,
+        };
+        ReleaseWorld {
+            places: (0..places).map(|_| place()).collect(),
+            homes: vec![[0; WORDS]; pages],
+            truth: vec![[0; WORDS]; pages],
+            lock_is_taken: false,
+        }
+    }
+
+    fn is_home(&self, place: usize, page: usize) -> bool {
+        page * self.places.len() / self.homes.len() == place
+    }
+
+    /// The place begins a release: what it changed is under way from now on.
+    fn begin_release(&mut self, place: usize, frees_lock: bool) {
+        let ReleasePlace { cache, copies, differences, doing, .. } = &mut self.places[place];
+        for page in cache.release() {
+            let (content, twin) = copies.get_mut(&page.index()).expect("a dirty page has a copy");
+            differences.push_back((page.index(), *content, twin.take().expect("a dirty page has a twin")));
+        }
+        *doing = Doing::Releasing { frees_lock };
+    }
+
+    fn acquire(&mut self, place: usize) {
+        let ReleasePlace { cache, copies, .. } = &mut self.places[place];
+        for page in cache.acquire() {
+            let (_, twin) = copies.remove(&page.index()).expect("a page that is dropped was there");
+            assert_eq!(twin, None, "a page with changes was dropped");
+        }
+    }
+
+    /// Lets a place do one thing; false if it has to wait.
+    fn act(&mut self, place: usize) -> bool {
+        match &mut self.places[place].doing {
+            Doing::AtBarrier => return false,
+            Doing::Fetching { page, content: content @ None } => *content = Some(self.homes[*page]),
+            Doing::Fetching { page, content: Some(content) } => {
+                let (page, content) = (*page, *content);
+                self.places[place].copies.insert(page, (content, None));
+                self.places[place].doing = Doing::Next;
+            }
+            Doing::Releasing { frees_lock } => {
+                let frees_lock = *frees_lock;
+                if let Some((page, now, before)) = self.places[place].differences.pop_front() {
+                    for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
+                        self.homes[page][word] = now[word];
+                    }
+                } else if frees_lock {
+                    self.lock_is_taken = false;
+                    self.places[place].has_lock = false;
+                    self.places[place].doing = Doing::Next;
+                } else {
+                    self.places[place].doing = Doing::AtBarrier;
+                }
+            }
+            Doing::Next => return self.operate(place),
+        }
+        true
+    }
+
+    fn operate(&mut self, place: usize) -> bool {
+        let Some(operation) = self.places[place].program.front().copied() else {
+            self.begin_release(place, false);
+            return true;
+        };
+        let (page, word, access) = match operation {
+            Operation::Read { page, word } => (page, word, PageAccess::Read),
+            Operation::Write { page, word, .. } => (page, word, PageAccess::Write),
+            Operation::Locked { page } => (page, 0, PageAccess::Write),
+        };
+        if matches!(operation, Operation::Locked { .. }) && !self.places[place].has_lock {
+            if self.lock_is_taken {
+                return false;
+            }
+            (self.lock_is_taken, self.places[place].has_lock) = (true, true);
+            // Changes go home before the copies are dropped; here all at once, because the lock is held.
+            self.begin_release(place, true);
+            while let Some((page, now, before)) = self.places[place].differences.pop_front() {
+                for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
+                    self.homes[page][word] = now[word];
+                }
+            }
+            self.places[place].doing = Doing::Next;
+            self.acquire(place);
+            return true;
+        }
+        if !self.is_home(place, page) && !self.is_mapped(place, page, access) {
+            self.fault(place, page, access);
+            return true;
+        }
+        self.access(place, page, word, operation);
+        self.places[place].program.pop_front();
+        if matches!(operation, Operation::Locked { .. }) {
+            self.begin_release(place, true);
+        }
+        true
+    }
+
+    fn is_mapped(&self, place: usize, page: usize, access: PageAccess) -> bool {
+        let copy = self.places[place].copies.get(&page);
+        copy.is_some_and(|(_, twin)| access == PageAccess::Read || twin.is_some())
+    }
+
+    fn fault(&mut self, place: usize, page: usize, access: PageAccess) {
+        let state = &mut self.places[place];
+        // A store into a page that is not there is two faults here, so that a fetch has a time of its own.
+        let is_there = state.copies.contains_key(&page);
+        let access = if is_there { access } else { PageAccess::Read };
+        let action = state.cache.fault(PageNumber(page as u32), access).expect("a page of the region");
+        assert_eq!((action.fetches, action.access), (!is_there, access));
+        if action.fetches {
+            state.doing = Doing::Fetching { page, content: None };
+        } else if action.twins {
+            let (content, twin) = state.copies.get_mut(&page).expect("it is there");
+            *twin = Some(*content);
+        }
+    }
+
+    fn access(&mut self, place: usize, page: usize, word: usize, operation: Operation) {
+        let is_home = self.is_home(place, page);
+        let seen = match self.places[place].copies.get_mut(&page) {
+            Some((content, _)) if !is_home => &mut content[word],
+            _ => &mut self.homes[page][word],
+        };
+        let expected = &mut self.truth[page][word];
+        assert_eq!(seen, expected, "place {place} sees another value: {operation:?}");
+        match operation {
+            Operation::Read { .. } => {}
+            Operation::Write { value, .. } => *expected = value,
+            Operation::Locked { .. } => *expected += 1,
+        }
+        *seen = *expected;
+    }
+}
+
+#[test]
+fn random_programs_without_races_see_a_sequential_memory() {
+    for seed in seeds() {
+        let mut choices = Choices(seed);
+        let (places, pages) = (2 + choices.below(7), 1 + choices.below(4));
+        let mut world = ReleaseWorld::new(places, pages);
+        for _ in 0..ROUNDS {
+            deal_round(&mut choices, &mut world);
+            let mut turns = 0;
+            while world.places.iter().any(|place| !matches!(place.doing, Doing::AtBarrier)) {
+                world.act(choices.below(places));
+                turns += 1;
+                assert!(turns < 1_000_000, "seed {seed}: a wait without end");
+            }
+            for place in 0..places {
+                world.acquire(place);
+                world.places[place].doing = Doing::Next;
+            }
+        }
+        assert_eq!(world.homes, world.truth, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_page_is_twinned_once_and_kept_while_it_is_dirty() {
+    let page = PageNumber(1);
+    let mut cache = ReleaseCache::new(3);
+    let first = cache.fault(page, PageAccess::Write).unwrap();
+    assert_eq!((first.fetches, first.twins, first.access), (true, true, PageAccess::Write));
+    let again = cache.fault(page, PageAccess::Read).unwrap();
+    assert_eq!((again.fetches, again.twins, again.access), (false, false, PageAccess::Write));
+    assert_eq!(cache.acquire(), [], "changes that are not at their home are not dropped");
+    assert_eq!(cache.release(), [page]);
+    assert_eq!(cache.release(), []);
+    assert_eq!(cache.acquire(), [page]);
+    assert_eq!(cache.fault(PageNumber(3), PageAccess::Read), None);
+}

@@ -1,0 +1,76 @@
+//! Why a region cannot be had, or a page of it.
+
+use isles_protocol::PlaceId;
+use std::fmt;
+use std::io;
+
+/// Why a region, or a range of one, cannot be had.
+#[derive(Debug)]
+pub enum RegionError {
+    /// A place of the region has died. The region is lost: every later access ends with this.
+    DeadPlace(PlaceId),
+    /// A place has dropped its part of the region. The region is lost: every later access ends with this.
+    Left(PlaceId),
+    /// A place of the region is on another host, or in another namespace of processes.
+    OtherHost(PlaceId),
+    /// The kernel does not allow what a region needs.
+    System {
+        /// What was tried.
+        call: &'static str,
+        /// What the kernel answered.
+        error: io::Error,
+        /// What has to be changed.
+        remedy: &'static str,
+    },
+    /// A range ends beyond the region, or is not in order.
+    Outside {
+        /// The first element of the range.
+        start: usize,
+        /// The element behind its last.
+        end: usize,
+        /// How many elements the region has.
+        len: usize,
+    },
+    /// A guard was asked for pages at or below those of a guard that the place holds. Ascending order keeps two places
+    /// from waiting for each other.
+    NotAscending {
+        /// The first page that was asked.
+        page: u32,
+        /// The last page of the guards that are held.
+        held: u32,
+    },
+    /// The region has no byte, or more than 2³² pages.
+    Size {
+        /// The bytes that were asked.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for RegionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegionError::DeadPlace(place) => {
+                write!(f, "{place} has died, and with it the region of shared memory")
+            }
+            RegionError::Left(place) => {
+                write!(f, "{place} has dropped its part of the region of shared memory")
+            }
+            RegionError::OtherHost(place) => {
+                write!(f, "{place} is on another host; allowed: a region of places of one host")
+            }
+            RegionError::System { call, error, remedy } => write!(f, "{call}: {error}; {remedy}"),
+            RegionError::Outside { start, end, len } => {
+                write!(f, "elements {start}..{end} of a region; allowed: ranges of 0..{len}")
+            }
+            RegionError::NotAscending { page, held } => write!(
+                f,
+                "page {page} of a region is asked while page {held} is held; allowed: guards in ascending order"
+            ),
+            RegionError::Size { bytes } => {
+                write!(f, "a region of {bytes} bytes; allowed: 1 byte to 2^32 - 1 pages")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RegionError {}

@@ -1,0 +1,27 @@
+//! Memory that places of one host share page by page, by page faults.
+//!
+//! A [`PageRegion`] is this place's view of memory that all places of a region have. A touch of a page that this place
+//! may not access stops the thread; the kernel tells the service thread of the region by userfaultfd, which gets the
+//! page by the protocol of `isles_protocol::svm` and maps it. The service thread also answers other places, so one that
+//! computes or waits serves its pages all the same. What knows places, teams and messages of tasks is the façade.
+//!
+//! `sys` has the calls of the kernel, `peers` how processes find each other's descriptors, `service` the thread,
+//! `region` and `guard` what programs hold.
+
+mod error;
+mod guard;
+mod peers;
+mod region;
+mod release;
+mod service;
+mod state;
+mod sys;
+#[cfg(test)]
+mod tests;
+
+pub use error::RegionError;
+pub use guard::{PageReadGuard, PageWriteGuard};
+pub use peers::{PlaceAddress, RegionSeed};
+pub use region::PageRegion;
+pub use state::RegionCounts;
+pub use sys::PAGE_BYTES;

@@ -1,0 +1,118 @@
+//! How the processes of a region find each other's descriptors: by `/proc/PID/fd`.
+//!
+//! Each place has a pipe, whose reading end is that of its service thread; the first one has the memory file too. A
+//! place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a process
+//! (`pidfd`) tells when it has died, without the help of anybody who may wait for a page.
+
+use crate::RegionError;
+use crate::sys::{failed, memory_file};
+use isles_protocol::PlaceId;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeReader, PipeWriter};
+
+const REMEDY: &str = "allow the process to open its own descriptors by /proc";
+
+/// Where the descriptors of one place are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceAddress {
+    process: u32,
+    /// The writing end of its pipe.
+    inlet: i32,
+    /// The memory file, at the first place of the region.
+    memory: Option<i32>,
+    /// The host and its namespace of processes.
+    host: String,
+}
+
+/// The part of one place of a region, before it knows the others.
+pub struct RegionSeed {
+    pub(crate) reader: PipeReader,
+    pub(crate) writer: PipeWriter,
+    pub(crate) memory: Option<OwnedFd>,
+}
+
+/// What a service thread has of another place.
+pub(crate) struct RegionPeer {
+    pub(crate) place: PlaceId,
+    pub(crate) inlet: File,
+    /// `None` if it is in this process.
+    pub(crate) process: Option<OwnedFd>,
+}
+
+impl RegionSeed {
+    /// Opens the descriptors of this place; `memory_bytes` at the first place of the region only.
+    ///
+    /// # Errors
+    /// The kernel refuses a pipe or a memory file.
+    pub fn new(memory_bytes: Option<usize>) -> Result<RegionSeed, RegionError> {
+        let pipe_error = |error| RegionError::System { call: "pipe", error, remedy: "allow more open files" };
+        let (reader, writer) = io::pipe().map_err(pipe_error)?;
+        let nonblocking = failed("FIONBIO", REMEDY);
+        rustix::io::ioctl_fionbio(&reader, true).map_err(&nonblocking)?;
+        rustix::io::ioctl_fionbio(&writer, true).map_err(&nonblocking)?;
+        Ok(RegionSeed { reader, writer, memory: memory_bytes.map(memory_file).transpose()? })
+    }
+
+    /// Returns what the other places have to know.
+    pub fn address(&self) -> PlaceAddress {
+        PlaceAddress {
+            process: std::process::id(),
+            inlet: self.writer.as_raw_fd(),
+            memory: self.memory.as_ref().map(AsRawFd::as_raw_fd),
+            host: host(),
+        }
+    }
+}
+
+/// What is the same in processes that find each other by number, and in no others.
+fn host() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display())
+}
+
+/// Opens a descriptor of a process.
+fn open(address: &PlaceAddress, descriptor: i32, reads: bool) -> Result<File, RegionError> {
+    let path = format!("/proc/{}/fd/{descriptor}", address.process);
+    OpenOptions::new().read(reads).write(true).open(path).map_err(|error| RegionError::System {
+        call: "open of a descriptor of another place",
+        error,
+        remedy: REMEDY,
+    })
+}
+
+/// Opens the memory file of the region.
+pub(crate) fn open_memory(addresses: &[PlaceAddress]) -> Result<File, RegionError> {
+    let (first, descriptor) = addresses
+        .iter()
+        .find_map(|address| Some((address, address.memory?)))
+        .expect("the first place of a region has its memory");
+    open(first, descriptor, true)
+}
+
+/// Opens the pipes of all other places.
+pub(crate) fn open_peers(here: PlaceId, addresses: &[PlaceAddress]) -> Result<Vec<RegionPeer>, RegionError> {
+    let own = host();
+    let mut peers = Vec::new();
+    for (place, address) in (0..).map(PlaceId).zip(addresses).filter(|(place, _)| *place != here) {
+        if address.host != own {
+            return Err(RegionError::OtherHost(place));
+        }
+        let inlet = open(address, address.inlet, false)?;
+        rustix::io::ioctl_fionbio(&inlet, true).map_err(failed("FIONBIO", REMEDY))?;
+        let process = match i32::try_from(address.process).ok().and_then(Pid::from_raw) {
+            Some(_) if address.process == std::process::id() => None,
+            Some(process) => Some(pidfd_open(process, PidfdFlags::empty()).map_err(|error| match error {
+                Errno::SRCH => RegionError::DeadPlace(place),
+                error => failed("pidfd_open", "shared virtual memory needs Linux 5.19")(error),
+            })?),
+            None => return Err(RegionError::DeadPlace(place)),
+        };
+        peers.push(RegionPeer { place, inlet, process });
+    }
+    Ok(peers)
+}

@@ -1,0 +1,246 @@
+//! What the worker and the service thread of a region share, and what both may do with a page.
+//!
+//! A page that a guard holds is *pinned*: the service thread puts off its revocation. The worker pins a page whose
+//! state allows the access, and looks at the state again; the service thread lowers the state, and looks at the pins
+//! again. Both in sequentially consistent order, so at least one of them sees the other.
+
+use crate::RegionError;
+use crate::release::ReleasePages;
+use crate::sys::{PAGE_BYTES, PageMapping, Userfault};
+use isles_protocol::PlaceId;
+use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
+use std::fs::File;
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// In the state of a page: its revocation waits for the guards that hold it, and no new guard takes it before.
+pub const REVOKING: u8 = 0x80;
+
+/// In `RegionState::wanted`: the worker waits for no page.
+const NOTHING: u64 = u64::MAX;
+/// In `RegionState::wanted`: the service thread has pinned the page that the worker waits for.
+const PINNED: u64 = u64::MAX - 1;
+
+/// What a place counts of a region, since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RegionCounts {
+    /// Touches of pages that were not mapped for them.
+    pub faults: u64,
+    /// Pages that came: permissions that were granted, or copies from homes.
+    pub pages: u64,
+    /// Pages, or permissions to write them, that went to others, and copies that were dropped.
+    pub revoked: u64,
+    /// Messages to other places.
+    pub messages: u64,
+    /// Bytes that were copied: pages from homes, and differences to homes.
+    pub bytes: u64,
+}
+
+impl RegionCounts {
+    /// Adds those of another place or region.
+    #[must_use]
+    pub fn plus(self, other: RegionCounts) -> RegionCounts {
+        RegionCounts {
+            faults: self.faults + other.faults,
+            pages: self.pages + other.pages,
+            revoked: self.revoked + other.revoked,
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// [`RegionCounts`] while they are counted.
+#[derive(Default)]
+pub struct Counts {
+    pub faults: AtomicU64,
+    pub pages: AtomicU64,
+    pub revoked: AtomicU64,
+    pub messages: AtomicU64,
+    pub bytes: AtomicU64,
+}
+
+/// Adds to a count.
+pub fn add(count: &AtomicU64, more: usize) {
+    count.fetch_add(more as u64, Ordering::Relaxed);
+}
+
+/// Why no page of the region can be had any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    Died(PlaceId),
+    Left(PlaceId),
+}
+
+/// See the file header.
+pub struct RegionState {
+    pub model: Consistency,
+    pub here: PlaceId,
+    pub places: u32,
+    pub pages: u32,
+    /// The view of the program.
+    pub program: PageMapping,
+    /// What all places map: the content of pages, and behind it a word for each page, see `region`.
+    pub frames: PageMapping,
+    pub fault: Userfault,
+    /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`].
+    pub states: Box<[AtomicU8]>,
+    /// By page: guards of this place that hold it.
+    pub pins: Box<[AtomicU32]>,
+    /// Revocations that wait for a guard.
+    pub deferred: AtomicU32,
+    /// The page that the worker waits for times 2, plus 1 to write.
+    pub wanted: AtomicU64,
+    /// 0, or the place that was lost plus 1, times 2, plus 1 if it has left.
+    pub lost: AtomicU64,
+    pub counts: Counts,
+    pub release: Mutex<ReleasePages>,
+    /// The inlet of the own service thread.
+    pub bell: Mutex<File>,
+}
+
+/// Messages of a service thread besides those of the protocol.
+pub const BELL: [u8; 16] = [0xFF; 16];
+
+impl RegionState {
+    /// What the state of a page must be at least for an access.
+    pub fn level(access: PageAccess) -> u8 {
+        match access {
+            PageAccess::Read => 1,
+            PageAccess::Write => 2,
+        }
+    }
+
+    /// Returns why the region is lost, if it is.
+    pub fn loss(&self) -> Option<Loss> {
+        let value = self.lost.load(Ordering::SeqCst);
+        let place = PlaceId((value / 2).checked_sub(1)? as u32);
+        Some(if value % 2 == 1 { Loss::Left(place) } else { Loss::Died(place) })
+    }
+
+    /// Ends with an error if the region is lost.
+    pub fn check(&self) -> Result<(), RegionError> {
+        match self.loss() {
+            None => Ok(()),
+            Some(Loss::Died(place)) => Err(RegionError::DeadPlace(place)),
+            Some(Loss::Left(place)) => Err(RegionError::Left(place)),
+        }
+    }
+
+    /// Records the first loss.
+    pub fn lose(&self, loss: Loss) {
+        let value = match loss {
+            Loss::Died(place) => (u64::from(place.0) + 1) * 2,
+            Loss::Left(place) => (u64::from(place.0) + 1) * 2 + 1,
+        };
+        let _ = self.lost.compare_exchange(0, value, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Of the worker: gets a page and pins it. Waits until other places have given it up.
+    pub fn pin(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
+        let access = if self.model == Consistency::Exclusive { PageAccess::Write } else { access };
+        let (level, index) = (RegionState::level(access), page.index());
+        loop {
+            self.check()?;
+            if self.pin_if_mapped(index, level) {
+                break;
+            }
+            self.wanted.store(u64::from(page.0) * 2 + u64::from(level == 2), Ordering::SeqCst);
+            self.touch(page, access);
+            if self.wanted.swap(NOTHING, Ordering::SeqCst) == PINNED {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        self.check().inspect_err(|_| self.unpin(page))
+    }
+
+    /// Pins a page whose state allows it.
+    fn pin_if_mapped(&self, index: usize, level: u8) -> bool {
+        let allows = |is_held: bool| {
+            let state = self.states[index].load(Ordering::SeqCst);
+            state & !REVOKING >= level && (is_held || state & REVOKING == 0)
+        };
+        if !allows(self.pins[index].load(Ordering::SeqCst) > 0) {
+            return false;
+        }
+        let is_held = self.pins[index].fetch_add(1, Ordering::SeqCst) > 0;
+        let is_pinned = allows(is_held);
+        if !is_pinned {
+            self.unpin(PageNumber(index as u32));
+        }
+        is_pinned
+    }
+
+    /// Of the worker: ends a pin.
+    pub fn unpin(&self, page: PageNumber) {
+        self.pins[page.index()].fetch_sub(1, Ordering::SeqCst);
+        if self.deferred.load(Ordering::SeqCst) > 0 {
+            // If the pipe is full, the service thread has reasons enough to look.
+            let _ = self.bell.lock().expect("no holder panics").write_all(&BELL);
+        }
+    }
+
+    /// Of the service thread: lets the program access a page, and wakes the worker if it waits for it.
+    pub fn map(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
+        let level = RegionState::level(access);
+        self.states[page.index()].store(level, Ordering::SeqCst);
+        let wanted = self.wanted.load(Ordering::SeqCst);
+        if wanted < PINNED && wanted / 2 == u64::from(page.0) && wanted % 2 < u64::from(level) {
+            self.pins[page.index()].fetch_add(1, Ordering::SeqCst);
+            let taken =
+                self.wanted.compare_exchange(wanted, PINNED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+            if !taken {
+                self.pins[page.index()].fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.fault.map(&self.program, page.index(), access == PageAccess::Read)
+    }
+
+    /// Of the service thread: takes a page from the program, unless it is pinned; returns whether it did.
+    pub fn take(&self, page: PageNumber, keeps_read: bool) -> Result<bool, RegionError> {
+        let index = page.index();
+        self.states[index].fetch_or(REVOKING, Ordering::SeqCst);
+        if self.pins[index].load(Ordering::SeqCst) > 0 {
+            return Ok(false);
+        }
+        let bytes = index * PAGE_BYTES..(index + 1) * PAGE_BYTES;
+        if keeps_read {
+            self.fault.protect(&self.program, bytes, true)?;
+        } else {
+            self.program.unmap_pages(bytes)?;
+        }
+        self.states[index].store(u8::from(keeps_read), Ordering::SeqCst);
+        add(&self.counts.revoked, 1);
+        Ok(true)
+    }
+
+    /// Accesses a page without changing it.
+    fn touch(&self, page: PageNumber, access: PageAccess) {
+        let byte = self.program.byte(page.index() * PAGE_BYTES);
+        match access {
+            PageAccess::Read => byte.load(Ordering::Relaxed),
+            // The compiler makes a load of an addition of nothing that it knows.
+            PageAccess::Write => byte.fetch_or(std::hint::black_box(0), Ordering::Relaxed),
+        };
+    }
+
+    /// Returns what was counted so far.
+    pub fn counted(&self) -> RegionCounts {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts { faults, pages, revoked, messages, bytes } = &self.counts;
+        RegionCounts {
+            faults: load(faults),
+            pages: load(pages),
+            revoked: load(revoked),
+            messages: load(messages),
+            bytes: load(bytes),
+        }
+    }
+
+    /// The value of `wanted` of a new region.
+    pub const fn wants_nothing() -> AtomicU64 {
+        AtomicU64::new(NOTHING)
+    }
+}
