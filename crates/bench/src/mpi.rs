@@ -5,7 +5,7 @@
 //! for a run are gone after it.
 
 use crate::install::Package;
-use crate::program::{Missing, is_installed};
+use crate::program::available::{Missing, is_installed};
 use crate::work_folder::WorkFolder;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

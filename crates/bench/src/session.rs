@@ -9,7 +9,7 @@ use crate::machine::{LOAD_DOUBTFUL, Machine};
 use crate::measure::{Contender, Figures, Group, Row};
 use crate::options::Options;
 use crate::output::Output;
-use crate::program::Missing;
+use crate::program::available::Missing;
 use crate::samples::Samples;
 use crate::suite::Suite;
 use crate::work_folder::WorkFolder;

@@ -5,7 +5,7 @@
 //! written under another name first. Its name carries a hash of how it was made, so that a changed source is
 //! built anew.
 
-use crate::program::Missing;
+use crate::program::available::Missing;
 use isles_graph::{ReadOptions, Weights, open};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};

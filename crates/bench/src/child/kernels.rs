@@ -6,7 +6,7 @@
 use crate::child::timing::Effort;
 use crate::child::timing::{median, say};
 use crate::output::{BYTES, Output, SECONDS};
-use crate::program::built;
+use crate::program::available::built;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

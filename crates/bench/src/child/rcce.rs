@@ -4,7 +4,7 @@
 //! Invariant: a program that does not verify has no figures.
 
 use crate::child::timing::{Effort, say};
-use crate::program::built;
+use crate::program::available::built;
 use crate::work_folder::WorkFolder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

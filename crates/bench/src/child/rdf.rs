@@ -7,7 +7,7 @@
 use crate::child::timing::Effort;
 use crate::child::timing::say;
 use crate::output::Output;
-use crate::program::{built, built_example};
+use crate::program::available::{built, built_example};
 use crate::work_folder::WorkFolder;
 use std::path::{Path, PathBuf};
 use std::process::Command;

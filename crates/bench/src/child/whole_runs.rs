@@ -10,7 +10,7 @@ use crate::child::timing::Effort;
 use crate::child::timing::{median, say};
 use crate::machine::cores;
 use crate::output::{Output, SECONDS};
-use crate::program::{built, built_example};
+use crate::program::available::{built, built_example};
 use crate::suite::BC_POWER;
 use crate::work_folder::WorkFolder;
 use isles_bc::Scores;
@@ -179,5 +179,5 @@ pub fn path_networkx(effort: Effort) {
 pub fn svm_faults(_: Effort) {
     let program = built_example("isles-svm", "faults").unwrap_or_else(|missing| panic!("{}", missing.why));
     let output = Output::of(&mut Command::new(program), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
-    ["read_us", "write_us", "alone_us"].map(|name| say(name, figure(&output, name)));
+    ["read_us", "write_us", "alone_us"].iter().for_each(|name| say(name, figure(&output, name)));
 }

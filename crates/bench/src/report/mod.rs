@@ -10,7 +10,7 @@ pub mod table;
 use crate::child::timing::Effort;
 use crate::machine::Machine;
 use crate::measure::{Better, Figure, Figures, Row, Verdict, samples};
-use crate::program::Missing;
+use crate::program::available::Missing;
 use crate::samples::Samples;
 use crate::session::{Session, SessionOutcome};
 use crate::suite::Suite;

@@ -4,18 +4,15 @@
 //! know what the figures mean. The invariant: a contender is either a command that can be run or an
 //! [`Missing`] that says how to get it.
 
+pub mod available;
+
 use crate::child;
 use crate::child::timing::Effort;
 use crate::install::Package;
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::work_folder::WorkFolder;
-use isles_app::companion::Companion;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use available::{Missing, built, is_installed, succeeds};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 /// A program that prints figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,18 +159,6 @@ impl AppTask {
     }
 }
 
-/// Why a contender has no figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
-    /// What is missing or went wrong.
-    pub why: String,
-    /// What the person can do about it.
-    pub remedy: String,
-    /// What to install, if that is all.
-    #[serde(skip)]
-    pub package: Option<Package>,
-}
-
 /// A crowd without a core each takes seconds a batch with some libraries; all contenders get the same.
 const CROWD_REPETITIONS_MAX: usize = 3;
 
@@ -240,11 +225,11 @@ impl Program {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
             Program::Betweenness { module, graph } => {
-                let script = ("betweenness.py", include_str!("../peers/betweenness.py"));
+                let script = ("betweenness.py", include_str!("../../peers/betweenness.py"));
                 with_edges(folder, module, script, graph)
             }
             Program::Clustering { module, method, graph } => {
-                let script = ("clustering.py", include_str!("../peers/clustering.py"));
+                let script = ("clustering.py", include_str!("../../peers/clustering.py"));
                 let mut command = with_edges(folder, module, script, graph)?;
                 command.arg(method);
                 Ok(command)
@@ -264,29 +249,6 @@ impl Program {
     }
 }
 
-impl Missing {
-    /// A thing that is not there, and how to get it.
-    pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Missing {
-        Missing { why: why.into(), remedy: remedy.into(), package: None }
-    }
-
-    /// A thing that a package brings.
-    pub fn of_package(why: impl Into<String>, package: Package) -> Missing {
-        Missing { why: why.into(), remedy: package.to_string(), package: Some(package) }
-    }
-}
-
-/// Whether a program of this name can be started.
-pub fn is_installed(program: impl AsRef<OsStr>) -> bool {
-    let quiet = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    quiet.is_ok()
-}
-
 fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     if !child::exists(name) {
         return Err(Missing::new(
@@ -302,65 +264,6 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     Ok(command)
 }
 
-/// The program of another package of ours: inside the sources as they are now, elsewhere what lies beside this
-/// program.
-///
-/// # Errors
-/// It is not there, or cannot be built.
-pub fn built(program: &str) -> Result<PathBuf, Missing> {
-    // Some programs share a package.
-    let companion = program.strip_prefix("isles-").map(Companion::application);
-    let package = companion.as_ref().map_or(program, |companion| companion.package());
-    up_to_date(&["-p", package])?;
-    of_release(Path::new(program), &format!("cargo build --release -p {package}"))
-}
-
-/// An example of a package of ours, as [`built`]: a peer that is a Rust library, which only the package.s tests need.
-///
-/// # Errors
-/// It is not there, or cannot be built.
-pub fn built_example(package: &str, name: &str) -> Result<PathBuf, Missing> {
-    up_to_date(&["-p", package, "--example", name])?;
-    let how = format!("cargo build --release -p {package} --example {name}");
-    of_release(&Path::new("examples").join(name), &how)
-}
-
-/// The file of that name in the folder of this program.
-fn of_release(file: &Path, how: &str) -> Result<PathBuf, Missing> {
-    let path = own_program()?.with_file_name("").join(file);
-    let lacks = || Missing::new(format!("{} not found", file.display()), how);
-    if path.is_file() { Ok(path) } else { Err(lacks()) }
-}
-
-fn own_program() -> Result<PathBuf, Missing> {
-    std::env::current_exe().map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))
-}
-
-/// Builds what these words of Cargo name, if this program lies in the checkout where it was built.
-fn up_to_date(words: &[&str]) -> Result<(), Missing> {
-    let own = own_program()?;
-    let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
-    let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) else { return Ok(()) };
-    // Sources that change while the bench runs are no matter of it, so each is built once.
-    static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut known = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if !known.contains(&words.join(" ")) {
-        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
-        cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
-        cargo.args(["--quiet", "--release", "--locked"]).args(words);
-        if !succeeds(&mut cargo) {
-            let what = words.join(" ");
-            return Err(Missing::new(
-                format!("{what} cannot be built"),
-                format!("cargo build --release {what}"),
-            ));
-        }
-        known.insert(words.join(" "));
-    }
-    Ok(())
-}
-
 fn ocean_loop(folder: &WorkFolder, is_native: bool, effort: Effort) -> Result<Command, Missing> {
     if !is_installed("cc") {
         return Err(Missing::of_package("cc not found", Package::Debian("gcc libc6-dev")));
@@ -370,7 +273,7 @@ fn ocean_loop(folder: &WorkFolder, is_native: bool, effort: Effort) -> Result<Co
         false => &["-O3", "-ffp-contract=off"],
     };
     let name = if is_native { "ocean-native.c" } else { "ocean.c" };
-    let program = folder.build("cc", options, &["-lm"], name, include_str!("../peers/ocean.c"))?;
+    let program = folder.build("cc", options, &["-lm"], name, include_str!("../../peers/ocean.c"))?;
     let mut command = Command::new(program);
     command.args(["40", &effort.repetitions.to_string()]);
     Ok(command)
@@ -383,7 +286,7 @@ fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {
         return Err(Missing::of_package("hpcc not found", Package::Debian("hpcc openmpi-bin")));
     }
     let mut command = Command::new("bash");
-    command.arg(folder.lay("hpcc.sh", include_str!("../peers/hpcc.sh"))?);
+    command.arg(folder.lay("hpcc.sh", include_str!("../../peers/hpcc.sh"))?);
     Ok(command)
 }
 
@@ -397,7 +300,7 @@ fn go(
     if present.is_err() {
         return Err(Missing::of_package("go not found", Package::Debian("golang-go")));
     }
-    let program = folder.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
+    let program = folder.build("go", &["build"], &[], "spawn.go", include_str!("../../peers/spawn.go"))?;
     let mut command = Command::new(program);
     command.arg(section).env_remove("GOMAXPROCS");
     if let Some(processors) = processors {
@@ -417,16 +320,11 @@ fn simgrid(folder: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> {
     if !succeeds(&mut header) {
         return Err(Missing::of_package("simgrid/s4u.hpp not found", package));
     }
-    let source = include_str!("../peers/simgrid.cpp");
+    let source = include_str!("../../peers/simgrid.cpp");
     let program = folder.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
     let mut command = Command::new(program);
     command.args(words);
     Ok(command)
-}
-
-fn succeeds(command: &mut Command) -> bool {
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    quiet.is_ok_and(|status| status.success())
 }
 
 /// A script on the edges of a graph, in Python that has `module`.
@@ -460,12 +358,12 @@ fn python_with(folder: &WorkFolder, module: &'static str) -> Result<Command, Mis
 fn hartree_fock(folder: &WorkFolder, molecule: &str, basis: &str) -> Result<Command, Missing> {
     let mut command = python_with(folder, "pyscf")?;
     let text = match molecule {
-        "benzene" => include_str!("../../../apps/hf/data/molecules/benzene.inp"),
-        "aspirin" => include_str!("../../../apps/hf/data/molecules/aspirin.inp"),
+        "benzene" => include_str!("../../../../apps/hf/data/molecules/benzene.inp"),
+        "aspirin" => include_str!("../../../../apps/hf/data/molecules/aspirin.inp"),
         other => return Err(Missing::new(format!("there is no molecule {other}"), "name one that there is")),
     };
     let atoms = folder.lay(&format!("{molecule}.inp"), text)?;
-    let script = folder.lay("hartree_fock.py", include_str!("../peers/hartree_fock.py"))?;
+    let script = folder.lay("hartree_fock.py", include_str!("../../peers/hartree_fock.py"))?;
     command.arg(script).arg(atoms).arg(basis);
     Ok(command)
 }

@@ -1,0 +1,111 @@
+//! What can be started here: programs that are installed, programs of ours that are built when they are asked for, and
+//! why a contender cannot be had.
+
+use crate::install::Package;
+use isles_app::companion::Companion;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Why a contender has no figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// What is missing or went wrong.
+    pub why: String,
+    /// What the person can do about it.
+    pub remedy: String,
+    /// What to install, if that is all.
+    #[serde(skip)]
+    pub package: Option<Package>,
+}
+
+impl Missing {
+    /// A thing that is not there, and how to get it.
+    pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Missing {
+        Missing { why: why.into(), remedy: remedy.into(), package: None }
+    }
+
+    /// A thing that a package brings.
+    pub fn of_package(why: impl Into<String>, package: Package) -> Missing {
+        Missing { why: why.into(), remedy: package.to_string(), package: Some(package) }
+    }
+}
+
+/// Whether a program of this name can be started.
+pub fn is_installed(program: impl AsRef<OsStr>) -> bool {
+    let quiet = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    quiet.is_ok()
+}
+
+/// The program of another package of ours: inside the sources as they are now, elsewhere what lies beside this
+/// program.
+///
+/// # Errors
+/// It is not there, or cannot be built.
+pub fn built(program: &str) -> Result<PathBuf, Missing> {
+    // Some programs share a package.
+    let companion = program.strip_prefix("isles-").map(Companion::application);
+    let package = companion.as_ref().map_or(program, |companion| companion.package());
+    up_to_date(&["-p", package])?;
+    of_release(Path::new(program), &format!("cargo build --release -p {package}"))
+}
+
+/// An example of a package of ours, as [`built`]: a peer that is a Rust library, which only the package.s tests need.
+///
+/// # Errors
+/// It is not there, or cannot be built.
+pub fn built_example(package: &str, name: &str) -> Result<PathBuf, Missing> {
+    up_to_date(&["-p", package, "--example", name])?;
+    let how = format!("cargo build --release -p {package} --example {name}");
+    of_release(&Path::new("examples").join(name), &how)
+}
+
+/// The file of that name in the folder of this program.
+fn of_release(file: &Path, how: &str) -> Result<PathBuf, Missing> {
+    let path = own_program()?.with_file_name("").join(file);
+    let lacks = || Missing::new(format!("{} not found", file.display()), how);
+    if path.is_file() { Ok(path) } else { Err(lacks()) }
+}
+
+fn own_program() -> Result<PathBuf, Missing> {
+    std::env::current_exe().map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))
+}
+
+/// Builds what these words of Cargo name, if this program lies in the checkout where it was built.
+fn up_to_date(words: &[&str]) -> Result<(), Missing> {
+    let own = own_program()?;
+    let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
+    let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) else { return Ok(()) };
+    // Sources that change while the bench runs are no matter of it, so each is built once.
+    static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut known = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains(&words.join(" ")) {
+        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
+        cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
+        cargo.args(["--quiet", "--release", "--locked"]).args(words);
+        if !succeeds(&mut cargo) {
+            let what = words.join(" ");
+            return Err(Missing::new(
+                format!("{what} cannot be built"),
+                format!("cargo build --release {what}"),
+            ));
+        }
+        known.insert(words.join(" "));
+    }
+    Ok(())
+}
+
+/// Whether a command ends well; it says nothing.
+pub fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    quiet.is_ok_and(|status| status.success())
+}
