@@ -80,6 +80,8 @@ pub(super) struct PlaceOutcome {
     pub(super) seconds: f64,
     pub(super) digest: u64,
     pub(super) counts: Option<RegionCounts>,
+    /// Whether page faults of system calls are not handled.
+    pub(super) is_user_mode_only: bool,
 }
 
 /// What was found.
@@ -92,6 +94,9 @@ pub struct JacobiFound {
     /// What the places counted of pages, summed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<RegionCounts>,
+    /// Whether page faults of system calls are not handled, for want of a privilege.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_user_mode_only: bool,
     #[serde(skip)]
     sizes: Sizes,
 }
@@ -154,6 +159,7 @@ impl Application for Jacobi {
             digest: format!("{digest:016x}"),
             sweep_seconds: seconds,
             pages: sum_of(&outcomes),
+            is_user_mode_only: outcomes.iter().any(|outcome| outcome.is_user_mode_only),
             sizes,
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
@@ -163,6 +169,9 @@ impl Application for Jacobi {
         let mut text = format!("digest   {}\nsweeps   {:.4} s", found.digest, found.sweep_seconds);
         if let Some(pages) = &found.pages {
             text += &text_of(pages);
+        }
+        if found.is_user_mode_only {
+            text += "\nlimit    without CAP_SYS_PTRACE, a system call that touches a page which is not there fails";
         }
         text
     }

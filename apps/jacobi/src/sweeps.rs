@@ -155,9 +155,10 @@ async fn sweep_pages(
     let digest = digests.fold(0, u64::wrapping_add);
     drop(read);
     let counts = source.counts().plus(target.counts());
+    let is_user_mode_only = source.is_user_mode_only();
     source.close().await?;
     target.close().await?;
-    Ok(PlaceOutcome { seconds, digest, counts: Some(counts) })
+    Ok(PlaceOutcome { seconds, digest, counts: Some(counts), is_user_mode_only })
 }
 
 #[cfg(test)]

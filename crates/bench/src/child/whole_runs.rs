@@ -179,5 +179,7 @@ pub fn path_networkx(effort: Effort) {
 pub fn svm_faults(_: Effort) {
     let program = built_example("isles-svm", "faults").unwrap_or_else(|missing| panic!("{}", missing.why));
     let output = Output::of(&mut Command::new(program), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
-    ["read_us", "write_us", "alone_us"].iter().for_each(|name| say(name, figure(&output, name)));
+    for name in ["read_us", "write_us", "alone_us"] {
+        say(name, figure(&output, name));
+    }
 }
