@@ -3,9 +3,8 @@
 //! Its own file because its rows are others than those of windows. It holds no code but the table. The bound of a fault
 //! stands beside the fault that needs no other process, which is a handler alone.
 
-use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::program::{AppTask, Program};
-use crate::suite::{app, figure};
 
 const FAULTS: &str = "isles, faults";
 const RELEASE: &str = "isles, pages, release";
@@ -41,6 +40,14 @@ const fn fault(name: &'static str, question: &'static str, of: &'static str) -> 
     }
 }
 
+const fn figure(contender: &'static str, name: &'static str) -> Figure {
+    Figure { contender, name }
+}
+
+const fn on_two(task: AppTask) -> Program {
+    Program::App { task, machine: "processes", places: 2 }
+}
+
 const PARTS_TASK: AppTask =
     AppTask { name: "jacobi", words: "--order 2048 --sweeps 100 --memory parts", counted: None };
 const RELEASE_TASK: AppTask =
@@ -53,9 +60,9 @@ const JACOBI: Group = Group {
     setting: "2,048 x 2,048 cells, 100 sweeps, 2 places, machine processes; setting up the grid not timed",
     slow: false,
     contenders: &[
-        Contender { label: RELEASE, program: app(RELEASE_TASK, 2) },
-        Contender { label: STRONG, program: app(STRONG_TASK, 2) },
-        Contender { label: PARTS, program: app(PARTS_TASK, 2) },
+        Contender { label: RELEASE, program: on_two(RELEASE_TASK) },
+        Contender { label: STRONG, program: on_two(STRONG_TASK) },
+        Contender { label: PARTS, program: on_two(PARTS_TASK) },
     ],
     rows: &[
         Row {
