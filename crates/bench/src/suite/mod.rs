@@ -19,7 +19,7 @@ pub mod twin;
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
-use memory::{aggregation, shared, svm, windows};
+use memory::{aggregation, shared, windows};
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Suite {
             Suite::Auv => auv::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
-            Suite::Svm => svm::GROUPS,
+            Suite::Svm => shared::PAGE_GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }

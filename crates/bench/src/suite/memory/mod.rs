@@ -2,5 +2,4 @@
 
 pub mod aggregation;
 pub mod shared;
-pub mod svm;
 pub mod windows;

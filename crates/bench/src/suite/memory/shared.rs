@@ -1,4 +1,5 @@
-//! The suite `shared`: guards of shared objects, and a clustering over them.
+//! The suite `shared`: guards of shared objects, and a clustering over them; and the suite `svm`: page faults that
+//! another process serves, and Jacobi over shared pages beside an array in parts.
 //!
 //! Its own file because its peers are graph libraries. It holds no code but the table. The invariant: of a clustering
 //! time and modularity stand beside each other.
@@ -164,4 +165,80 @@ const ROW: Row = Row {
     beside: &[],
     targets: &[],
     quoted_with: None,
+};
+
+const FAULTS: &str = "isles, faults";
+const RELEASE: &str = "isles, pages, release";
+const STRONG: &str = "isles, pages, strong";
+const PARTS: &str = "isles, array in parts";
+
+/// All groups of the suite `svm`, in the order in which they are run.
+pub const PAGE_GROUPS: &[Group] = &[PAGE_FAULTS, JACOBI];
+
+const PAGE_FAULTS: Group = Group {
+    name: "faults",
+    setting: "2 processes, model strong, 2,000 pages that the other process has written; median of the guards of a page",
+    slow: false,
+    contenders: &[Contender { label: FAULTS, program: Program::Peer("svm-faults") }],
+    rows: &[
+        fault("fault-read", "a page to read, from another process", "read_us"),
+        fault("fault-write", "a page to write, from another process", "write_us"),
+        Row { targets: &[], ..fault("fault-alone", "a page that no other place has", "alone_us") },
+    ],
+};
+
+const fn fault(name: &'static str, question: &'static str, of: &'static str) -> Row {
+    Row {
+        name,
+        question,
+        unit: "µs",
+        better: Better::Less,
+        ours: figure(FAULTS, of),
+        peers: &[],
+        beside: &[],
+        targets: const { &[Target::Value(30.0)] },
+        quoted_with: None,
+    }
+}
+
+const PARTS_TASK: AppTask =
+    AppTask { name: "jacobi", words: "--order 2048 --sweeps 100 --memory parts", counted: None };
+const RELEASE_TASK: AppTask =
+    AppTask { words: "--order 2048 --sweeps 100 --memory svm --model release", ..PARTS_TASK };
+const STRONG_TASK: AppTask =
+    AppTask { words: "--order 2048 --sweeps 100 --memory svm --model strong", ..PARTS_TASK };
+
+const JACOBI: Group = Group {
+    name: "jacobi",
+    setting: "2,048 x 2,048 cells, 100 sweeps, 2 places, machine processes; setting up the grid not timed",
+    slow: false,
+    contenders: &[
+        Contender { label: RELEASE, program: app(RELEASE_TASK, 2) },
+        Contender { label: STRONG, program: app(STRONG_TASK, 2) },
+        Contender { label: PARTS, program: app(PARTS_TASK, 2) },
+    ],
+    rows: &[
+        Row {
+            name: "jacobi-release",
+            question: "Jacobi over shared pages, model release",
+            unit: "s",
+            better: Better::Less,
+            ours: figure(RELEASE, "seconds"),
+            peers: &[figure(PARTS, "seconds")],
+            beside: &[],
+            targets: &[Target::BestPeer(1.3)],
+            quoted_with: None,
+        },
+        Row {
+            name: "jacobi-strong",
+            question: "Jacobi over shared pages, model strong",
+            unit: "s",
+            better: Better::Less,
+            ours: figure(STRONG, "seconds"),
+            peers: &[figure(PARTS, "seconds")],
+            beside: &[],
+            targets: &[],
+            quoted_with: None,
+        },
+    ],
 };
