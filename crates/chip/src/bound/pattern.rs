@@ -5,6 +5,9 @@
 
 use super::{ProgramStep, StaticProgram};
 
+/// How many participate in a control loop.
+pub const CONTROL_LOOP: u32 = 4;
+
 /// The line that data begins at.
 const DATA: u64 = 0;
 
@@ -25,6 +28,8 @@ pub enum ParallelPattern {
     Farm,
     /// Each item goes through all participants, who each work on it.
     Pipeline,
+    /// Rounds of a sensor, a controller, an actuator and a logger: the first sends to the second, that to both others.
+    ControlLoop,
     /// Rounds in which each works, exchanges borders with its neighbours, and all wait for each other.
     Stencil,
 }
@@ -44,7 +49,7 @@ pub struct PatternSize {
 
 impl ParallelPattern {
     /// All patterns.
-    pub const ALL: [ParallelPattern; 8] = [
+    pub const ALL: [ParallelPattern; 9] = [
         ParallelPattern::Message,
         ParallelPattern::Barrier,
         ParallelPattern::BroadcastSerial,
@@ -52,6 +57,7 @@ impl ParallelPattern {
         ParallelPattern::Reduce,
         ParallelPattern::Farm,
         ParallelPattern::Pipeline,
+        ParallelPattern::ControlLoop,
         ParallelPattern::Stencil,
     ];
 
@@ -65,20 +71,27 @@ impl ParallelPattern {
             ParallelPattern::Reduce => "reduce",
             ParallelPattern::Farm => "farm",
             ParallelPattern::Pipeline => "pipeline",
+            ParallelPattern::ControlLoop => "control-loop",
             ParallelPattern::Stencil => "stencil",
         }
     }
 
     /// Whether it works, so that it can be compared with one core that does all of it.
     pub const fn works(self) -> bool {
-        matches!(self, ParallelPattern::Farm | ParallelPattern::Pipeline | ParallelPattern::Stencil)
+        matches!(
+            self,
+            ParallelPattern::Farm
+                | ParallelPattern::Pipeline
+                | ParallelPattern::ControlLoop
+                | ParallelPattern::Stencil
+        )
     }
 
     /// Cycles of work in all.
     pub fn all_work(self, size: PatternSize) -> u64 {
         match self {
             ParallelPattern::Farm => size.work,
-            ParallelPattern::Pipeline | ParallelPattern::Stencil => {
+            ParallelPattern::Pipeline | ParallelPattern::ControlLoop | ParallelPattern::Stencil => {
                 size.work.saturating_mul(u64::from(size.items))
             }
             _ => 0,
@@ -113,6 +126,7 @@ impl ParallelPattern {
             ParallelPattern::Reduce => reduce(&mut program, bytes, bytes.div_ceil(line_bytes) as u64),
             ParallelPattern::Farm => farm(&mut program, bytes, work),
             ParallelPattern::Pipeline => (0..items).for_each(|_| pipeline_item(&mut program, bytes, work)),
+            ParallelPattern::ControlLoop => (0..items).for_each(|_| control_round(&mut program, bytes, work)),
             ParallelPattern::Stencil => {
                 let lines = bytes.div_ceil(line_bytes) as u64;
                 (0..items).for_each(|_| stencil_round(&mut program, (bytes, lines), work));
@@ -166,6 +180,22 @@ fn pipeline_item(program: &mut StaticProgram, bytes: usize, work: u64) {
         if at + 1 < participants {
             program.push_message((at, at + 1), bytes, (DATA, DATA));
         }
+    }
+}
+
+/// Work of each, and the messages of one round; of fewer than four participants, those that are there.
+fn control_round(program: &mut StaticProgram, bytes: usize, work: u64) {
+    let participants = program.participants().min(CONTROL_LOOP);
+    let is_there = |to: &u32| *to < participants;
+    let share = |at: u32| ProgramStep::Work { cycles: share(work, participants, at) };
+    program.push(0, share(0));
+    for to in [1].into_iter().filter(is_there) {
+        program.push_message((0, to), bytes, (DATA, DATA));
+        program.push(to, share(to));
+    }
+    for to in [2, 3].into_iter().filter(is_there) {
+        program.push_message((1, to), bytes, (DATA, DATA));
+        program.push(to, share(to));
     }
 }
 

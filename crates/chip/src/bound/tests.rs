@@ -80,6 +80,19 @@ fn a_barrier_of_all_cores_by_hand() {
 }
 
 #[test]
+fn a_barrier_of_all_cores_around_another_root_by_hand() {
+    // The hops to core 16 are fewer: twice their reads, and the writes.
+    let chip = scc();
+    let at = (chip, chip.default_preset(), Constants::AsWritten);
+    let none = Interference::none(chip).unwrap();
+    let bounds = AccessBounds::new(at, none, (LinkOrder::Reserved, DataIn::FirstCache)).unwrap();
+    let others = || (0..48).filter(|core| *core != 16).map(CoreId);
+    let reads: Picoseconds = others().map(|core| bounds.read(CoreId(16), core).total()).sum();
+    let writes: Picoseconds = others().map(|core| bounds.write(CoreId(16), core).total()).sum();
+    assert_eq!(reads * 2 + writes, nanoseconds(18_485.0));
+}
+
+#[test]
 fn a_read_of_one_core_by_all_by_hand() {
     // 46 reads core 0 over 8 hops, as all others do: 39 of them meet it, 47 share the buffer.
     let chip = scc();

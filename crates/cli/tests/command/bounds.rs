@@ -72,6 +72,10 @@ fn an_automaton_has_the_right_cells_within_a_deadline_that_was_told_before() {
     let ended = bound("automaton --places 8 --size 100 --items 5 --work 20000 --deadline 1ms");
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     assert!(ended.stdout.contains("\n  cells                             right\n"), "{ended:?}");
+    let control = bound("control-loop --items 1 --work 20000 --deadline 1ms --runs 3");
+    assert_eq!((control.code, control.stderr.as_str()), (Some(0), ""), "{control:?}");
+    let four = "error: --places is \"5\"; allowed: 4, the parts of a control loop";
+    assert_eq!(bound("control-loop --places 5").refusal(), four);
     let few = "error: --size is \"7\"; allowed: 8 cells or more, one for each core";
     assert_eq!(bound("automaton --places 8 --size 7").refusal(), few);
 }

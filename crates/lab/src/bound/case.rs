@@ -7,7 +7,7 @@ use isles_app::Failure;
 use isles_app::runs::refusal;
 use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
-use isles_chip::bound::pattern::PatternSize;
+use isles_chip::bound::pattern::{CONTROL_LOOP, PatternSize};
 use isles_chip::bound::{
     AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, ProgramBounds, StaticProgram,
     Terms,
@@ -47,7 +47,8 @@ impl<'a> BoundCase<'a> {
             Some(name) => chip.preset(name).ok_or_else(|| refusal("--preset", name, &presets()))?,
         };
         let cores = chip.topology().cores();
-        let participants = arguments.places.unwrap_or(cores);
+        let is_loop = arguments.target == BoundTarget::ControlLoop;
+        let participants = arguments.places.unwrap_or(if is_loop { CONTROL_LOOP } else { cores });
         let least = if matches!(arguments.target, BoundTarget::Read | BoundTarget::Message) { 2 } else { 1 };
         if !(least..=cores).contains(&participants) {
             let allowed = format!("{least} to {cores}, the cores of {}", chip.name());
@@ -56,6 +57,9 @@ impl<'a> BoundCase<'a> {
         if arguments.target == BoundTarget::Automaton && arguments.size < u64::from(participants) {
             let allowed = format!("{participants} cells or more, one for each core");
             return Err(refusal("--size", &arguments.size.to_string(), &allowed));
+        }
+        if is_loop && participants != CONTROL_LOOP {
+            return Err(refusal("--places", &participants.to_string(), "4, the parts of a control loop"));
         }
         if arguments.lock == Some(LockName::TestAndSet) {
             let reason =

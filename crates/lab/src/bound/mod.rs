@@ -46,7 +46,7 @@ pub struct BoundArguments {
     /// for how long each holds it
     #[arg(long, value_name = "CYCLES", default_value_t = 100_000)]
     pub work: u64,
-    /// Items of a pipeline, rounds of a stencil or an automaton
+    /// Items of a pipeline, rounds of a control loop, a stencil or an automaton
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub items: u32,
     /// The library that sends the messages
@@ -102,6 +102,8 @@ pub enum BoundTarget {
     Farm,
     /// Items that pass all cores
     Pipeline,
+    /// Rounds of a sensor, a controller, an actuator and a logger, on four cores
+    ControlLoop,
     /// Rounds of work and exchange with neighbours, with a barrier
     Stencil,
     /// A cellular automaton of --size cells in a ring, in --items rounds
@@ -155,6 +157,7 @@ impl BoundTarget {
             BoundTarget::Reduce => ParallelPattern::Reduce,
             BoundTarget::Farm => ParallelPattern::Farm,
             BoundTarget::Pipeline => ParallelPattern::Pipeline,
+            BoundTarget::ControlLoop => ParallelPattern::ControlLoop,
             BoundTarget::Stencil => ParallelPattern::Stencil,
             BoundTarget::Read | BoundTarget::Mutex | BoundTarget::Automaton | BoundTarget::Flows => {
                 return None;
