@@ -11,7 +11,7 @@ use isles_app::Failure;
 use isles_chip::Chip;
 use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
-use isles_chip::bound::pattern::{ParallelPattern, PatternSize};
+use isles_chip::bound::pattern::{CONTROL_LOOP, ParallelPattern, PatternSize};
 use isles_chip::bound::{
     AccessBounds, Constants, DataIn, Interference, LinkOrder, Others, ProgramBounds, StaticProgram,
 };
@@ -79,7 +79,8 @@ fn bounds(chip: &Chip) -> Vec<Row> {
     ];
     let size = PatternSize { participants: 48, bytes: 1_024, work: 100_000, items: 10 };
     for pattern in ParallelPattern::ALL {
-        rows.push(pattern_row(chip, family, pattern, size, Others::Idle));
+        let participants = if pattern == ParallelPattern::ControlLoop { CONTROL_LOOP } else { 48 };
+        rows.push(pattern_row(chip, family, pattern, PatternSize { participants, ..size }, Others::Idle));
     }
     let few = PatternSize { participants: 8, ..size };
     for pattern in [ParallelPattern::Message, ParallelPattern::Barrier, ParallelPattern::Pipeline] {
