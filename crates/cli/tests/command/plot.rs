@@ -141,9 +141,9 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     let scene = Scene::new("plot");
     run(&scene, "repro lines power --json rows.json --csv rows.csv --svg both.svg");
     let both = picture(&scene.result("both.svg"));
-    // 18 times of lines and 17 powers were calibrated, one error is predicted; each stands in both panels.
-    assert_eq!((both.count("calibrated"), both.count("predicted")), (70, 2));
-    both.assert_says(&["Published figures and those of the modelled chip", "36 published figures"]);
+    // 2 times of lines and 16 powers were calibrated, 16 times are derived; each stands in both panels.
+    assert_eq!((both.count("calibrated"), both.count("derived")), (36, 32));
+    both.assert_says(&["Published figures and those of the modelled chip", "34 published figures"]);
     let from_json = Picture::of(&scene, "rows.json");
     assert_eq!(from_json.counts, both.counts);
     assert_eq!(Picture::of(&scene, "rows.csv").counts, both.counts);
@@ -152,7 +152,7 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     assert_eq!((curve.count("read, Isles"), curve.count("read, published")), (9, 9));
     curve.assert_says(&["Hops", "Time (ns)", "One line of a message buffer by distance, at 533/800/800"]);
     assert_eq!(Picture::of(&scene, "rows.csv --only lines").counts, curve.counts);
-    assert_eq!(Picture::of(&scene, "rows.json --only lines --kind parity").count("calibrated"), 36);
+    assert_eq!(Picture::of(&scene, "rows.json --only lines --kind parity").count("derived"), 32);
     let power = Picture::of(&scene, "rows.json --only power");
     power.assert_says(&["Clock (MHz)", "Power (W)", "2 more figures are of other kinds"]);
 
