@@ -11,11 +11,11 @@ use isles_app::frame::{Application, Dealer, Verification, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// What a place counts of shared virtual memory, which this program was built without.
+/// The counts of shared virtual memory, which this program was built without.
 #[cfg(not(feature = "svm"))]
 type RegionCounts = ();
 
-/// Where the grid lies.
+/// The memory of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum GridMemory {
@@ -25,7 +25,7 @@ enum GridMemory {
     Svm,
 }
 
-/// What pages promise about the order of accesses.
+/// The consistency model of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum PageModel {
@@ -57,14 +57,14 @@ pub struct Jacobi {
     model: Option<PageModel>,
 }
 
-/// How much is computed.
+/// The size of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sizes {
     pub(super) order: usize,
     pub(super) sweeps: u64,
 }
 
-/// What is there before any place starts.
+/// The settings that are checked before any place starts.
 #[derive(Serialize)]
 pub struct JacobiInput {
     #[serde(flatten)]
@@ -74,7 +74,7 @@ pub struct JacobiInput {
     model: Option<PageModel>,
 }
 
-/// What one place comes to.
+/// The result of one place.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct PlaceOutcome {
     pub(super) seconds: f64,
@@ -84,14 +84,14 @@ pub(super) struct PlaceOutcome {
     pub(super) is_user_mode_only: bool,
 }
 
-/// What was found.
+/// The result of a run.
 #[derive(Serialize)]
 pub struct JacobiFound {
     /// The digest of the grid, in hexadecimal digits.
     digest: String,
     /// The time of the sweeps at the slowest place, without the set-up.
     sweep_seconds: f64,
-    /// What the places counted of pages, summed.
+    /// The page counts of all places, summed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<RegionCounts>,
     /// Whether page faults of system calls are not handled, for want of a privilege.

@@ -26,7 +26,7 @@ pub struct ControlLoop {
     hubs: HubArguments,
 }
 
-/// What was found.
+/// The result of a run.
 #[derive(Serialize)]
 pub struct ControlLoopFound {
     steps: u32,

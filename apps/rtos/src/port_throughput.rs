@@ -28,21 +28,21 @@ pub struct PortThroughput {
     hubs: HubArguments,
 }
 
-/// What is sent.
+/// The packets that are sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Packets {
     bytes: u32,
     count: u32,
 }
 
-/// What a task comes to: the digest of all packets, and the time of all but the first at the receiver.
+/// The result of a task: the digest of all packets, and the time of all but the first at the receiver.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Transferred {
     digest: u64,
     nanoseconds: u64,
 }
 
-/// What was found.
+/// The result of a run.
 #[derive(Serialize)]
 pub struct PortThroughputFound {
     /// Data of a packet in bytes.

@@ -64,16 +64,16 @@ pub struct HubProgram<A> {
     map: HubMap,
     #[serde(skip)]
     costs: KernelCosts,
-    /// What its description and its tasks are told.
+    /// The argument of its description and its tasks.
     pub arguments: A,
 }
 
-/// What a run comes to.
+/// The result of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HubRun<V> {
     /// The value of each task, by its name.
     pub tasks: BTreeMap<String, V>,
-    /// What the kernels of all places have done.
+    /// The counts of the kernels of all places.
     pub kernel: KernelCounts,
 }
 

@@ -23,7 +23,7 @@ pub struct SemaphoreLoop {
     hubs: HubArguments,
 }
 
-/// What a task comes to.
+/// The result of a task.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Looped {
     loops: u32,
@@ -31,7 +31,7 @@ struct Looped {
     nanoseconds: u64,
 }
 
-/// What was found.
+/// The result of a run.
 #[derive(Serialize)]
 pub struct SemaphoreLoopFound {
     /// The loops that each task has counted.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr;
 
-/// How often the watcher looks whether all ranks sleep.
+/// The time between two looks of the watcher at whether all ranks sleep.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// What a rank is told that has no model.
@@ -191,7 +191,7 @@ fn pin_rank(rank: usize, ranks: usize) {
     }
 }
 
-/// What a process that is a rank does: `isles-rcce rank DESCRIPTOR RANK RANKS PARENT TOLD PROGRAM ..`.
+/// The main function of a process that is a rank: `isles-rcce rank DESCRIPTOR RANK RANKS PARENT TOLD PROGRAM ..`.
 ///
 /// # Errors
 /// The first process has not started it, or the program cannot be loaded.

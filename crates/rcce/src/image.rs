@@ -119,7 +119,7 @@ fn symbol(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(handle, name.as_ptr()) }
 }
 
-/// What the loader says, without the name that it begins with.
+/// The message of the loader, without the name that it begins with.
 fn loader_error(name: &CStr, path: &Path) -> String {
     // NEED: as above.
     // SOUND: it returns null, or a string that lives until the next call of the loader by this thread.

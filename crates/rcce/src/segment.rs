@@ -108,7 +108,7 @@ impl RankMemory {
         self.start.wrapping_add(SHARED)
     }
 
-    /// What a line of a rank's message buffer holds.
+    /// The content of a line of a rank's message buffer.
     ///
     /// # Panics
     /// If there is no such line.

@@ -41,7 +41,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "src/iwait.c",
 ];
 
-/// What `isles cc --help` prints.
+/// The text of `isles cc --help`.
 pub const HELP: &str = "\
 Compiles and links a program of RCCE or iRCCE with the C compiler of this machine: cc, or CC
 
@@ -55,7 +55,7 @@ Run what it makes with isles rccerun.
 Example: isles cc -O2 examples/c/pingpong.c -o out/pingpong
 ";
 
-/// Where the built library lies.
+/// The folder of the built library.
 struct BuiltLibrary {
     folder: PathBuf,
 }

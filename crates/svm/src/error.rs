@@ -15,11 +15,11 @@ pub enum RegionError {
     OtherHost(PlaceId),
     /// The kernel does not allow what a region needs.
     System {
-        /// What was tried.
+        /// The call that failed.
         call: &'static str,
-        /// What the kernel answered.
+        /// The kernel's answer.
         error: io::Error,
-        /// What has to be changed.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A range ends beyond the region, or is not in order.
@@ -28,7 +28,7 @@ pub enum RegionError {
         start: usize,
         /// The element behind its last.
         end: usize,
-        /// How many elements the region has.
+        /// The number of elements of the region.
         len: usize,
     },
     /// A guard was asked for pages at or below those of a guard that the place holds. Ascending order keeps two places

@@ -16,7 +16,7 @@ use std::io::{self, PipeReader, PipeWriter};
 
 const REMEDY: &str = "allow the process to open its own descriptors by /proc";
 
-/// Where the descriptors of one place are.
+/// The descriptors of one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceAddress {
     process: u32,
@@ -35,7 +35,7 @@ pub struct RegionSeed {
     pub(crate) memory: Option<OwnedFd>,
 }
 
-/// What a service thread has of another place.
+/// The connection of a service thread to another place.
 pub(crate) struct RegionPeer {
     pub(crate) place: PlaceId,
     pub(crate) inlet: File,

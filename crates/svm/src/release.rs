@@ -19,7 +19,7 @@ const WRITING: u32 = 1 << 31;
 
 type Twin = Box<[u64; WORDS]>;
 
-/// What a place has of the pages of other homes.
+/// The copies that a place has of pages of other homes.
 pub struct ReleasePages {
     cache: ReleaseCache,
     twins: HashMap<PageNumber, Twin>,

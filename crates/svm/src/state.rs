@@ -22,7 +22,7 @@ const NOTHING: u64 = u64::MAX;
 /// In `RegionState::wanted`: the service thread has pinned the page that the worker waits for.
 const PINNED: u64 = u64::MAX - 1;
 
-/// What a place counts of a region, since it was made.
+/// The counts of a place for a region, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RegionCounts {
     /// Touches of pages that were not mapped for them.

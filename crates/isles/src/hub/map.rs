@@ -10,10 +10,10 @@ use isles_services::HubMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// How a file of a map ends.
+/// The end of the name of a map's file.
 const ENDING: &str = ".toml";
 
-/// What a value may be.
+/// The values that are allowed.
 const ALLOWED: &str = "a file NAME.toml, or name=place with commas between";
 
 /// A file of a map.

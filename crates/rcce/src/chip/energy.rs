@@ -12,7 +12,7 @@ struct MeteredModel {
     constant: Microwatts,
 }
 
-/// What one core has done since its gear or its voltage changed.
+/// The activity of one core since its gear or its voltage changed.
 #[derive(Clone)]
 struct CoreAccount {
     gear: GearId,

@@ -25,7 +25,7 @@ const IDLE_MAX: u64 = 20_000_000;
 /// What a look of a rank that waits for whatever write takes at least.
 const SWEEP: Picoseconds = Picoseconds(150_000);
 
-/// What all ranks share.
+/// The state that all ranks share.
 pub struct RankModel {
     /// The shared memory.
     pub segment: RankMemory,
@@ -37,7 +37,7 @@ pub struct RankModel {
     /// Changes of gears and voltages that are not due yet.
     pending: RefCell<Vec<SupplyChange>>,
     pages: RefCell<Vec<Pages>>,
-    /// What the cores draw.
+    /// The power of the cores.
     pub accounts: RefCell<EnergyAccounts>,
     writes: Cell<u64>,
     requests: Cell<u64>,
@@ -71,7 +71,7 @@ impl RankModel {
         }
     }
 
-    /// How many requests there were.
+    /// The number of requests so far.
     pub fn requests(&self) -> u64 {
         self.requests.get()
     }

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const MODEL: u32 = 0;
 const RANK: u32 = 1;
 
-/// How often the model looks whether the process has ended.
+/// The time between two looks at whether the process has ended.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The words of one rank. `turn` says who may use the others.

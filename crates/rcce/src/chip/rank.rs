@@ -18,7 +18,7 @@ use std::rc::Rc;
 /// Bytes of the stack of a rank, of which the system gives what is used.
 const STACK_BYTES: usize = 8 << 20;
 
-/// What the library's requests go through.
+/// The channel of the library's requests.
 struct RankPort {
     yielder: Cell<*const Yielder<u64, PortRequest>>,
 }
