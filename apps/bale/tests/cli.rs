@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The program of this name, as the scene finds it.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-gups");
 
-/// What a run of a program with these arguments writes as JSON.
+/// The JSON that a run of a program with these arguments writes.
 fn document(program: &str, line: &str) -> Value {
     let scene = Scene::new("bale");
     let mut command = scene.program(program);

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-jacobi");
 
-/// What a run writes as JSON.
+/// The result of a run, as JSON.
 fn document(line: &str) -> Value {
     let scene = Scene::new("jacobi");
     let mut command = scene.program(PROGRAM);

@@ -1,4 +1,4 @@
-//! What the programs have in common: the map, the costs of the kernel, a run of all tasks, and what it is checked by.
+//! The common part of the programs: the map, the costs of the kernel, a run of all tasks, and what it is checked by.
 //!
 //! Invariant: a map is refused before any place starts.
 

@@ -15,7 +15,7 @@ const CONTROL: &str = env!("CARGO_BIN_EXE_isles-control-loop");
 /// The maps of the repository.
 const MAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/maps");
 
-/// What a run of a program with these arguments writes as JSON.
+/// The JSON that a run of a program with these arguments writes.
 fn document(program: &str, line: &str, more: &[&str]) -> Value {
     let scene = Scene::new("rtos");
     let mut command = scene.program(program);

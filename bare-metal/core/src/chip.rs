@@ -122,7 +122,7 @@ pub(crate) fn take_pins(wanted: u32) -> u32 {
     pins.fetch_and(!wanted, Ordering::Acquire) & wanted
 }
 
-/// Which cores of the program a wait needs.
+/// The cores of the program that a wait needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
     /// One that nobody can name: all may end well but one.

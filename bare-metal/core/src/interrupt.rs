@@ -27,7 +27,7 @@ pub enum Pin {
     Lint1,
 }
 
-/// What an interrupt has saved of the program.
+/// The state of the program that an interrupt has saved.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
