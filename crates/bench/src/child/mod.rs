@@ -20,7 +20,7 @@ mod two_cores;
 pub mod watched;
 mod whole_runs;
 
-use ours::{betweenness, calls, channels, members, pipelines, places, transfers, wavefront, windows};
+use ours::{betweenness, calls, channels, hubs, members, pipelines, places, transfers, wavefront, windows};
 use timing::{Effort, prepare};
 
 /// Measures and prints.
@@ -86,6 +86,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-pipeline-short", pipelines::short),
     ("isles-pipeline-long", pipelines::long),
     ("isles-pipeline-resizes", pipelines::resizes),
+    ("isles-hub-loop", hubs::semaphore_loop),
+    ("tokio-semaphore-loop", tasks::tokio_semaphore_loop),
     ("loop-pipeline-long", tasks::loop_pipeline),
     ("tokio-pipeline", tasks::tokio_pipeline),
     ("loop-uts-t1", balance::loop_t1),

@@ -11,9 +11,9 @@ mod host;
 mod imsuite;
 mod memory;
 mod people;
-mod pipelines;
 mod ranks;
 mod rdf;
+mod tasks;
 pub mod twin;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -56,6 +56,8 @@ pub enum Suite {
     Shared,
     /// Pages that places share.
     Svm,
+    /// Hubs of a real-time kernel.
+    Hubs,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -64,7 +66,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 18] = [
+    pub const ALL: [Suite; 19] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -81,6 +83,7 @@ impl Suite {
         Suite::Aggregation,
         Suite::Shared,
         Suite::Svm,
+        Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -104,6 +107,7 @@ impl Suite {
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
             Suite::Svm => "svm",
+            Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -119,7 +123,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => ranks::mpi::GROUPS,
-            Suite::Pipeline => pipelines::GROUPS,
+            Suite::Pipeline => tasks::GROUPS,
             Suite::Prk => ranks::prk::GROUPS,
             Suite::Rcce => ranks::rcce::GROUPS,
             Suite::Rdf => rdf::GROUPS,
@@ -128,6 +132,7 @@ impl Suite {
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
             Suite::Svm => shared::PAGE_GROUPS,
+            Suite::Hubs => tasks::HUB_GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }
