@@ -19,6 +19,8 @@ pub const DEVICES_MAX: usize = 4;
 pub const BUFFERS: usize = 4;
 /// How long a reader that polls looks before it waits for the doorbell: longer than a sleep.
 const POLL_NANOSECONDS: u64 = 1_500_000;
+/// Looks into the ring between two at the clock.
+const LOOKS: u32 = 50;
 /// Ticks of the timer between two looks of a waiting reader whether its program has stopped.
 const TICKS_TO_CHECK: u32 = 16;
 
@@ -29,6 +31,15 @@ pub enum Mode {
     Poll,
     /// By an interrupt for each message.
     Interrupt,
+}
+
+impl core::fmt::Display for NotOpened {
+    fn fmt(&self, text: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            NotOpened::TooMany => write!(text, "{DEVICES_MAX} devices are open; a core has no more"),
+            NotOpened::ChannelTaken => text.write_str("another device of this core is open on the channel"),
+        }
+    }
 }
 
 /// An open device of this core.
@@ -169,6 +180,10 @@ impl Device {
                 thread::yield_now();
             } else if timer::nanoseconds() - begin > POLL_NANOSECONDS {
                 self.wait(into)?;
+            } else {
+                let ring = message::ring(chip::core());
+                // Looks that disable no interrupts; a message that one has moved meanwhile is found afterwards.
+                let _ = (0..LOOKS).find(|_| ring.peek().is_some());
             }
         }
     }
@@ -230,13 +245,13 @@ impl Device {
         message::send(rank, (channel, target), payload)
     }
 
-    /// The number that a thread in user mode passes.
-    pub(crate) fn number(self) -> usize {
+    /// Returns the number of the device, which a thread can be passed as its argument.
+    pub fn number(self) -> usize {
         self.0.into()
     }
 
-    /// The open device of a number.
-    pub(crate) fn of_number(number: usize) -> Option<Device> {
+    /// Returns the open device of a number.
+    pub fn of_number(number: usize) -> Option<Device> {
         let is_open = SLOTS.with(|slots| slots.get(number).is_some_and(|slot| slot.is_open));
         is_open.then_some(Device(number as u8))
     }

@@ -20,6 +20,8 @@ const UNDIVIDED: u32 = 0xb;
 
 const PERIOD_NANOSECONDS: u64 = 1_000_000;
 const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
+/// Looks at the clocks for a moment of the calibration.
+const LOOKS: usize = 8;
 /// How long a waiter looks before it sleeps until the next interrupt of the timer: longer than such a sleep, or two
 /// that wait for each other would sleep each time.
 const SPIN_NANOSECONDS: u64 = 1_500_000;
@@ -35,22 +37,42 @@ fn clock() -> u64 {
     u64::from(machine::device_register(CLOCK_COUNT).load(Ordering::Relaxed)) * period / 1_000_000
 }
 
+/// What clock, time-stamp counter and timer show at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    /// Cycles that reading took.
+    took: u64,
+    nanoseconds: u64,
+    cycles: u64,
+    counted: u32,
+}
+
+/// Returns a moment: of several looks at the clocks, the one that took the fewest cycles.
+///
+/// The host may take the processor away during a look; a calibration by such a look would be wrong by its length.
+fn moment() -> Moment {
+    let look = |_| {
+        let cycles = machine::cycles();
+        let nanoseconds = clock();
+        let counted = u32::MAX - machine::device_register(TIMER_COUNT).load(Ordering::Relaxed);
+        Moment { took: machine::cycles() - cycles, nanoseconds, cycles, counted }
+    };
+    (0..LOOKS).map(look).min().unwrap_or_default()
+}
+
 /// Starts clock and timer. The clock's count begins at the reset of the machine or here, whichever is later.
 pub fn start() {
     machine::device_register(CLOCK_ENABLE).store(1, Ordering::Relaxed);
     machine::device_register(TIMER_DIVIDER).store(UNDIVIDED, Ordering::Relaxed);
     machine::device_register(TIMER_START).store(u32::MAX, Ordering::Relaxed);
-    let (begin, cycles) = (clock(), machine::cycles());
-    let mut now = begin;
-    while now - begin < CALIBRATION_NANOSECONDS {
-        now = clock();
-    }
-    let (end, counted) =
-        (machine::cycles(), u32::MAX - machine::device_register(TIMER_COUNT).load(Ordering::Relaxed));
-    CYCLES_AT_START.store(cycles, Ordering::Relaxed);
-    NANOSECONDS_AT_START.store(begin, Ordering::Relaxed);
-    RATE.store(((end - cycles) << 20) / (now - begin), Ordering::Relaxed);
-    let in_period = u64::from(counted) * PERIOD_NANOSECONDS / (now - begin);
+    let begin = moment();
+    while clock() - begin.nanoseconds < CALIBRATION_NANOSECONDS {}
+    let end = moment();
+    let nanoseconds = end.nanoseconds - begin.nanoseconds;
+    CYCLES_AT_START.store(begin.cycles, Ordering::Relaxed);
+    NANOSECONDS_AT_START.store(begin.nanoseconds, Ordering::Relaxed);
+    RATE.store(((end.cycles - begin.cycles) << 20) / nanoseconds, Ordering::Relaxed);
+    let in_period = u64::from(end.counted - begin.counted) * PERIOD_NANOSECONDS / nanoseconds;
     machine::device_register(TIMER_VECTOR).store(PERIODIC | interrupt::TIMER as u32, Ordering::Relaxed);
     machine::device_register(TIMER_START).store(in_period as u32, Ordering::Relaxed);
 }

@@ -6,7 +6,6 @@
 
 use super::call::{self, Number};
 use super::{STACK_BYTES, Start, THREADS_MAX, ThreadId, TooManyThreads};
-use crate::device;
 use crate::machine::{self, text_end, user_memory};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -148,14 +147,14 @@ pub fn nanoseconds() -> u64 {
     call::call(Number::Time, [0; 3])
 }
 
-/// Waits for the oldest message of a device; returns the core and channel of its sender and its length, or `None` if
+/// Waits for the oldest message of the device of a number; returns the core and channel of its sender and its length, or `None` if
 /// it was refused.
-pub fn read(device: device::Device, into: &mut [u8]) -> Option<(u16, u16, usize)> {
-    let result = call::call(Number::Read, [device.number(), into.as_mut_ptr() as usize, into.len()]);
+pub fn read(device: usize, into: &mut [u8]) -> Option<(u16, u16, usize)> {
+    let result = call::call(Number::Read, [device, into.as_mut_ptr() as usize, into.len()]);
     (result != call::REFUSED).then_some((result as u16, (result >> 16) as u16, (result >> 32) as usize))
 }
 
-/// Sends a message to the peer of a device; returns whether that was possible.
-pub fn write(device: device::Device, payload: &[u8]) -> bool {
-    call::call(Number::Write, [device.number(), payload.as_ptr() as usize, payload.len()]) != call::REFUSED
+/// Sends a message to the peer of the device of a number; returns whether that was possible.
+pub fn write(device: usize, payload: &[u8]) -> bool {
+    call::call(Number::Write, [device, payload.as_ptr() as usize, payload.len()]) != call::REFUSED
 }
