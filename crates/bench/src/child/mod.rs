@@ -6,6 +6,7 @@
 //! of its figures; side 0 and side 1 never get the same core if the process may use two.
 
 mod balance;
+mod bare_cores;
 mod jobs;
 mod kernels;
 mod ours;
@@ -62,6 +63,13 @@ const CHILDREN: &[(&str, Body)] = &[
     ("rcce-bits", rcce::rcce_bits),
     ("ircce", rcce::ircce),
     ("rcce-chip", rcce::chip),
+    ("rcce-lengths", rcce::rcce_lengths),
+    ("ircce-lengths", rcce::ircce_lengths),
+    ("bare-rcce", bare_cores::rcce),
+    ("bare-ircce", bare_cores::ircce),
+    ("bare-xipx", bare_cores::xipx),
+    ("bare-xipx-user", bare_cores::xipx_user),
+    ("bare-boot", bare_cores::boot),
     ("isles-rdf-lubm", rdf::lubm),
     ("isles-rdf-large", rdf::large),
     ("isles-rdf-tasks", rdf::tasks),

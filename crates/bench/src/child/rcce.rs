@@ -94,6 +94,32 @@ pub fn ircce(effort: Effort) {
     ping_pong(&["-DIRCCE"], effort);
 }
 
+/// Prints the least time of half a round trip of processes, by length, as `bare_cores` does of bare cores.
+fn by_length(options: &[&str]) {
+    let program = compiled("pingpong", PING_PONG, options);
+    for (bytes, rounds, batches) in [("32", "400", "21"), ("1024", "200", "21"), ("65536", "20", "11")] {
+        let run = |_| {
+            let mut run = command();
+            run.args(["rccerun", "-n", "2", "--"]).arg(&program).args([bytes, rounds, batches]);
+            let text = String::from_utf8_lossy(&succeeded(&mut run).stdout).into_owned();
+            let time = text.split_whitespace().nth(2).and_then(|word| word.parse::<f64>().ok());
+            time.unwrap_or_else(|| panic!("{text:?} has no time"))
+        };
+        say(&format!("ping_pong_us_{bytes}"), (0..3).map(run).fold(f64::INFINITY, f64::min));
+    }
+    remove(&program);
+}
+
+/// By RCCE, as the same program runs on bare cores.
+pub fn rcce_lengths(_: Effort) {
+    by_length(&[]);
+}
+
+/// By iRCCE, as the same program runs on bare cores.
+pub fn ircce_lengths(_: Effort) {
+    by_length(&["-DIRCCE"]);
+}
+
 fn on_chip(program: &Path, words: &[&str]) -> f64 {
     let mut run = command();
     run.args(["rccerun", "-n", "2", "--machine", "chip:scc", "--"]).arg(program).args(words);

@@ -44,6 +44,8 @@ pub enum Suite {
     Prk,
     /// Programs of RCCE in C.
     Rcce,
+    /// Programs on bare cores.
+    Bare,
     /// SPARQL over triples that lie on all places.
     Rdf,
     /// Memory that other places read and write.
@@ -64,7 +66,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 18] = [
+    pub const ALL: [Suite; 19] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -75,6 +77,7 @@ impl Suite {
         Suite::Pipeline,
         Suite::Prk,
         Suite::Rcce,
+        Suite::Bare,
         Suite::Rdf,
         Suite::Windows,
         Suite::Auv,
@@ -98,6 +101,7 @@ impl Suite {
             Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
             Suite::Rcce => "rcce",
+            Suite::Bare => "bare",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
             Suite::Auv => "auv",
@@ -122,6 +126,7 @@ impl Suite {
             Suite::Pipeline => pipelines::GROUPS,
             Suite::Prk => ranks::prk::GROUPS,
             Suite::Rcce => ranks::rcce::GROUPS,
+            Suite::Bare => ranks::bare::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Auv => auv::GROUPS,
@@ -213,6 +218,7 @@ mod tests {
         for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
         {
             if let Program::Peer(child)
+            | Program::BareCores(child)
             | Program::Isles { child, .. }
             | Program::Watched { child, .. }
             | Program::IslesMpi { child, .. } = contender.program

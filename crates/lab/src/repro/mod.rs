@@ -116,6 +116,7 @@ const EXPERIMENTS: &[Experiment] = &[
     access::GREEN,
     messages::protocols::ECHO,
     messages::rcce::RCCE_IN_C,
+    messages::bare_metal::BARE_METAL,
     programs::teams::TEAMS,
     programs::rates::RATES,
     programs::power_loops::POWER_LOOPS,
