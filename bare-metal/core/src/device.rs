@@ -127,7 +127,7 @@ fn move_messages(slots: &mut [Slot; DEVICES_MAX]) {
 fn on_interrupt(is_tick: usize) -> usize {
     SLOTS.with(|slots| {
         move_messages(slots);
-        if is_tick == 1 && TICKS.fetch_add(1, Ordering::Relaxed) % TICKS_TO_CHECK == 0 {
+        if is_tick == 1 && TICKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(TICKS_TO_CHECK) {
             slots.iter_mut().filter_map(|slot| slot.waiting.take()).for_each(thread::signal);
         }
     });
@@ -175,11 +175,11 @@ impl Device {
                 return message;
             }
             if !is_polling {
-                self.wait(into)?;
+                self.wait()?;
             } else if thread::has_others_ready() {
                 thread::yield_now();
             } else if timer::nanoseconds() - begin > POLL_NANOSECONDS {
-                self.wait(into)?;
+                self.wait()?;
             } else {
                 let ring = message::ring(chip::core());
                 // Looks that disable no interrupts; a message that one has moved meanwhile is found afterwards.
@@ -208,28 +208,24 @@ impl Device {
     }
 
     /// Waits for a signal, unless a message has come meanwhile.
-    fn wait(self, into: &[u8]) -> Result<(), MessageError> {
+    fn wait(self) -> Result<(), MessageError> {
+        let number = usize::from(self.0);
         if let Some(stopped) = chip::stopped_core(chip::Needed::Any) {
-            let holds = SLOTS.with(|slots| {
+            // What this thread waits for may have come before the other core stopped.
+            let has_message = SLOTS.with(|slots| {
                 move_messages(slots);
-                let slot = &slots[usize::from(self.0)];
-                slot.put != slot.taken
+                slots[number].put != slots[number].taken
             });
-            return if holds && !into.is_empty() { Ok(()) } else { Err(MessageError::Stopped(stopped)) };
+            return if has_message { Ok(()) } else { Err(MessageError::Stopped(stopped)) };
         }
-        let must_wait = SLOTS.with(|slots| {
-            let number = usize::from(self.0);
+        SLOTS.with(|slots| {
             slots[number].waiting = Some(thread::current());
             request_bell(slots);
-            // Whoever writes from here on sees the request.
+            // Whoever writes from here on sees the request; what has come before is moved now, with the signal.
             move_messages(slots);
-            slots[number].waiting.is_some()
         });
-        // A message that has come meanwhile has signalled this thread: the wait then takes the signal.
         thread::wait();
-        if must_wait {
-            SLOTS.with(request_bell);
-        }
+        SLOTS.with(request_bell);
         Ok(())
     }
 

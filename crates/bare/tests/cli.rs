@@ -259,6 +259,12 @@ fn programs_of_rcce_run_unmodified() {
 }
 
 #[test]
+fn the_largest_example_of_c_is_an_image_of_at_most_64_kib() {
+    needs_machines!();
+    build_rcce("bt", &["-O2"]);
+}
+
+#[test]
 fn two_programs_of_rcce_cannot_share_a_core() {
     let table = file("shared.table");
     fs::write(&table, "0,1 pingpong.img\n0,2 pingpong.img\n").unwrap();
