@@ -37,7 +37,7 @@ pub fn has_bells() -> bool {
 fn ring(core: usize, vector: u32) {
     let registers = REGISTERS.load(Ordering::Relaxed);
     if registers != 0 {
-        machine::device_register(registers + DOORBELL).store((core as u32) << 16 | vector, Ordering::Release);
+        machine::device_register(registers + DOORBELL).store((core as u32) << 16 | vector, Ordering::Relaxed);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Interrupts: the descriptor table, entry and return, the local controller, the two pins of a core.
 //!
-//! Vectors 0 to 31 are exceptions, which stop the core with a dump, or in user mode the thread. A pin is a bit of a word
-//! that all cores share. Who raises it rings the doorbell of the core, whose interrupt calls the handler; the timer
-//! looks at the word, too, each millisecond.
+//! Vectors 0 to 31 are exceptions, which stop the core with a dump, or in user mode the thread. A pin is a bit of a
+//! word that all cores share. Whoever raises it rings the doorbell of the core, whose interrupt calls the handler;
+//! the timer looks at the word too, each millisecond.
 
 use crate::{chip, fault, machine, timer};
 use core::arch::{asm, global_asm};

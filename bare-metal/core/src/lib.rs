@@ -1,7 +1,8 @@
 //! The runtime of a program on a bare core: console, interrupts, timer, the chip's address map, messages, the end.
 //!
 //! A core is a virtual machine whose device of shared memory (ivshmem) holds what all cores of the chip share; see
-//! `bare_map`. A program defines its `main` with [`entry!`]. It runs in supervisor mode with interrupts enabled, and may start threads.
+//! `bare_map`. A program defines its `main` with [`entry!`]. It runs in supervisor mode with interrupts enabled,
+//! and may start threads.
 
 #![no_std]
 

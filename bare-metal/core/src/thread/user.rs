@@ -147,8 +147,8 @@ pub fn nanoseconds() -> u64 {
     call::call(Number::Time, [0; 3])
 }
 
-/// Waits for the oldest message of the device of a number; returns the core and channel of its sender and its length, or `None` if
-/// it was refused.
+/// Waits for the oldest message of the device of a number; returns the core and channel of its sender and its length,
+/// or `None` if it was refused.
 pub fn read(device: usize, into: &mut [u8]) -> Option<(u16, u16, usize)> {
     let result = call::call(Number::Read, [device, into.as_mut_ptr() as usize, into.len()]);
     (result != call::REFUSED).then_some((result as u16, (result >> 16) as u16, (result >> 32) as usize))

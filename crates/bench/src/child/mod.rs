@@ -6,7 +6,6 @@
 //! of its figures; side 0 and side 1 never get the same core if the process may use two.
 
 mod balance;
-mod bare_cores;
 mod jobs;
 mod kernels;
 mod ours;
@@ -22,6 +21,7 @@ pub mod watched;
 mod whole_runs;
 
 use ours::{betweenness, calls, channels, members, pipelines, places, transfers, wavefront, windows};
+use rcce::bare_cores;
 use timing::{Effort, prepare};
 
 /// Measures and prints.

@@ -211,7 +211,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
+            "Left out (they run Isles itself, bare, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

@@ -3,6 +3,8 @@
 //! The C program times itself, as people's do. It is compiled for each run; its library is built once, in the cache.
 //! Invariant: a program that does not verify has no figures.
 
+pub mod bare_cores;
+
 use crate::child::timing::{Effort, say};
 use crate::program::available::built;
 use crate::work_folder::WorkFolder;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-const PING_PONG: &str = include_str!("../../../../examples/c/pingpong.c");
+const PING_PONG: &str = include_str!("../../../../../examples/c/pingpong.c");
 
 /// Puts and reads of flags, each a call of the library.
 const CALLS: &str = r"
