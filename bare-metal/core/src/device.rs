@@ -168,7 +168,7 @@ impl Device {
     /// # Errors
     /// It is longer than `into`, or a core has stopped.
     pub fn read(self, into: &mut [u8]) -> Result<Header, MessageError> {
-        let begin = timer::nanoseconds();
+        let mut begin = None;
         loop {
             let (found, is_polling) = self.look(into);
             if let Some(message) = found {
@@ -176,14 +176,18 @@ impl Device {
             }
             if !is_polling {
                 self.wait()?;
-            } else if thread::has_others_ready() {
+                continue;
+            }
+            // Looks that disable no interrupts; a message that one has moved meanwhile is found afterwards.
+            let ring = message::ring(chip::core());
+            if (0..LOOKS).any(|_| ring.peek().is_some()) {
+                continue;
+            }
+            let now = timer::nanoseconds();
+            if thread::has_others_ready() {
                 thread::yield_now();
-            } else if timer::nanoseconds() - begin > POLL_NANOSECONDS {
+            } else if now - *begin.get_or_insert(now) > POLL_NANOSECONDS {
                 self.wait()?;
-            } else {
-                let ring = message::ring(chip::core());
-                // Looks that disable no interrupts; a message that one has moved meanwhile is found afterwards.
-                let _ = (0..LOOKS).find(|_| ring.peek().is_some());
             }
         }
     }

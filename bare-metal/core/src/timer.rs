@@ -27,7 +27,7 @@ const LOOKS: usize = 8;
 const SPIN_NANOSECONDS: u64 = 1_500_000;
 
 static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
-/// Time-stamp counter and nanoseconds at the calibration, and cycles in 2^20 nanoseconds.
+/// Time-stamp counter and nanoseconds at the calibration, and nanoseconds in 2^32 cycles.
 static CYCLES_AT_START: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS_AT_START: AtomicU64 = AtomicU64::new(0);
 static RATE: AtomicU64 = AtomicU64::new(0);
@@ -71,7 +71,7 @@ pub fn start() {
     let nanoseconds = end.nanoseconds - begin.nanoseconds;
     CYCLES_AT_START.store(begin.cycles, Ordering::Relaxed);
     NANOSECONDS_AT_START.store(begin.nanoseconds, Ordering::Relaxed);
-    RATE.store(((end.cycles - begin.cycles) << 20) / nanoseconds, Ordering::Relaxed);
+    RATE.store((nanoseconds << 32) / (end.cycles - begin.cycles), Ordering::Relaxed);
     let in_period = u64::from(end.counted - begin.counted) * PERIOD_NANOSECONDS / nanoseconds;
     machine::device_register(TIMER_VECTOR).store(PERIODIC | interrupt::TIMER as u32, Ordering::Relaxed);
     machine::device_register(TIMER_START).store(in_period as u32, Ordering::Relaxed);
@@ -80,8 +80,9 @@ pub fn start() {
 /// Returns the nanoseconds since the clock began to count.
 pub fn nanoseconds() -> u64 {
     let cycles = machine::cycles().wrapping_sub(CYCLES_AT_START.load(Ordering::Relaxed));
-    let rate = RATE.load(Ordering::Relaxed).max(1);
-    NANOSECONDS_AT_START.load(Ordering::Relaxed) + ((u128::from(cycles) << 20) / u128::from(rate)) as u64
+    // A division of 128 bits takes an emulator as long as a short message.
+    let since = u128::from(cycles) * u128::from(RATE.load(Ordering::Relaxed)) >> 32;
+    NANOSECONDS_AT_START.load(Ordering::Relaxed) + since as u64
 }
 
 /// Returns the milliseconds that the timer has counted.
@@ -110,14 +111,15 @@ pub fn wait_for<T>(
     needed: chip::Needed,
     mut ready: impl FnMut() -> Option<T>,
 ) -> Result<T, chip::StoppedCore> {
-    let begin = nanoseconds();
+    let mut begin = None;
     loop {
         for _ in 0..100 {
             if let Some(value) = ready() {
                 return Ok(value);
             }
         }
-        if nanoseconds() - begin < SPIN_NANOSECONDS {
+        let now = nanoseconds();
+        if now - *begin.get_or_insert(now) < SPIN_NANOSECONDS {
             continue;
         }
         if let Some(stopped) = chip::stopped_core(needed) {
