@@ -44,6 +44,8 @@ pub enum Suite {
     Prk,
     /// Programs of RCCE in C.
     Rcce,
+    /// Programs on bare cores.
+    Bare,
     /// SPARQL over triples that lie on all places.
     Rdf,
     /// Memory that other places read and write.
@@ -77,6 +79,7 @@ impl Suite {
         Suite::Pipeline,
         Suite::Prk,
         Suite::Rcce,
+        Suite::Bare,
         Suite::Rdf,
         Suite::Windows,
         Suite::Auv,
@@ -101,6 +104,7 @@ impl Suite {
             Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
             Suite::Rcce => "rcce",
+            Suite::Bare => "bare",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
             Suite::Auv => "auv",
@@ -126,6 +130,7 @@ impl Suite {
             Suite::Pipeline => tasks::GROUPS,
             Suite::Prk => ranks::prk::GROUPS,
             Suite::Rcce => ranks::rcce::GROUPS,
+            Suite::Bare => ranks::bare::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Auv => auv::GROUPS,
@@ -218,6 +223,7 @@ mod tests {
         for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
         {
             if let Program::Peer(child)
+            | Program::BareCores(child)
             | Program::Isles { child, .. }
             | Program::Watched { child, .. }
             | Program::IslesMpi { child, .. } = contender.program
