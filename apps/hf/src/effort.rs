@@ -1,4 +1,4 @@
-//! What the steps of a calculation take of a core, counted, for modelled chips.
+//! Work of the steps of a calculation on one core, counted, for modelled chips.
 //!
 //! The integrals count their own additions and multiplications (see [`Operations`]); what stands beside them was
 //! counted in the code by eye, as a compiler for a core with eight floating-point registers and one operand in memory

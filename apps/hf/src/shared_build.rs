@@ -19,7 +19,7 @@ use std::time::Duration;
 /// millisecond; with 8, requests to the counter wait so long that 48 cores take a quarter more than without a counter.
 const QUARTETS_PER_TURN: usize = 3;
 
-/// What a place keeps between builds.
+/// State that a place keeps between builds.
 pub(super) struct BuildState {
     builder: FockBuilder,
     functions: usize,
@@ -71,7 +71,7 @@ async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
     }
 }
 
-/// What adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
+/// Kernel that adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
 #[derive(Clone, Serialize, Deserialize)]
 struct BuildKernel {
     states: PlaceLocal<BuildState>,
@@ -132,7 +132,7 @@ impl SharedBuild {
         Ok(fock::matrix(self.size, &states.lock().sums))
     }
 
-    /// What the places did in all builds since `started`, a time of [`now`].
+    /// Returns the work of the places in all builds since `started`, a time of [`now`].
     pub(super) async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
         Ok(WorkDone { balance: self.balance.clone(), ..self.units.done(started).await? })
     }

@@ -10,10 +10,10 @@ use isles_hf::matrix::Matrix;
 use isles_hf::molecule::{ANGSTROM_PER_BOHR, Atom, Molecule};
 use isles_hf::scf::{Guess, Scf};
 
-/// What PySCF gives.
+/// Energies computed by PySCF.
 const ENERGIES: &str = include_str!("energies.txt");
 
-/// How far an energy may be from PySCF's, in hartree.
+/// Largest difference of an energy from that of PySCF, in hartree.
 const TOLERANCE: f64 = 1e-8;
 
 /// Most iterations to a solution; the program takes as many unless something else is said.
@@ -110,7 +110,7 @@ impl Calculation {
     }
 }
 
-/// What the table comes to.
+/// Results of the cases of the table.
 #[derive(Debug, Default)]
 struct Outcome {
     cases: usize,

@@ -67,7 +67,7 @@ pub struct Solutions {
     pub columns: Vec<Vec<u32>>,
     /// The terms.
     pub terms: TermList,
-    /// Whether the query says in which order they come.
+    /// `true` if the query orders its solutions.
     pub is_ordered: bool,
 }
 

@@ -41,7 +41,7 @@ pub enum FaultKind {
     Form,
 }
 
-/// What a client gets.
+/// Reply to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// An answer: its media type, and its bytes.
@@ -81,7 +81,7 @@ struct RequestInboxState {
     is_closed: bool,
 }
 
-/// Where the thread that reads leaves requests.
+/// Queue from the thread that reads requests.
 #[derive(Debug, Default)]
 struct RequestInbox(Mutex<RequestInboxState>);
 

@@ -27,7 +27,7 @@ pub const NEGLIGIBLE: f64 = 1e-13;
 pub struct Functions {
     /// The shells, in order of the atoms.
     pub shells: Vec<Shell>,
-    /// Whether d shells have six functions.
+    /// `true` if d shells have six functions.
     pub is_cartesian: bool,
 }
 
@@ -44,14 +44,14 @@ pub struct FockBuilder {
     repulsion: Repulsion,
 }
 
-/// What a unit took.
+/// Work of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitEffort {
     /// Quartets of shells that were looked at, and that were not left out.
     pub candidates: u64,
     /// Those of which the integrals were computed.
     pub quartets: u64,
-    /// What the integrals took.
+    /// Operations of the integrals.
     pub operations: Operations,
     /// Integrals, each of which meets six elements of the density.
     pub integrals: u64,
@@ -102,12 +102,12 @@ impl FockBuilder {
         &self.pairs
     }
 
-    /// What the bounds of the pairs took.
+    /// Returns the operations spent on the bounds of the pairs.
     pub fn preparation(&self) -> Operations {
         self.preparation
     }
 
-    /// How many shells there are.
+    /// Returns the number of shells.
     pub fn shells(&self) -> usize {
         self.shells
     }

@@ -153,7 +153,7 @@ pub fn attraction(size: usize, pairs: &[ShellPair], atoms: &[Atom]) -> Matrix {
     matrix
 }
 
-/// How many functions the shells have.
+/// Returns the number of functions of the shells.
 pub fn functions(shells: &[Shell]) -> usize {
     shells.iter().map(|shell| shell.functions).sum()
 }

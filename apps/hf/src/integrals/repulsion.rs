@@ -142,7 +142,7 @@ impl Repulsion {
     }
 }
 
-/// What integrals took, counted in the code above: an addition and a multiplication are two.
+/// Operations of the integrals, counted in the code above: an addition and a multiplication are two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Quartets of primitives; each has a division and a square root.

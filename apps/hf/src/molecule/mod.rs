@@ -52,7 +52,7 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("aspirin", include_str!("../../data/molecules/aspirin.inp")),
 ];
 
-/// Whether `name` is a file's rather than a built-in molecule's.
+/// Returns `true` if `name` is that of a file, not of a built-in molecule.
 pub fn is_file(name: &str) -> bool {
     built_in(name).is_none()
 }
@@ -124,7 +124,7 @@ impl Molecule {
         elements.into_iter().collect()
     }
 
-    /// How many electrons it has.
+    /// Returns the number of electrons.
     pub fn electrons(&self) -> usize {
         let nuclear: u32 = self.atoms.iter().map(|atom| atom.element.number()).sum();
         (i64::from(nuclear) - i64::from(self.charge)) as usize

@@ -19,14 +19,14 @@ const DOUBT: (f64, f64) = (0.05, 2e-5);
 /// Least difference that a rotation is divided by, in hartree.
 const DIFFERENCE_MIN: f64 = 0.05;
 
-/// What is known of the stability of an energy.
+/// Stability of an energy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stability {
-    /// Whether no lower energy is near; none if the builds did not suffice to know.
+    /// `true` if no lower energy is near; `None` if the builds did not suffice to know.
     pub is_stable: Option<bool>,
     /// The lowest second derivative of the energy over rotations, for each electron, in hartree.
     pub eigenvalue: f64,
-    /// How many two-electron parts were built to know it.
+    /// Number of two-electron parts built for this result.
     pub builds: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Where triples come from: files in the formats of RDF, and data that is made here; and reading a part of a file.
+//! Sources of triples: files in the formats of RDF, and generated data; and reading a part of a file.
 //!
 //! It knows no place. Invariant: what is wrong with a file is said with its name, line and column, and of a file with
 //! an error nothing is used.
@@ -18,14 +18,14 @@ const UNIVERSITIES_MAX: u64 = 10_000;
 /// Most bytes of a file.
 const FILE_BYTES_MAX: u64 = 64 << 30;
 
-/// Where some triples come from, without the contents of files.
+/// Source of triples, without the contents of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataSource {
     /// A number of universities of LUBM.
     Lubm {
-        /// How many.
+        /// Number of universities.
         universities: u64,
-        /// Whether what the ontology implies is stated.
+        /// `true` if the triples that the ontology implies are stated.
         is_closed: bool,
     },
     /// A file.
@@ -36,7 +36,7 @@ pub enum DataSource {
         extension: String,
         /// The IRI against which others are resolved.
         base: String,
-        /// How many bytes it has.
+        /// Size of the file, in bytes.
         len: u64,
     },
 }
@@ -44,7 +44,7 @@ pub enum DataSource {
 /// A source, with the contents if it is a file.
 #[derive(Debug)]
 pub struct OpenSource {
-    /// Where the triples come from.
+    /// Source of the triples.
     pub source: DataSource,
     /// The contents of a file.
     pub bytes: Vec<u8>,
@@ -123,7 +123,7 @@ fn percent_encoded(path: &str) -> String {
 }
 
 impl DataSource {
-    /// How it is named.
+    /// Returns the name of the source.
     pub fn name(&self) -> String {
         match self {
             DataSource::Lubm { universities, is_closed: true } => format!("lubm:{universities}"),
@@ -132,12 +132,12 @@ impl DataSource {
         }
     }
 
-    /// Whether its lines can be read at several places.
+    /// Returns `true` if the lines can be read at several places.
     pub fn is_by_lines(&self) -> bool {
         matches!(self, DataSource::File { extension, .. } if extension == "nt" || extension == "nq")
     }
 
-    /// How much work it is: bytes, or departments.
+    /// Returns the amount of work: bytes, or departments.
     pub fn work(&self) -> u64 {
         match self {
             DataSource::Lubm { universities, .. } => lubm::all_departments(*universities).count() as u64,

@@ -18,7 +18,7 @@ pub struct LocalTriples {
     scratch: Vec<u8>,
 }
 
-/// How the blank nodes of a file are named, which are others than those of each other file.
+/// Naming scheme for the blank nodes of a file, which differ from those of every other file.
 #[derive(Debug)]
 pub enum BlankNames {
     /// By their label: parts of the file may be read at several places.

@@ -37,7 +37,7 @@ use trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
 pub struct Answered {
     /// The answer; none at other places.
     pub answer: Option<Answer>,
-    /// What the operators did, over all places.
+    /// Work of the operators, over all places.
     pub operators: Vec<OperatorTrace>,
 }
 
@@ -91,7 +91,7 @@ fn located(message: &str, text: &str) -> String {
     format!("{at}: {found} is not SPARQL there{expected}")
 }
 
-/// What a place evaluates queries with.
+/// Evaluator of queries at a place.
 pub struct Queries<'a> {
     /// The triples of this place.
     pub store: &'a Store,
@@ -241,7 +241,7 @@ struct FoundSolutions {
     operators: Vec<OperatorTrace>,
 }
 
-/// Whether places evaluate all of a pattern together.
+/// Returns `true` if the places evaluate all of a pattern together.
 fn is_whole(pattern: &GraphPattern) -> bool {
     Translation::default().node(pattern).is_some()
 }

@@ -21,7 +21,7 @@ pub struct PatternCounts {
     pub foreign_objects: u64,
 }
 
-/// How many numbers a [`PatternCounts`] is.
+/// Number of values that make up a [`PatternCounts`].
 pub const COUNTS: usize = 4;
 
 impl PatternCounts {
@@ -51,7 +51,7 @@ impl PatternCounts {
         PatternCounts { triples, subjects, objects, foreign_objects }
     }
 
-    /// How many different values a variable of `pattern` has in its triples.
+    /// Returns the number of different values of a variable of `pattern` in its triples.
     fn distinct(&self, pattern: &Pattern, variable: VariableId) -> f64 {
         let Pattern([subject, predicate, object]) = pattern;
         let is = |part: &PatternPart| part.variable() == Some(variable);
@@ -66,7 +66,7 @@ impl PatternCounts {
     }
 }
 
-/// How many predicates there are, for patterns whose predicate is a variable.
+/// Assumed number of predicates, for patterns whose predicate is a variable.
 const PREDICATES: u64 = 50;
 
 /// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
@@ -81,8 +81,8 @@ impl Foretold {
         self.distinct.iter().find(|(own, _)| *own == variable).map(|(_, distinct)| *distinct)
     }
 
-    /// What these come to together with a pattern: of the values of a shared variable, those of the side that has fewer
-    /// are among those of the other.
+    /// Estimates the join with a pattern. The values of a shared variable on the side that has fewer are assumed to be
+    /// among those of the other.
     fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> Foretold {
         let mut joined = self.clone();
         joined.rows *= counts.triples as f64;

@@ -1,4 +1,4 @@
-//! What the operators of a query did, and what a query may take.
+//! Work of the operators of a query, and the limits of a query.
 //!
 //! It decides nothing but when to give up. Invariant: whether a query is given up is decided by sums over all places,
 //! so all give it up at the same operator.
@@ -20,7 +20,7 @@ pub enum QueryFault {
     },
     /// It took longer than is allowed.
     Time {
-        /// What is allowed.
+        /// Time limit.
         allowed: Duration,
     },
     /// It asks for what the data cannot say, in one line.
@@ -51,7 +51,7 @@ impl From<isles::Error> for QueryFault {
     }
 }
 
-/// What a query may take.
+/// Limits of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryLimits {
     /// Bytes of a table, over all places.
@@ -61,17 +61,17 @@ pub struct QueryLimits {
 }
 
 impl QueryLimits {
-    /// Whether nothing is limited.
+    /// Returns `true` if there is no limit.
     pub fn is_free(&self) -> bool {
         self.memory.is_none() && self.time.is_none()
     }
 
-    /// Whether so many bytes of this place alone are too many, or the time is over.
+    /// Returns `true` if `bytes`, those of this place alone, exceed the limit, or the time limit has passed.
     pub fn is_exceeded(&self, bytes: u64) -> bool {
         self.memory.is_some_and(|allowed| bytes > allowed) || self.is_over_time()
     }
 
-    /// Whether the time is over, at this place.
+    /// Returns `true` if the time limit has passed at this place.
     pub fn is_over_time(&self) -> bool {
         self.time.is_some_and(|(allowed, begin)| begin.elapsed() > allowed)
     }
@@ -89,12 +89,12 @@ impl QueryLimits {
     }
 }
 
-/// What one operator did.
+/// Work of one operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperatorTrace {
-    /// What it is.
+    /// Description of the operator.
     pub operator: String,
-    /// How deep it stands in the query.
+    /// Depth of the operator in the query.
     pub depth: usize,
     /// Rows that were expected of it, if it has an estimate.
     pub estimate: Option<f64>,
@@ -118,7 +118,7 @@ impl OperatorTrace {
 pub struct Trace {
     operators: RefCell<Vec<OperatorTrace>>,
     depth: Cell<usize>,
-    /// What this place had sent when the last operator ended.
+    /// Bytes that this place had sent when the last operator ended.
     sent: Cell<u64>,
     ended: Cell<Instant>,
 }
@@ -155,7 +155,7 @@ impl Trace {
         });
     }
 
-    /// What was noted.
+    /// Returns the operators noted.
     pub fn into_operators(self) -> Vec<OperatorTrace> {
         self.operators.into_inner()
     }

@@ -8,7 +8,7 @@
 #[derive(Debug, Default)]
 pub struct Pairs {
     keys: Box<[u32]>,
-    /// Where the values of each key start, and where those of the last one end.
+    /// Start of the values of each key, followed by the end of the last.
     starts: Box<[u32]>,
     values: Box<[u32]>,
     /// Keys that are `bucket << shift` or more start at this position.
@@ -35,12 +35,12 @@ impl Pairs {
         Pairs { keys: keys.into(), starts: starts.into(), values: values.into(), buckets, shift }
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -68,7 +68,7 @@ impl Pairs {
         }
     }
 
-    /// Whether `key` has this value.
+    /// Returns `true` if `key` has this value.
     pub fn contains(&self, key: u32, value: u32) -> bool {
         has(self.get(key), value)
     }
@@ -78,7 +78,7 @@ impl Pairs {
         self.keys.iter().enumerate().map(|(position, key)| (*key, self.at(position)))
     }
 
-    /// What finds the values of one key after the other.
+    /// Returns a cursor that finds the values of one key after the other.
     pub fn cursor(&self) -> PairCursor<'_> {
         PairCursor { pairs: self, position: 0 }
     }
@@ -96,7 +96,7 @@ impl Pairs {
     }
 }
 
-/// Whether sorted `values` have this one.
+/// Returns `true` if the sorted `values` contain this one.
 pub fn has(values: &[u32], value: u32) -> bool {
     match values {
         [] => false,
@@ -131,7 +131,7 @@ pub struct PairCursor<'a> {
     position: usize,
 }
 
-/// How many keys it looks at before it goes by the buckets.
+/// Number of keys a cursor examines before it uses the buckets.
 const STEPS: usize = 4;
 
 impl<'a> PairCursor<'a> {
