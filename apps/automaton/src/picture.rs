@@ -40,7 +40,7 @@ impl Cells<'_> {
     }
 }
 
-/// What of a field is shown, and how large.
+/// Part of a field that is shown, and its scale.
 struct Crop {
     rows: Range<usize>,
     columns: Range<usize>,
@@ -88,7 +88,7 @@ impl Crop {
     }
 }
 
-/// What is set, from the first to the last, with a margin; all, if nothing is.
+/// Returns the range from the first to the last set element, with a margin; all, if nothing is set.
 fn around(set: &[bool]) -> Range<usize> {
     let first = set.iter().position(|set| *set);
     let last = set.iter().rposition(|set| *set);

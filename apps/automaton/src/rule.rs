@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a rule looks like, for messages.
+/// Allowed forms of a rule, for messages.
 pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23, or 23/3";
 
 /// By the number of living neighbours: whether a cell is born, and whether one goes on.

@@ -36,7 +36,7 @@ pub(super) struct Workspace<N> {
     shares: Vec<N>,
     /// Edges that lie on shortest paths, by position of the source: the position of the target.
     successors: Vec<u32>,
-    /// Where the successors of each position end.
+    /// End of the successors of each position.
     ends: Vec<u32>,
 }
 

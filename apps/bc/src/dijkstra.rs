@@ -12,7 +12,7 @@ use isles_graph::Graph;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is known of one vertex from the present source.
+/// State of one vertex for the present source.
 #[derive(Clone, Copy, Debug)]
 struct VertexState<N> {
     /// Least length of a path found so far.

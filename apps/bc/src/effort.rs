@@ -1,4 +1,4 @@
-//! What one source takes, counted, and what that is of a core: operations by class, and the memory that they touch.
+//! Effort of one source, counted, and its cost on a core: operations by class, and the memory that they touch.
 //!
 //! The kernels count what they do; the sum is said once for each pass over a source, so a real machine does not notice.
 //! How many operations an edge, a vertex or an entry of the heap takes was counted in the kernels by eye, as a compiler
@@ -19,7 +19,7 @@ const SUM: u64 = 16;
 const CELL: u64 = 24;
 const ENTRY: u64 = 16;
 
-/// What there was to do for one source.
+/// Effort of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Effort {
@@ -36,7 +36,7 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// Whether a source of `graph` can take this.
+    /// Returns `true` if a source of `graph` can take this effort.
     pub(super) fn is_possible(&self, graph: &Graph) -> bool {
         let Effort { edges, vertices, successors, removals, queue } = *self;
         let (all, arcs) = (graph.vertices(), graph.arcs());
@@ -44,7 +44,7 @@ impl Effort {
         vertices <= all && edges <= arcs && successors <= arcs && removals <= arcs + 1 && queue <= arcs + 1
     }
 
-    /// What it is of a core, pass by pass.
+    /// Returns the work of a core, pass by pass.
     pub(super) fn passes(&self, graph: &Graph) -> [Work; 2] {
         if graph.is_weighted() { self.by_distance(graph) } else { self.by_breadth(graph) }
     }

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 /// Betweenness scores of the vertices of one graph, from the sources added so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Scores {
-    /// What the sums belong to; none before the first source.
+    /// Shape of the graph of the sums; `None` before the first source.
     shape: Option<ScoresShape>,
     /// Sum of the dependencies of each vertex, in units of `2^-fraction_bits`.
     sums: Vec<u128>,
@@ -32,7 +32,7 @@ pub struct Scores {
     space: Workspace,
 }
 
-/// What two scores must agree on before they can be merged.
+/// Properties on which two scores must agree before they can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ScoresShape {
     vertices: u64,
@@ -144,7 +144,7 @@ impl Scores {
         merged
     }
 
-    /// Whether they are of all sources of `graph`.
+    /// Returns `true` if the scores are of all sources of `graph`.
     pub(super) fn are_complete(&self, graph: &Graph) -> bool {
         self.shape == Some(ScoresShape::of(graph))
             && (self.sums.len() as u64, self.sources) == (graph.vertices(), graph.vertices())

@@ -21,10 +21,10 @@ const ALONE_MAX: usize = 256;
 const TURN_ON_CHIP: usize = 1;
 const TURN_ON_HOST: usize = 512;
 
-/// What the first place tells all of them.
+/// Instruction of the first place to all of them.
 #[derive(Serialize, Deserialize)]
 enum Instruction {
-    /// What follows is searched in these objects.
+    /// Search the following vertices in these objects.
     Use(SharedClusters),
     /// Search your share of these vertices.
     Search(Vec<u32>),
@@ -132,7 +132,7 @@ struct LevelObjects {
     levels: Vec<Option<SharedClusters>>,
     /// The stage whose clusters the objects of the present level hold.
     stage: Option<u64>,
-    /// What has changed since.
+    /// Changes since then.
     pending: Vec<Change>,
 }
 

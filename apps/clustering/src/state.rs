@@ -35,7 +35,7 @@ impl Move {
     }
 }
 
-/// What a move changes: the cluster of its vertex, and the weights of two clusters.
+/// Effects of a move: the cluster of its vertex, and the weights of two clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The vertex that has moved.

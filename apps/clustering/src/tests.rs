@@ -8,8 +8,8 @@ use crate::state::{Clustering, Move, NEW, modularity};
 use isles_graph::{ReadOptions, open};
 use proptest::prelude::*;
 
-/// What a clustering of each comes to: by `networkx.community.modularity` 3.6.1, after the same moves made by a program
-/// of thirty lines of Python over networkx graphs.
+/// Compares the clusterings with `networkx.community.modularity` 3.6.1, after the same moves made by a program of
+/// thirty lines of Python over networkx graphs.
 #[test]
 fn clusterings_are_those_of_a_second_program() {
     let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());

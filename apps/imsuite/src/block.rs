@@ -34,13 +34,13 @@ pub struct NodeBlock<K: Kernel> {
     pub nodes: Vec<K::Node>,
     /// The neighbours of each, ascending.
     pub neighbours: Vec<Vec<u32>>,
-    /// What has come for each: of even rounds, and of odd ones.
+    /// Messages that have come for each node: of even rounds, and of odd ones.
     mail: [Vec<Mail<K>>; 2],
-    /// What was counted.
+    /// Counts of rounds, messages and calls.
     pub counts: CallCounts,
 }
 
-/// What the nodes of a place have said to others.
+/// Counts of the communication of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
     /// Rounds that the place went through.
@@ -86,7 +86,7 @@ impl<K: Kernel> NodeBlock<K> {
         mail
     }
 
-    /// What the nodes have found, and what was counted.
+    /// Returns the answers of the nodes and the counts.
     pub fn found(&self) -> (Vec<Vec<i64>>, CallCounts) {
         (self.nodes.iter().map(K::answer).collect(), self.counts)
     }

@@ -42,7 +42,7 @@ pub struct ImSuite {
     #[arg(long, value_name = "N", default_value = "1")]
     random_seed: u64,
 
-    /// What a call takes along: what it uses, or all that is reachable from the kernel, as in X10
+    /// Contents of a call: what it uses, or all that is reachable from the kernel, as in X10
     #[arg(long, value_enum, default_value = "minimal")]
     ship: Ship,
 }
@@ -83,7 +83,7 @@ pub struct ImSuiteInput {
     network: Input,
 }
 
-/// What a kernel comes to.
+/// Result of a kernel.
 #[derive(Serialize)]
 pub struct ImSuiteFound {
     /// Rounds of all nodes.
@@ -92,7 +92,7 @@ pub struct ImSuiteFound {
     node_messages: u64,
     /// Those that crossed from place to place.
     calls: u64,
-    /// What each node has found: a number, or one for each node.
+    /// Answer of each node: a number, or one for each node.
     answers: Vec<Vec<i64>>,
     #[serde(skip)]
     network: Input,
@@ -111,7 +111,7 @@ impl ImSuiteFound {
         self.rounds
     }
 
-    /// What each node has found.
+    /// Returns the answer of each node.
     #[cfg(test)]
     pub(super) fn answers(&self) -> &[Vec<i64>] {
         &self.answers

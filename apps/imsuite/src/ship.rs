@@ -1,4 +1,4 @@
-//! What a call between nodes takes along: what its body uses, or all that X10 would have shipped.
+//! Data that a call between nodes carries: only what its body uses, or all that X10 would have shipped.
 //!
 //! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything that is reachable
 //! from there: the adjacency matrix, the lists of the input, the distribution. That is what AT-Opt (Thangamani and
@@ -11,14 +11,14 @@ use super::kernel::KernelName;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What travels with a call.
+/// Data that travels with a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ship {
-    /// What the body uses.
+    /// Data that the body uses.
     #[default]
     Minimal,
-    /// What the body uses, and all that is reachable from the kernel.
+    /// Data that the body uses, and all that is reachable from the kernel.
     Reachable,
 }
 
@@ -36,7 +36,8 @@ pub struct ReachableClosure {
 }
 
 impl ReachableClosure {
-    /// What is reachable from the kernel of `input` on `places` places, or nothing if only what is used is shipped.
+    /// Returns the data reachable from the kernel of `input` on `places` places, or `None` if only the data used is
+    /// shipped.
     pub fn of(ship: Ship, input: &Input, places: usize) -> Option<ReachableClosure> {
         if ship == Ship::Minimal {
             return None;

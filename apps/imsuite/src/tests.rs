@@ -20,7 +20,7 @@ fn network(kernel: KernelName, value: &str, seed: u64) -> Result<Input, String> 
     generate::input(kernel, recipe, committee, seed, &source).map_err(|fault| fault.to_string())
 }
 
-/// What a kernel finds in a simulated world of `places` places.
+/// Returns the result of a kernel in a simulated world of `places` places.
 fn found(app: &ImSuite, places: u32, plan: Plan) -> ImSuiteFound {
     let input = app.open(places).expect("an input that is allowed");
     let dealer = Dealer::plain::<ImSuite>();

@@ -51,7 +51,7 @@ pub struct Searched<'p> {
     pub evaluations: u64,
 }
 
-/// What the search itself costs for an edge on a modelled core: its heap, and the look for land.
+/// Cost of the search itself for an edge on a modelled core: its heap, and the look for land.
 const SEARCH_OF_EDGE: Work = Work::new().integers(400).floats(60).branches(60);
 
 /// Plans on one processor, without places; what it costs goes to `charge`.

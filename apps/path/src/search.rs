@@ -14,9 +14,9 @@ use std::collections::BinaryHeap;
 /// An edge whose arrival the search wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Where it begins.
+    /// Start of the edge.
     pub from: Waypoint,
-    /// Where it ends.
+    /// End of the edge.
     pub to: Waypoint,
     /// Seconds since the start of the mission.
     pub departure: u32,

@@ -46,7 +46,7 @@ enum Kernel {
 /// The arguments of `isles run prk`.
 #[derive(Args, Clone, Debug)]
 pub struct Prk {
-    /// Which kernel
+    /// Kernel to run
     #[arg(long, value_enum)]
     kernel: Kernel,
 
@@ -83,7 +83,7 @@ pub struct Prk {
     ratio: Option<u64>,
 }
 
-/// What a run computes: the arguments with their defaults.
+/// Arguments of a run, with their defaults.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Sizes {
     kernel: Kernel,
@@ -113,10 +113,10 @@ impl Sizes {
     }
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct PrkFound {
-    /// How much a second, in the unit of the kernel.
+    /// Rate per second, in the unit of the kernel.
     kernel_rate: f64,
     /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
@@ -130,7 +130,7 @@ pub struct PrkFound {
     is_average: bool,
 }
 
-/// What a kernel came to, for its module.
+/// Result of a kernel, for its module.
 struct KernelOutcome {
     /// The longest time of a place, of all iterations that are timed.
     seconds: f64,

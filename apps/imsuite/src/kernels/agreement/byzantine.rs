@@ -28,9 +28,9 @@ pub struct Node {
     is_traitor: bool,
     /// The votes of this turn, by the node that they are of.
     votes: Vec<Option<bool>>,
-    /// What a traitor draws.
+    /// Random numbers of a traitor.
     random: Random,
-    /// What all nodes see.
+    /// Common coin, the same at all nodes.
     coin: Random,
     decision: Option<bool>,
 }
@@ -74,8 +74,8 @@ impl Node {
     }
 }
 
-/// How many votes of `nodes` for one value a node needs: two bounds to take it, of which the coin chooses one, and the
-/// bound to decide.
+/// Returns the numbers of votes of `nodes` for one value that a node needs: two bounds to take it, of which the coin
+/// chooses one, and the bound to decide.
 fn thresholds(nodes: usize) -> [usize; 3] {
     [5 * nodes / 8 + 1, 3 * nodes / 4 + 1, 7 * nodes / 8]
 }

@@ -20,7 +20,7 @@ pub struct Node {
     leader: Option<u32>,
 }
 
-/// What nodes of LCR tell the next one.
+/// Messages of LCR to the next node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RingMessage {
     /// The identifier of a node that may become the leader.
@@ -30,7 +30,7 @@ pub enum RingMessage {
 }
 
 impl Node {
-    /// What a node passes on of a message, if anything.
+    /// Returns the message that a node passes on, if any.
     fn passed_on(&mut self, index: u32, message: RingMessage) -> Option<RingMessage> {
         match message {
             RingMessage::Identifier(other) if other > self.identifier => Some(RingMessage::Identifier(other)),

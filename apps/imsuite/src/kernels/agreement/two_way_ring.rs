@@ -24,7 +24,7 @@ pub struct Node {
     leader: Option<u32>,
 }
 
-/// What nodes of HS tell their neighbours.
+/// Messages of HS to neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProbeMessage {
     /// The identifier of a candidate on its way out.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The kernel MIS.
 pub struct IndependentSet;
 
-/// What has become of a node.
+/// State of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Membership {
     Undecided,
@@ -34,10 +34,10 @@ pub struct Node {
     drawn: u64,
 }
 
-/// What nodes of MIS tell each other.
+/// Messages of MIS.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SetMessage {
-    /// What was drawn.
+    /// Random number drawn by the sender.
     Drawn(u64),
     /// I am in the set.
     Joined,
