@@ -20,7 +20,7 @@ pub enum MpiLibrary {
     Mpich,
 }
 
-/// How many ranks on how many hosts.
+/// Numbers of ranks and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     /// All of them, the same number on each host.
@@ -164,7 +164,7 @@ impl MpiLibrary {
     }
 }
 
-/// Whether network namespaces can be made here.
+/// Checks that network namespaces can be made here.
 fn may_make_hosts(script: &Path) -> Result<(), Missing> {
     let output = Command::new("bash").arg(script).arg("can").stdin(Stdio::null()).output();
     let output = output.map_err(|error| Missing::new(format!("bash: {error}"), "install it"))?;

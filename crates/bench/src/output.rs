@@ -17,12 +17,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What one run printed.
+/// Output of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// Name and value of each figure.
     pub figures: Vec<(String, f64)>,
-    /// What the program says that it is.
+    /// Version that the program prints.
     pub version: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub const ELAPSED: &str = "elapsed_s";
 /// Seconds of processors that the program and its children had, by the accounts of the system, in hundredths.
 pub const PROCESSORS: &str = "processors_s";
 
-/// How long a program that is told to end may take before it is killed.
+/// Grace period between the request to end and the kill.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Output {

@@ -31,7 +31,7 @@ impl Samples {
         is_usable.then_some(Samples(values))
     }
 
-    /// How many runs they are of.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.0.len()
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The variable with the path of the server.
 pub const SERVER: &str = "BENCH_DASHBOARD";
 
-/// How long a child may take.
+/// Time limit of a child.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The flood with a page open. Prints what the flood prints, and `snapshots`, which the page was sent.

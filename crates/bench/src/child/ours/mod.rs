@@ -58,7 +58,7 @@ async fn seconds_of_both(
     Ok((median(of_one), median(of_other)))
 }
 
-/// How many steps fill a batch.
+/// Returns the number of steps that fill a batch.
 async fn calibrate(
     effort: Effort,
     step: &mut impl AsyncFnMut(u64) -> isles::Result<()>,
