@@ -21,7 +21,7 @@ pub enum Exchange {
     OneSided,
     /// Each place sends its edges, and receives theirs
     TwoSided,
-    /// As one-sided, but what is put waits in a queue for lock, data and unlock, as in RCKMPI
+    /// Each place puts its edges, but they wait in a queue for lock, data and unlock, as in RCKMPI
     Queued,
 }
 
@@ -42,7 +42,7 @@ pub struct Links {
     exchange: Exchange,
     team: Team,
     columns: usize,
-    /// Of each place: a row from above and one from below, for even steps and for odd ones.
+    /// Window of each place: a row from above and one from below, for even steps and for odd ones.
     window: Option<Window<u8>>,
 }
 

@@ -88,7 +88,7 @@ struct PatternReader {
     rule: Option<Rule>,
     /// True once the first line, or a run, was there.
     has_begun: bool,
-    /// Of the next cell.
+    /// Position of the next cell.
     row: u32,
     column: u32,
     /// The number before a run.

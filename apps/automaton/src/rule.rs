@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Allowed forms of a rule, for messages.
 pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23, or 23/3";
 
-/// By the number of living neighbours: whether a cell is born, and whether one goes on.
+/// Rule of the automaton: for each number of living neighbours, whether a cell is born, and whether one survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Rule {

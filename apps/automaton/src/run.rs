@@ -101,9 +101,9 @@ pub struct AutomatonInput {
 /// Results of the rows of one place, or of several.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct StripRecord {
-    /// Of each generation.
+    /// Sums of each generation.
     sums: Vec<Sums>,
-    /// Of each generation that is drawn.
+    /// Bits of each generation that is drawn.
     #[serde(with = "isles::plain")]
     packed: Vec<u8>,
     /// Number of bytes of `packed` for each of these generations.
@@ -128,7 +128,7 @@ pub struct AutomatonFound {
     generation: u64,
     population: u64,
     hash: String,
-    /// Of each generation, from the first.
+    /// Population of each generation, from the first.
     populations: Vec<u64>,
     hashes: Vec<String>,
     #[serde(skip)]

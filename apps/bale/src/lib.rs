@@ -21,7 +21,7 @@ use isles_app::Failure;
 struct Stream(u64);
 
 impl Stream {
-    /// That of place `index`.
+    /// Returns the stream of place `index`.
     fn of_place(index: usize) -> Stream {
         let mut stream = Stream((index as u64).wrapping_mul(0xd134_2543_de82_ef95));
         Stream(stream.next())

@@ -49,7 +49,7 @@ impl Effort {
         if graph.is_weighted() { self.by_distance(graph) } else { self.by_breadth(graph) }
     }
 
-    /// Of the breadth-first kernel.
+    /// Returns the work of the breadth-first kernel.
     fn by_breadth(&self, graph: &Graph) -> [Work; 2] {
         let Effort { edges, vertices, successors, .. } = *self;
         let all = graph.vertices();
@@ -82,7 +82,7 @@ impl Effort {
         [forward, back]
     }
 
-    /// Of Dijkstra's kernel.
+    /// Returns the work of Dijkstra's kernel.
     fn by_distance(&self, graph: &Graph) -> [Work; 2] {
         let Effort { edges, vertices, removals, queue, .. } = *self;
         let all = graph.vertices();

@@ -175,7 +175,7 @@ impl Scores {
     /// the same bits.
     ///
     /// # Errors
-    /// What `out` returns.
+    /// Errors of `out`.
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "vertex,betweenness")?;
         for (vertex, score) in self.values().enumerate() {
@@ -212,7 +212,7 @@ impl PartialEq for Scores {
 pub struct Ranked {
     /// The vertex.
     pub vertex: u32,
-    /// Its score.
+    /// Score of the vertex.
     pub score: f64,
 }
 

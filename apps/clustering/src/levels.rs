@@ -128,7 +128,7 @@ async fn propose_in_turns(
 /// The objects of the levels, as the first place keeps them.
 struct LevelObjects {
     choices: ObjectChoices,
-    /// By level; none for one that was searched alone so far.
+    /// Objects by level; `None` for a level that was searched alone so far.
     levels: Vec<Option<SharedClusters>>,
     /// The stage whose clusters the objects of the present level hold.
     stage: Option<u64>,

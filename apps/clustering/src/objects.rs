@@ -72,7 +72,7 @@ impl ControllerChoice {
 /// Choices for keeping the objects of a run coherent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ObjectChoices {
-    /// In which memory of a modelled chip they lie.
+    /// Memory of a modelled chip that holds the objects.
     pub memory: MemoryChoice,
     /// Method by which places learn that their copies are stale.
     pub controller: ControllerChoice,

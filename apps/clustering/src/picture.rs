@@ -29,9 +29,9 @@ type Point = (f64, f64);
 
 /// Positions of everything that is drawn.
 struct RingLayout {
-    /// Of each vertex that is drawn: where, and the number of its ring.
+    /// Position of each vertex that is drawn, and the number of its ring.
     vertices: BTreeMap<u32, (Point, usize)>,
-    /// Of each ring: its middle, and how many vertices it has.
+    /// Middle of each ring, and number of its vertices.
     rings: Vec<(Point, usize)>,
     /// The radius of a vertex.
     radius: f64,
@@ -40,7 +40,7 @@ struct RingLayout {
 /// Writes the clusters of a graph as SVG, under this caption.
 ///
 /// # Errors
-/// What `out` returns.
+/// Errors of `out`.
 pub fn write_svg(
     graph: &WeightedGraph,
     clusters: &[u32],

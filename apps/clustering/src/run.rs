@@ -44,7 +44,7 @@ const TURN_ON_HOST: u64 = 4096;
 /// Steps by which memories are measured, after a first one, in which caches are filled.
 const MEASURED_STEPS: u64 = 4;
 
-/// For how many neighbours a host has time while it begins and ends a vertex, measured on cond-mat-2005.
+/// Number of neighbours that take as long on a host as the start and the end of a vertex, measured on cond-mat-2005.
 const VERTEX_NEIGHBOURS: usize = 6;
 
 /// Treatment of the weights of a file.
@@ -108,7 +108,7 @@ pub struct Modularity {
     #[arg(long, value_name = "HOW", default_value = "broadcast")]
     controller: ControllerChoice,
 
-    /// On modelled chips, in which memory the objects lie
+    /// Memory that holds the objects, on modelled chips
     #[arg(long, value_name = "KIND", default_value = "mixed")]
     memory: MemoryChoice,
 }
@@ -121,7 +121,7 @@ pub struct ModularityInput {
     edges: u64,
     weights: WeightChoice,
     method: Method,
-    /// Of the greedy method only.
+    /// Search of the greedy method; `None` with the multilevel method.
     search: Option<SearchChoice>,
     controller: ControllerChoice,
     memory: MemoryChoice,
@@ -261,7 +261,7 @@ struct RunPlan {
     cuts: Vec<u32>,
     vertices: usize,
     total: f64,
-    /// None of the multilevel method.
+    /// Search of the greedy method; `None` with the multilevel method.
     search: Option<SearchChoice>,
     choices: ObjectChoices,
     steps_max: u64,

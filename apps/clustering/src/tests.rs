@@ -97,7 +97,8 @@ fn bounds_look_at_few_vertices_and_make_the_same_moves() {
     }
 }
 
-/// By igraph 1.0 (`community_multilevel`, the best of five runs), which is more than NetworKit 11.3 (`PLM`) finds.
+/// Compares with igraph 1.0 (`community_multilevel`, the best of five runs), which finds more than NetworKit 11.3
+/// (`PLM`).
 #[test]
 fn several_levels_are_no_worse_than_those_of_graph_libraries() {
     let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());

@@ -56,7 +56,7 @@ pub struct EvolutionArguments {
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
 
-    /// Of how many individuals the best becomes a parent, 1 to 100
+    /// Number of individuals of which the best becomes a parent, 1 to 100
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.tournament,
           value_parser = value_parser!(u32).range(1..=100))]
     tournament: u32,

@@ -47,7 +47,8 @@ impl IslandRecord {
         IslandRecord { best, history }
     }
 
-    /// As it was when the text was found, if it was: without what other islands computed on until they heard of it.
+    /// Returns the record up to the generation that found the text, if one did: other islands computed on until they
+    /// heard of it.
     pub fn until_found(mut self) -> IslandRecord {
         if self.best.individual.fitness == 0 {
             self.history.truncate(self.best.generation as usize + 1);
@@ -62,7 +63,7 @@ pub struct Island {
     evolution: Evolution,
     random: Random,
     individuals: Vec<Individual>,
-    /// Those of the generation before, whose memory the next one takes.
+    /// Individuals of the generation before, whose memory the next one takes.
     former: Vec<Individual>,
     generation: u32,
     record: IslandRecord,

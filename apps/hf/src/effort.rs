@@ -14,7 +14,7 @@ use isles::Work;
 /// Bytes of a number, and of a sum of the Fock matrix.
 const NUMBER: u64 = 8;
 
-/// Of a unit, among `functions` functions.
+/// Returns the work of a unit, among `functions` functions.
 pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
     let UnitEffort { candidates, quartets, operations, integrals, pair_bytes, elements } = *effort;
     let matrix = (functions * functions) as u64 * NUMBER;
@@ -32,7 +32,7 @@ pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
         .scattered(12 * quartets, 2 * matrix)
 }
 
-/// Of integrals alone.
+/// Returns the work of integrals alone.
 pub(super) fn of_integrals(operations: &Operations) -> Work {
     let Operations { quartets, floats } = *operations;
     // Each addition with its multiplication loads two numbers that are no operands in registers, and stores one. A
@@ -45,14 +45,15 @@ pub(super) fn of_integrals(operations: &Operations) -> Work {
         .scattered(4 * quartets, 1025 * 15 * NUMBER)
 }
 
-/// Of packing a symmetric matrix, or unpacking it: each element is looked at, compared or added, and written twice.
+/// Returns the work of packing or unpacking a symmetric matrix: each element is looked at, compared or added, and
+/// written twice.
 pub(super) fn of_matrix(functions: usize) -> Work {
     let elements = (functions * functions) as u64;
     let bytes = 2 * elements * NUMBER;
     Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(bytes).of(bytes)
 }
 
-/// Of the linear algebra of an iteration, which the first place does alone.
+/// Returns the work of the linear algebra of an iteration, which the first place does alone.
 pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work {
     let square = (functions * functions) as u64;
     let cube = functions as u64 * square;

@@ -7,7 +7,7 @@ use super::element::Element;
 use isles_app::input::{self, ReadFault};
 use std::fmt;
 
-/// Why there is no system to compute.
+/// Error in a description of a molecule or a basis set.
 #[derive(Debug)]
 pub enum InputError {
     /// A file could not be read.

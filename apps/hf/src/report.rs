@@ -19,14 +19,14 @@ const ORBITALS_SHOWN: usize = 3;
 /// Result of a calculation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HfFound {
-    /// In hartree.
+    /// Total energy, in hartree.
     pub(super) energy: f64,
     #[serde(flatten)]
     pub(super) properties: Properties,
     pub(super) iterations: Vec<Iteration>,
     /// Stability of the energy; `None` if no lower energy was looked for.
     pub(super) stability: Option<Stability>,
-    /// Why nobody looked whether the energy is stable, if that is so.
+    /// Reason why the stability was not examined, if it was not.
     #[serde(skip)]
     pub(super) unchecked: Option<&'static str>,
     /// The time of the place that computed longest, by the mean of all.
@@ -43,7 +43,7 @@ pub struct HfFound {
 }
 
 impl HfFound {
-    /// That the energy of `what` did not converge, or not to a stable solution where one is wanted; none if it did.
+    /// Returns a message if the energy of `what` did not converge, or not to a stable solution although one is wanted.
     pub(super) fn unconverged(&self, what: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
             let unstable = self.stability.filter(|known| known.is_stable != Some(true));

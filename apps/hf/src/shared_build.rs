@@ -25,7 +25,7 @@ pub(super) struct BuildState {
     functions: usize,
     /// The unit of which parts were stolen and computed here.
     stolen: Option<UnitUnderWay>,
-    /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
+    /// Density of the next build, at the first place, and sums of the last, up to the diagonal.
     density: Vec<f64>,
     sums: Vec<i64>,
     _held: HeldMemory,
@@ -93,7 +93,7 @@ pub(super) struct SharedBuild {
     states: PlaceLocal<BuildState>,
     units: WorkUnits,
     size: usize,
-    /// Of all builds, if units are stolen.
+    /// Balance of all builds, if units are stolen.
     balance: Option<RunBalance>,
 }
 

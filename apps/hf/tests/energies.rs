@@ -24,7 +24,7 @@ struct Case<'a> {
     name: &'a str,
     stretch: &'a str,
     basis: &'a str,
-    /// From PySCF's own guess.
+    /// Energy from PySCF's own guess.
     plain: Option<f64>,
     /// The stable ones, lowest first.
     stable: Vec<f64>,
@@ -114,9 +114,9 @@ impl Calculation {
 #[derive(Debug, Default)]
 struct Outcome {
     cases: usize,
-    /// Those whose energy without `--stable` is that of PySCF from its own guess.
+    /// Cases whose energy without `--stable` is that of PySCF from its own guess.
     same: usize,
-    /// Those whose stable energy is the lowest that PySCF finds.
+    /// Cases whose stable energy is the lowest that PySCF finds.
     lowest: usize,
     wrong: Vec<String>,
 }

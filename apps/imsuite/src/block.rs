@@ -47,7 +47,7 @@ pub struct CallCounts {
     pub rounds: u64,
     /// Messages and questions to nodes.
     pub messages: u64,
-    /// Those of them whose node was at another place.
+    /// Messages and questions whose node was at another place.
     pub calls: u64,
 }
 

@@ -100,7 +100,7 @@ pub trait Kernel: Sized + 'static {
     /// Checks the answers of all nodes; returns what they come to, in a few words.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// One line that says which answer is wrong.
     fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String>;
 }
 

@@ -90,7 +90,7 @@ pub struct ImSuiteFound {
     rounds: u64,
     /// Messages and questions from node to node.
     node_messages: u64,
-    /// Those that crossed from place to place.
+    /// Messages and questions that crossed from place to place.
     calls: u64,
     /// Answer of each node: a number, or one for each node.
     answers: Vec<Vec<i64>>,

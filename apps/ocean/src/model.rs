@@ -59,7 +59,7 @@ pub struct Fields {
     /// Means of the tendencies of both velocities.
     slow: DistArray<f64, 3>,
     velocities: [DistArray<f64, 3>; 2],
-    /// Before and after a step, in turn.
+    /// Tracers before and after a step, in turn.
     tracers: [DistArray<f64, 3>; 2],
     /// Content, tracer at the surface, hash.
     columns: DistArray<f64, 3>,

@@ -26,11 +26,11 @@ impl Position {
 /// A disc that nobody may enter; it may move.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Obstacle {
-    /// Its middle at the start of the mission.
+    /// Middle at the start of the mission.
     pub middle: Position,
     /// Metres.
     pub radius: f64,
-    /// Nothing if it lies.
+    /// Velocity; zero if the obstacle does not move.
     pub velocity: Velocity,
 }
 

@@ -97,7 +97,7 @@ impl<'s> RouteSearch<'s> {
         }
     }
 
-    /// When a waypoint is reached, as far as it is known.
+    /// Returns the arrival at a waypoint, as far as it is known.
     pub fn arrival(&self, waypoint: Waypoint) -> Option<u32> {
         self.reached[waypoint.0 as usize].map(|reached| reached.arrival)
     }

@@ -74,7 +74,7 @@ pub struct PipelineRun {
     #[arg(long, value_name = "N")]
     cores: Option<usize>,
 
-    /// On how many cores it goes on from which frame on, such as 10@100,14@300
+    /// Resizes: number of cores from a frame on, such as 10@100,14@300
     #[arg(long, value_name = "CORES@FRAME,..", value_delimiter = ',')]
     resize: Vec<String>,
 
@@ -87,7 +87,7 @@ pub struct PipelineRun {
         conflicts_with_all = ["cores", "resize", "stage_costs", "checkpoint"])]
     apps: u32,
 
-    /// By what two pipelines divide the places
+    /// Goal of dividing the places between two pipelines
     #[arg(long, value_name = "GOAL", default_value = "throughput")]
     objective: Goal,
 
@@ -100,7 +100,7 @@ pub struct PipelineRun {
     png: Option<String>,
 }
 
-/// By what two pipelines divide the places.
+/// Goal of dividing the places between two pipelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {

@@ -32,11 +32,11 @@ pub struct PowerLoops {
     #[arg(long, value_name = "K", default_value = "6", value_parser = value_parser!(u32).range(0..=DOMAINS_MAX))]
     high_domains: u32,
 
-    /// By what the clock of those is divided, 2 to 16
+    /// Clock divider of those, 2 to 16
     #[arg(long, value_name = "D", default_value = "2", value_parser = value_parser!(u32).range(DIVIDERS))]
     high_divider: u32,
 
-    /// By what the clock of the others is divided, 2 to 16
+    /// Clock divider of the others, 2 to 16
     #[arg(long, value_name = "D", default_value = "16", value_parser = value_parser!(u32).range(DIVIDERS))]
     low_divider: u32,
 
@@ -54,7 +54,7 @@ pub struct PowerLoops {
 struct PlaceLoops {
     /// The number of its domain among the masters, from 1, if it is one.
     master: Option<u32>,
-    /// By what its clock was divided in the loop; nothing where it cannot be.
+    /// Clock divider in the loop; `None` if the clock cannot be divided.
     divider: Option<u32>,
     passes: u64,
     /// Sum of the last pass.
@@ -64,7 +64,7 @@ struct PlaceLoops {
 /// Result of a run.
 #[derive(Serialize)]
 pub struct LoopsFound {
-    /// By place.
+    /// Loops of each place.
     loops: Vec<PlaceLoops>,
     #[serde(skip)]
     program: LoopProgram,

@@ -118,13 +118,13 @@ impl Sizes {
 pub struct PrkFound {
     /// Rate per second, in the unit of the kernel.
     kernel_rate: f64,
-    /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
+    /// Unit of the rate: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
     /// Operations, bytes or updates in the time that is told.
     operations: f64,
     /// Seconds of an iteration; of random, of all.
     seconds_each: f64,
-    /// By how much the result is off, as the kernel counts that.
+    /// Error of the result, as the kernel defines it.
     error: f64,
     #[serde(skip)]
     is_average: bool,

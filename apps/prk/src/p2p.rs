@@ -84,7 +84,7 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
 struct PartRows {
     /// The cell before the first one that is computed, of the row that is given.
     start: usize,
-    /// From there to the same of the next row.
+    /// Distance from there to the same cell of the next row.
     stride: usize,
     /// Cells that are computed of each row.
     width: usize,

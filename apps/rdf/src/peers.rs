@@ -218,7 +218,7 @@ impl Peers {
         Ok(Table { placed_by: Some(variable), ..self.moved(table, leaving).await? })
     }
 
-    /// As [`Peers::redistribute`], for a table of which so many rows leave this place.
+    /// Same as [`Peers::redistribute`], for a table of which `leaving` rows leave this place.
     pub async fn redistribute_some(
         &self,
         table: Table,

@@ -27,7 +27,7 @@ pub struct QueryRequest {
     pub accept: Vec<String>,
 }
 
-/// Why a request has no answer.
+/// Reason why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -35,7 +35,7 @@ pub enum FaultKind {
     Request,
     /// The query is none, or asks for what there is not.
     Query,
-    /// It takes more than is allowed.
+    /// The query exceeds a limit.
     Limit,
     /// No form of its answer is accepted.
     Form,
@@ -46,7 +46,7 @@ pub enum FaultKind {
 pub enum Reply {
     /// An answer: its media type, and its bytes.
     Answer(&'static str, Vec<u8>),
-    /// None; the text says what is wrong.
+    /// No answer; the text describes the fault.
     Fault(FaultKind, String),
 }
 

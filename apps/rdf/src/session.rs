@@ -36,7 +36,7 @@ pub struct Session {
     pub queries: Vec<NamedQuery>,
     /// Division of the work among the places.
     pub mode: SharingMode,
-    /// At which place a triple lies, in the mode `data`.
+    /// Partition of the triples, in the mode `data`.
     pub partition: Partition,
     /// `true` if requests from standard input are answered instead of the queries.
     pub is_server: bool,
@@ -59,7 +59,7 @@ pub struct QueryFound {
     pub seconds: f64,
     /// A hash of the answer; see [`Answer::digest`].
     pub digest: String,
-    /// Why it has no answer, if it has none.
+    /// Reason why it has no answer, if it has none.
     pub fault: Option<String>,
     /// Work of the operators, in the order in which they ended.
     pub operators: Vec<OperatorTrace>,

@@ -256,7 +256,7 @@ fn csv_rows(bytes: &[u8]) -> Vec<BTreeMap<String, String>> {
     all
 }
 
-/// Why a test is not for this program, if it is not.
+/// Returns the reason why a test is not for this program, if it is not.
 fn outside(test: &Evaluation, text: &str) -> Option<String> {
     let other = OTHER_FOLDERS.iter().find(|(folder, _)| *folder == test.folder).map(|(_, why)| *why);
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));

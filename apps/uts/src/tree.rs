@@ -171,7 +171,8 @@ fn uniform(state: &NodeState) -> f64 {
 #[derive(Clone, Debug)]
 pub struct SearchTree {
     rules: TreeRules,
-    /// Of geometric nodes by depth: ln(1 - p), where p = 1 / (1 + expected children). Deeper nodes are leaves.
+    /// Logarithms for geometric nodes by depth: ln(1 - p), where p = 1 / (1 + expected children). Deeper nodes are
+    /// leaves.
     logarithms: Vec<f64>,
 }
 

@@ -96,7 +96,7 @@ impl Session {
     /// Both sessions as one, the runs of `later` after the own ones.
     ///
     /// # Errors
-    /// In what they differ.
+    /// One line that names the property in which they differ.
     pub fn joined(mut self, later: Session) -> Result<Session, String> {
         let (own, other) = (&self.machine, &later.machine);
         for (what, is_same) in [

@@ -348,7 +348,7 @@ impl Application for Gups {
 }
 
 impl GupsPlan {
-    /// Of what `place` has a part.
+    /// Returns the plan of the part of `place`.
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
         let is_owner = index % self.group == self.group - 1;
@@ -439,7 +439,7 @@ struct TablePart {
     cost: u64,
     /// Updates so far.
     updates: u64,
-    /// Between which of them the steady rate is taken.
+    /// Numbers of updates between which the steady rate is taken.
     marks: [u64; 2],
     /// Number of updates and time when each of the marks was reached.
     noted: [(u64, Duration); 2],
@@ -454,7 +454,7 @@ struct PartPlan {
     owner: Option<u64>,
     /// Cycles of an update on a modelled core.
     cost: u64,
-    /// Between which of its updates the steady rate is taken.
+    /// Numbers of its updates between which the steady rate is taken.
     marks: [u64; 2],
 }
 

@@ -52,7 +52,7 @@ impl Panels {
         functions! { 1: 1 3 5 6; 3: 1 3 5 6; 5: 1 3 5 6; 6: 1 3 5 6; }
     }
 
-    /// As [`Panels::add`], for shells of C and D functions in the ket.
+    /// Same as [`Panels::add`], for shells of C and D functions in the ket.
     fn sum<const C: usize, const D: usize>(
         &mut self,
         integrals: &[f64],

@@ -49,7 +49,7 @@ pub struct FockBuilder {
 pub struct UnitEffort {
     /// Quartets of shells that were looked at, and that were not left out.
     pub candidates: u64,
-    /// Those of which the integrals were computed.
+    /// Quartets whose integrals were computed.
     pub quartets: u64,
     /// Operations of the integrals.
     pub operations: Operations,

@@ -15,11 +15,11 @@ use std::f64::consts::PI;
 
 /// The integrals that separate by axis.
 pub struct Moments {
-    /// Of the functions with each other.
+    /// Integrals of the functions with each other.
     pub overlap: Matrix,
-    /// Of half the square of the momentum, in hartree.
+    /// Integrals of half the square of the momentum, in hartree.
     pub kinetic: Matrix,
-    /// Of x, y and z from the origin, in bohr.
+    /// Integrals of x, y and z from the origin, in bohr.
     pub dipole: [Matrix; 3],
 }
 

@@ -69,7 +69,7 @@ pub fn open(name: &str, charge: i32) -> Result<Molecule, InputError> {
     open_frame(name, charge, None)
 }
 
-/// As [`open`]; of an `.xyz` file with several molecules that of a number, from 1.
+/// Same as [`open`], but of an `.xyz` file with several molecules takes the one with the number `frame`, from 1.
 ///
 /// # Errors
 /// [`InputError`]: there is no such molecule, or it has no closed shells.

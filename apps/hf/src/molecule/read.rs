@@ -171,7 +171,7 @@ fn scaled(atom: Atom, scale: f64) -> Atom {
     Atom { point: atom.point.map(|number| number * scale), ..atom }
 }
 
-/// That something else stands in a line.
+/// Returns the error for a line with other contents than `allowed`.
 pub(super) fn malformed(source: &str, (index, line): Line<'_>, allowed: &str) -> InputError {
     let (source, found, allowed) = (source.to_owned(), excerpt(line), allowed.to_owned());
     InputError::Malformed { source, line: index + 1, found, allowed }

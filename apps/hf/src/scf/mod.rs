@@ -32,7 +32,7 @@ pub const OVERLAP_EIGENVALUE_MIN: f64 = 1e-7;
 /// holds.
 const GRADIENT_AFTER_GUESS: (f64, f64) = (1.5, 1e-3);
 
-/// From which iteration on it is judged whether the extrapolation wanders; ordinary molecules have converged by then.
+/// First iteration that is examined for a wandering extrapolation; ordinary molecules have converged by then.
 const WANDERING_FROM: u32 = 20;
 
 /// The gradient above which an extrapolation that goes on for so long wanders, in hartree.
@@ -51,7 +51,7 @@ pub struct Iteration {
     pub iteration: u32,
     /// The total energy of its density, in hartree.
     pub energy: f64,
-    /// By how much it differs from that before, in hartree; the first from zero.
+    /// Change from the energy of the iteration before, in hartree; from zero in the first.
     pub change: f64,
     /// The largest element of the commutator of Fock and density matrix, in hartree: zero at self-consistency.
     pub gradient: f64,
@@ -87,7 +87,7 @@ pub struct Scf {
 /// State of a descent near a solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Nearness {
-    /// It has not come near one.
+    /// Not near a solution so far.
     #[default]
     Far,
     /// Extrapolation has taken over from it.
@@ -152,7 +152,7 @@ impl Scf {
         self.descent.is_some() && self.nearness != Nearness::Extrapolated
     }
 
-    /// By how much the density differs from that whose two-electron part is known.
+    /// Returns the difference of the density from that whose two-electron part is known.
     pub fn density_change(&self) -> Matrix {
         self.density.plus(-1.0, &self.built)
     }

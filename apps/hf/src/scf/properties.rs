@@ -12,13 +12,13 @@ const DEBYE: f64 = 2.541_746_473;
 /// Properties of the molecule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Properties {
-    /// Of the nuclei among each other, in hartree.
+    /// Repulsion of the nuclei among each other, in hartree.
     pub nuclear_repulsion: f64,
     /// Energies of all orbitals in hartree, ascending; the occupied ones first.
     pub orbital_energies: Vec<f64>,
     /// Number of occupied orbitals, with two electrons each.
     pub occupied: usize,
-    /// From the highest occupied to the lowest other orbital, in hartree; none if all are occupied.
+    /// Gap from the highest occupied to the lowest other orbital, in hartree; `None` if all are occupied.
     pub gap: Option<f64>,
     /// The dipole in debye, from the center of the nuclear charges.
     pub dipole: [f64; 3],

@@ -74,7 +74,7 @@ impl StabilitySearch {
         (self.products.len() + 1, self.builds_max)
     }
 
-    /// By how much the density changes with the rotation that is tried.
+    /// Returns the change of the density with the rotation that is tried.
     pub fn density(&self) -> Matrix {
         let among = &self.orbitals.orbitals;
         let rotation = self.rotations.last().unwrap_or(&self.lowest);

@@ -66,18 +66,18 @@ pub enum Expected {
     },
     /// A tree.
     Tree {
-        /// Its nodes.
+        /// Number of nodes.
         nodes: usize,
-        /// Its edges: not one less.
+        /// Number of edges, which is not one less.
         edges: usize,
     },
     /// The parent that the edges give.
     Parent {
         /// The node.
         node: u32,
-        /// Its parent by the edges.
+        /// Parent of the node by the edges.
         parent: u32,
-        /// Its parent as the file says.
+        /// Parent of the node in the file.
         found: u32,
     },
     /// Identifiers that differ.
@@ -85,13 +85,13 @@ pub enum Expected {
         /// One that two nodes have.
         twice: u64,
     },
-    /// As many traitors as an agreement stands.
+    /// No more traitors than an agreement tolerates.
     FewTraitors {
         /// Number of traitors.
         traitors: usize,
         /// Maximum number of traitors.
         most: usize,
-        /// Of how many nodes.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A family on which the kernel is defined.
@@ -106,7 +106,7 @@ pub enum Expected {
         /// Allowed values.
         allowed: String,
     },
-    /// As many members of a committee as there are nodes, or fewer.
+    /// No more members of a committee than there are nodes.
     CommitteeMax {
         /// Number asked for.
         found: u32,

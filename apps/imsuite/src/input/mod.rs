@@ -146,7 +146,7 @@ impl Input {
         (0..self.size()).flat_map(edges).find(is_missing)
     }
 
-    /// Why the parents are not those of a tree of the edges, hung up at the root.
+    /// Returns the fault if the parents are not those of a tree of the edges with this root.
     fn fault_of_tree(&self) -> Option<Expected> {
         let size = self.size();
         if self.edges() + 1 != size {

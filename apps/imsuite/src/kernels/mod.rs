@@ -49,7 +49,7 @@ pub async fn run(input: &Input, ship: Ship, meter: &RunMeter) -> isles::Result<K
 /// Checks the answers of the kernel of `input`; returns what they come to, in a few words.
 ///
 /// # Errors
-/// What is wrong with them.
+/// One line that says which answer is wrong.
 pub fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
     if answers.len() != input.size() {
         return Err(format!("{} answers of {} nodes", answers.len(), input.size()));

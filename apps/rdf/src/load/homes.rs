@@ -34,7 +34,7 @@ fn preference(term: u32, place: usize, is_subject: bool) -> u64 {
 }
 
 impl Registry {
-    /// Of what each place has told: its terms, of which so many at the beginning are subjects there.
+    /// Builds the registry from the terms that each place has told, the first `subjects` of which are subjects there.
     fn of(told: &[Vec<u8>], subjects: &[u64]) -> Registry {
         let mut dictionary = Dictionary::default();
         let mut best: Vec<(u64, u32)> = Vec::new();

@@ -29,7 +29,7 @@ const TURN_EVERY: usize = 4;
 /// is sorted twice. Assumed.
 const TRIPLE_CYCLES: u64 = 3_000;
 
-/// At which place a triple lies.
+/// Partition of the triples over places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partition {
@@ -68,7 +68,7 @@ pub struct LoadCounts {
     pub partition: Partition,
 }
 
-/// Why nothing is loaded, in one line.
+/// Reason why nothing is loaded, in one line.
 #[derive(Debug)]
 pub enum LoadFault {
     /// Something is wrong with a source.

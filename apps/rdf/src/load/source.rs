@@ -30,7 +30,7 @@ pub enum DataSource {
     },
     /// A file.
     File {
-        /// As it was named.
+        /// Name of the file, as the user wrote it.
         name: String,
         /// The extension that says the format.
         extension: String,
@@ -180,7 +180,7 @@ impl FilePart<'_> {
     /// Adds its triples; `read` is told of how many more there are.
     ///
     /// # Errors
-    /// What is wrong, and where: file, line and column, in one line.
+    /// One line that describes the error, with file, line and column.
     pub fn read(&self, out: &mut LocalTriples, mut read: impl FnMut(u64)) -> Result<(), String> {
         let format = format(self.extension).ok_or_else(|| format!("{}: unknown format", self.name))?;
         if format != RdfFormat::NTriples || std::str::from_utf8(self.bytes).is_err() {

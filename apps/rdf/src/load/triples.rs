@@ -69,7 +69,7 @@ impl LocalTriples {
         self.dictionary.intern(&self.scratch)
     }
 
-    /// As [`LocalTriples::iri`], for bytes that are known to be an IRI.
+    /// Same as [`LocalTriples::iri`], for bytes that are known to be an IRI.
     pub fn encoded_iri(&mut self, iri: &[u8]) -> u32 {
         self.scratch.clear();
         self.scratch.push(term::IRI);
@@ -77,7 +77,7 @@ impl LocalTriples {
         self.dictionary.intern(&self.scratch)
     }
 
-    /// As [`LocalTriples::string`], for bytes that are known to be a text.
+    /// Same as [`LocalTriples::string`], for bytes that are known to be a text.
     pub fn encoded_string(&mut self, value: &[u8]) -> u32 {
         self.scratch.clear();
         self.scratch.push(term::STRING);

@@ -46,7 +46,7 @@ pub enum Node {
     },
     /// Compatible solutions of both.
     Join(Box<Node>, Box<Node>),
-    /// Those of the left, with those of the right that are compatible and pass the filter.
+    /// Solutions of the left, joined to those of the right that are compatible and pass the filter.
     LeftJoin {
         /// Required part.
         left: Box<Node>,
@@ -57,9 +57,9 @@ pub enum Node {
     },
     /// Solutions of both.
     Union(Box<Node>, Box<Node>),
-    /// Those of the left that no compatible one of the right shares a variable with.
+    /// Solutions of the left that share no variable with a compatible one of the right.
     Minus(Box<Node>, Box<Node>),
-    /// Those that pass.
+    /// Solutions that pass the expression.
     Filter(Box<Node>, BoundExpression),
     /// Each solution with a further variable.
     Extend {

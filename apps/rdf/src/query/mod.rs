@@ -44,7 +44,7 @@ pub struct Answered {
 /// Reads a query; its relative IRIs are resolved against `base`, if there is one.
 ///
 /// # Errors
-/// What is wrong with it, and where, in one line; or that it asks for what there is not.
+/// One line that describes and locates the error, or names an unsupported feature.
 pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
     let mut parser = SparqlParser::new();
     if let Some(base) = base {
@@ -95,7 +95,7 @@ fn located(message: &str, text: &str) -> String {
 pub struct Queries<'a> {
     /// The triples of this place.
     pub store: &'a Store,
-    /// Its way to the others.
+    /// Peers of the place.
     pub peers: &'a Peers,
 }
 

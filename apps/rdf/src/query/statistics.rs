@@ -25,7 +25,7 @@ pub struct PatternCounts {
 pub const COUNTS: usize = 4;
 
 impl PatternCounts {
-    /// Those of this place.
+    /// Returns the counts of this place.
     pub fn of(store: &Store, pattern: &Pattern) -> PatternCounts {
         let triples = store.count(pattern.terms()) as u64;
         let of_predicate = |predicate: &Predicate| {
@@ -40,12 +40,12 @@ impl PatternCounts {
         PatternCounts { triples, subjects: subjects as u64, objects: objects as u64, foreign_objects }
     }
 
-    /// As numbers to be added up over places.
+    /// Returns the counts as numbers to be added up over places.
     pub fn numbers(self) -> [u64; COUNTS] {
         [self.triples, self.subjects, self.objects, self.foreign_objects]
     }
 
-    /// Of the sums over all places.
+    /// Returns the counts from the sums over all places.
     pub fn of_numbers(numbers: &[u64]) -> PatternCounts {
         let [triples, subjects, objects, foreign_objects] = [0, 1, 2, 3].map(|at| numbers[at]);
         PatternCounts { triples, subjects, objects, foreign_objects }

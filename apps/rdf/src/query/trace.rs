@@ -8,22 +8,22 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Why a query has no answer.
+/// Reason why a query has no answer.
 #[derive(Debug)]
 pub enum QueryFault {
-    /// Its tables need more memory than is allowed.
+    /// The tables of the query need more memory than is allowed.
     Memory {
         /// Bytes that are allowed.
         allowed: u64,
         /// Bytes of the table that was too large, over all places.
         needed: u64,
     },
-    /// It took longer than is allowed.
+    /// The query took longer than is allowed.
     Time {
         /// Time limit.
         allowed: Duration,
     },
-    /// It asks for what the data cannot say, in one line.
+    /// The query uses an unsupported feature, named in one line.
     Unsupported(String),
     /// The run failed.
     Run(isles::Error),

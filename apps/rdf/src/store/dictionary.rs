@@ -18,7 +18,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// That of so many places.
+    /// Returns the numbering for this number of places.
     pub fn new(places: usize) -> Numbering {
         let places = u32::try_from(places.max(1)).unwrap_or(u32::MAX);
         Numbering { places, inverse: (u64::MAX / u64::from(places)).wrapping_add(1) }
@@ -100,7 +100,7 @@ impl Dictionary {
         self.intern_hashed(term, term::hash(term))
     }
 
-    /// As [`Dictionary::intern`], for who knows the hash of the term.
+    /// Same as [`Dictionary::intern`], if the hash of the term is known.
     pub fn intern_hashed(&mut self, term: &[u8], hash: u64) -> u32 {
         if (self.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();

@@ -30,7 +30,7 @@ pub struct Predicate {
 /// The triples of a place, which do not change.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// By number.
+    /// Predicates, by number.
     predicates: Vec<Predicate>,
     /// Pairs of subject and predicate.
     of_subject: Pairs,

@@ -106,7 +106,7 @@ pub fn has(values: &[u32], value: u32) -> bool {
     }
 }
 
-/// As many buckets as keys, or half as many, over the range of the keys.
+/// Returns up to twice as many buckets as keys, over the range of the keys, and the shift from a key to its bucket.
 fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
     let Some(last) = keys.last() else { return (Box::default(), 0) };
     let mut shift = 0;
@@ -127,7 +127,7 @@ fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
 #[derive(Debug)]
 pub struct PairCursor<'a> {
     pairs: &'a Pairs,
-    /// That of the last key that was asked for, or where it would be.
+    /// Position of the key last asked for, or at which it would be.
     position: usize,
 }
 

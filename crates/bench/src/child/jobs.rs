@@ -72,7 +72,7 @@ impl Job for TimedSum {
     }
 }
 
-/// So many megabytes, with which nothing is done.
+/// Block of memory that is only held.
 struct HeldBlock(Vec<u8>);
 
 impl Job for HeldBlock {

@@ -43,7 +43,7 @@ pub enum Program {
     AppMpi {
         /// Application and its arguments.
         task: AppTask,
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
         /// Numbers of ranks and hosts.
         ranks: Ranks,
@@ -59,7 +59,7 @@ pub enum Program {
     },
     /// `peers/mpi.c`.
     Mpi {
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
         /// Section of the program.
         section: &'static str,
@@ -68,7 +68,7 @@ pub enum Program {
     },
     /// `peers/prk.c`.
     MpiKernel {
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
         /// The kernel and its numbers, divided by blanks.
         words: &'static str,
@@ -77,7 +77,7 @@ pub enum Program {
     },
     /// A program of ours that is part of this binary, built with MPI.
     IslesMpi {
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
         /// The name of the child.
         child: &'static str,
@@ -97,7 +97,7 @@ pub enum Program {
     Go {
         /// Section of the program.
         section: &'static str,
-        /// On how many processors goroutines run; on all without.
+        /// Number of processors that run goroutines; all if `None`.
         processors: Option<u32>,
     },
     /// `peers/simgrid.cpp`.
@@ -106,7 +106,7 @@ pub enum Program {
         section: &'static str,
         /// Network model.
         model: &'static str,
-        /// With or without mailboxes.
+        /// Style of communication, with or without mailboxes.
         style: &'static str,
         /// Messages, or there-and-backs, of each host.
         messages: u32,
@@ -175,7 +175,7 @@ impl Program {
     /// The command that prints this contender's figures; builds it first where it must.
     ///
     /// # Errors
-    /// What is missing and how to install it.
+    /// A tool is missing; the error says how to install it.
     pub fn command(&self, folder: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
         match *self {
             Program::Peer(name) => this_binary(name, effort),

@@ -202,13 +202,13 @@ impl Findings<'_> {
         Ok(columns)
     }
 
-    /// That something else stands in a line.
+    /// Returns the error for a line with other contents than `allowed`.
     pub(super) fn malformed(&self, line: &TextLine<'_>, allowed: &str) -> InputError {
         let (source, found) = (self.source.to_owned(), excerpt(&line.words.join(" ")));
         InputError::Malformed { source, line: line.index + 1, found, allowed: allowed.to_owned() }
     }
 
-    /// That something is missing: at the end of the text, or where another line stands.
+    /// Returns the error for a missing part: at the end of the text, or at the line that stands in its place.
     pub(super) fn missing(&self, next: Option<&TextLine<'_>>, missing: String) -> InputError {
         match next {
             Some(line) => self.malformed(line, &missing),

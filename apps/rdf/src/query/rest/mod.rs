@@ -113,7 +113,7 @@ impl Queries<'_> {
 pub enum Reference {
     /// An answer that this program's must be equal to.
     Answer(Answer),
-    /// Of a query that leaves open which solutions it has: how many.
+    /// Number of solutions of a query that leaves open which solutions it has.
     Rows(u64),
 }
 

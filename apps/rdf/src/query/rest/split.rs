@@ -159,16 +159,16 @@ fn table_pattern(position: usize, table: &Table, names: &[String]) -> GraphPatte
 /// The triples that the rest of a query asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Those of these predicates.
+    /// Triples of these predicates.
     pub predicates: BTreeSet<String>,
-    /// All of them.
+    /// True if all triples are needed.
     pub all: bool,
     /// Feature the query needs that is not supported: named graphs, other services.
     pub unsupported: Option<&'static str>,
 }
 
 impl Needs {
-    /// Those of the parts of `pattern` that are not evaluated by all places.
+    /// Returns the needs of the parts of `pattern` that are not evaluated by all places.
     pub fn of(pattern: &GraphPattern, translation: &mut Translation) -> Needs {
         let mut needs = Needs::default();
         let rest = rewritten(pattern, &mut |part| {

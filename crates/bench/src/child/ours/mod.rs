@@ -30,7 +30,7 @@ where
     report
 }
 
-/// As [`crate::child::timing::seconds_per_step`], for steps that wait for other places.
+/// Same as [`crate::child::timing::seconds_per_step`], for steps that wait for other places.
 async fn seconds_per_step(
     effort: Effort,
     mut step: impl AsyncFnMut(u64) -> isles::Result<()>,

@@ -46,7 +46,7 @@ enum Neighbors {
 }
 
 impl Neighbors {
-    /// From the last place to the first one, too.
+    /// Receives a cell from the place to the left; the first place receives from the last.
     async fn receive_left(&self) -> isles::Result<f64> {
         match self {
             Neighbors::Members(team) => {
