@@ -29,8 +29,8 @@ impl Rule {
         if lives { self.survivals[neighbors] } else { self.births[neighbors] }
     }
 
-    /// Returns the sums of a cell and its neighbours at which something lives next: each with what a dead and what a
-    /// living cell becomes, 0 or 1.
+    /// Returns the sums of a cell and its neighbours at which something lives next, each with the next state of a dead
+    /// and of a living cell, 0 or 1.
     pub fn by_sum(&self) -> Vec<(u8, u8, u8)> {
         let all = (0..=9_usize).map(|sum| {
             let birth = self.births.get(sum).is_some_and(|birth| *birth);

@@ -1,7 +1,7 @@
-//! The rows of one place, with a row of each neighbour around them, and what a step does to them.
+//! The rows of one place, with a row of each neighbour around them, and the steps over them.
 //!
-//! Columns are a ring within a row; that rows are one is the matter of the halos. Invariant: the sums that rows come to
-//! are added, so those of a field do not depend on how it is cut.
+//! Columns are a ring within a row; the halos make the rows a ring. Invariant: the sums of rows are added, so those of
+//! a field do not depend on how it is cut.
 
 use crate::pattern::Pattern;
 use crate::rule::Rule;
@@ -21,7 +21,7 @@ pub enum Start {
     Random(u64),
 }
 
-/// A field: its size, its rule, and what it holds at first.
+/// A field: its size, its rule, and its initial contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Field {
     /// Number of columns, a multiple of 8.
@@ -143,7 +143,7 @@ impl Strip {
         std::mem::swap(&mut self.cells, &mut self.next);
     }
 
-    /// Returns what its own rows come to.
+    /// Returns the sums over its own rows.
     pub fn sums(&self) -> Sums {
         let rows = (1..=self.rows).map(|row| self.row_sums(row));
         rows.fold(Sums::default(), Sums::plus)

@@ -36,7 +36,7 @@ impl Stream {
         word ^ (word >> 31)
     }
 
-    /// A random entry of a table of which each place has `entries`: its place, and where it is there.
+    /// Draws a random entry of a table of which each place has `entries`: its place, and its index there.
     #[inline]
     fn entry(&mut self, places: usize, entries: u64) -> (usize, u32) {
         // The high half of the product says the place, the low half where it is there.
@@ -46,10 +46,10 @@ impl Stream {
     }
 }
 
-/// Checks that `bytes` bytes fit into what the host has free; `source` is what asks for them.
+/// Checks that `bytes` bytes fit into the free memory of the host; `source` names the requester.
 ///
 /// # Errors
-/// They do not. Where the system does not say what is free, nothing is refused.
+/// They do not fit. If the system does not report its free memory, nothing is refused.
 fn check_room(source: &str, bytes: u128) -> Result<(), Failure> {
     let free = memory::free_bytes();
     match free {

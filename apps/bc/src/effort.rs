@@ -1,10 +1,11 @@
 //! Effort of one source, counted, and its cost on a core: operations by class, and the memory that they touch.
 //!
-//! The kernels count what they do; the sum is said once for each pass over a source, so a real machine does not notice.
-//! How many operations an edge, a vertex or an entry of the heap takes was counted in the kernels by eye, as a compiler
-//! for a core with 32-bit registers would do it; nobody has measured them there, so the shape over places is worth more
-//! than the seconds. What an operation takes, and which lines are in which cache, is the chip's matter. Invariant: what
-//! a pass walks through in order is a stream, in pieces where it goes from row to row; the rest is a table.
+//! The kernels count their operations; the sum is charged once for each pass over a source, so a real machine does not
+//! notice. The numbers of operations of an edge, a vertex or an entry of the heap were counted in the kernels by eye,
+//! as a compiler for a core with 32-bit registers would do it; nobody has measured them there, so the shape over places
+//! is worth more than the seconds. The chip decides the cost of an operation, and which lines are in which cache.
+//! Invariant: memory that a pass walks through in order is a stream, in pieces if it goes from row to row; the rest is
+//! a table.
 
 use isles::Work;
 use isles_graph::Graph;

@@ -89,7 +89,7 @@ impl Scores {
         effort.passes(graph).into_iter().for_each(isles::work);
     }
 
-    /// The same without saying what it took; returns that instead.
+    /// Same as [`Scores::add_source`], but returns the effort instead of charging it.
     pub(super) fn count_source(&mut self, graph: &Graph, source: u64) -> Effort {
         let shape = ScoresShape::of(graph);
         assert!(source < shape.vertices, "source {source} of a graph with {} vertices", shape.vertices);
@@ -115,7 +115,7 @@ impl Scores {
         effort
     }
 
-    /// Says what a source takes that was computed before; the sums become this place's part of those of `all` sources.
+    /// Charges the known effort of a source; the sums become this place's part of those of `all` sources.
     pub(super) fn recall_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
         effort.passes(graph).into_iter().for_each(isles::work);
         if self.shape.is_none() {

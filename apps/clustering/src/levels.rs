@@ -45,7 +45,7 @@ impl Follower {
         Follower { team: Team::world(), searcher: Searcher::new(vertices, total), objects: None }
     }
 
-    /// Searches what the first place tells, until all is found. Called at all places but the first.
+    /// Searches on instruction of the first place, until the end. Called at all places except the first.
     ///
     /// # Errors
     /// A place is dead.

@@ -124,7 +124,7 @@ impl SharedClusters {
         })
     }
 
-    /// Returns whether they lie in memory of a modelled chip.
+    /// Returns `true` if they are in memory of a modelled chip.
     pub fn are_incoherent(&self) -> bool {
         self.clusters.is_incoherent()
     }

@@ -64,7 +64,7 @@ fn the_best_move_is_that_of_the_first_vertex_into_the_first_cluster() {
     }
 }
 
-/// The moves that so many places make, each with the bounds of its vertices.
+/// Returns the moves that `places` places make, each with the bounds of its vertices.
 fn with_bounds(graph: &WeightedGraph, places: u32) -> Vec<Move> {
     let (mut state, mut moves) = (Clustering::singletons(graph), Vec::new());
     let mut searcher = Searcher::new(graph.vertices(), graph.total);

@@ -176,7 +176,7 @@ fn homes(islands: u32) -> Vec<Place> {
     (0..islands as usize).map(|number| places[number * used / islands as usize]).collect()
 }
 
-/// Adds what an island came to.
+/// Adds the record of an island.
 fn merge(records: &mut Option<IslandRecord>, record: IslandRecord) {
     *records = Some(match records.take() {
         Some(other) => other.merge(record),

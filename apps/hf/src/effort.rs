@@ -1,11 +1,10 @@
 //! Work of the steps of a calculation on one core, counted, for modelled chips.
 //!
-//! The integrals count their own additions and multiplications (see [`Operations`]); what stands beside them was
-//! counted in the code by eye, as a compiler for a core with eight floating-point registers and one operand in memory
-//! would do it. What an operation takes is the chip file's matter: on the SCC's P54C cores 3 cycles for a float, 39
-//! for a division, 1 for an integer. Nothing was fitted: no time of a Hartree-Fock program on that chip was at hand,
-//! so the shape over places is worth more than the seconds. Invariant: the work of a unit depends on the molecule and
-//! the density only.
+//! The integrals count their own additions and multiplications (see [`Operations`]); the rest was counted in the code
+//! by eye, as a compiler for a core with eight floating-point registers and one operand in memory would do it. The chip
+//! file has the cost of an operation: on the SCC's P54C cores 3 cycles for a float, 39 for a division, 1 for an
+//! integer. Nothing was fitted: no time of a Hartree-Fock program on that chip was at hand, so the shape over places is
+//! worth more than the seconds. Invariant: the work of a unit depends on the molecule and the density only.
 
 use super::fock::UnitEffort;
 use super::integrals::Operations;

@@ -22,7 +22,7 @@ use std::path::Path;
 /// Most iterations that can be asked for.
 const ITERATIONS_MAX: u32 = 10_000;
 
-/// Most iterations, unless something else is said.
+/// Default maximum number of iterations.
 const ITERATIONS: u32 = 100;
 
 /// Maximum number of unstable solutions that are left for a lower one.

@@ -16,7 +16,7 @@ const ENERGIES: &str = include_str!("energies.txt");
 /// Largest difference of an energy from that of PySCF, in hartree.
 const TOLERANCE: f64 = 1e-8;
 
-/// Most iterations to a solution; the program takes as many unless something else is said.
+/// Maximum number of iterations to a solution, more than the program's default.
 const ITERATIONS_MAX: u32 = 200;
 
 /// One line of the table.

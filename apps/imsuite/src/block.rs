@@ -79,7 +79,7 @@ impl<K: Kernel> NodeBlock<K> {
         self.mail[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
     }
 
-    /// Takes what has come for the node with the index `own` for a round: by sender, and in the order of the messages.
+    /// Takes the messages of a round for the node with the index `own`: by sender, and in the order of the messages.
     pub fn take(&mut self, is_odd: bool, own: usize) -> Mail<K> {
         let mut mail = std::mem::take(&mut self.mail[usize::from(is_odd)][own]);
         mail.sort_unstable();

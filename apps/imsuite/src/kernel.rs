@@ -97,7 +97,7 @@ pub trait Kernel: Sized + 'static {
     /// Returns the result of a node: a number, or one for each node.
     fn answer(node: &Self::Node) -> Vec<i64>;
 
-    /// Checks the answers of all nodes; returns what they come to, in a few words.
+    /// Checks the answers of all nodes; returns a summary in a few words.
     ///
     /// # Errors
     /// One line that says which answer is wrong.

@@ -15,7 +15,7 @@ use isles_app::frame::{RunMeter, WorkDone};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Bytes that a place sends before others there have their turn: half of what a ring takes.
+/// Bytes that a place sends before others there have their turn: half the capacity of a ring.
 const TURN_BYTES: usize = 256 << 10;
 
 /// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and the test of
@@ -78,7 +78,7 @@ impl<K: Kernel> PlaceTask<K> {
         self.shared.facts
     }
 
-    /// Tells those who observe the run that at most this many rounds are to come.
+    /// Tells the observers of the run that at most this many rounds will follow.
     pub fn expect(&self, rounds: u32) {
         isles::progress::add_total(u64::from(rounds), "rounds");
     }

@@ -71,7 +71,7 @@ impl ImSuite {
 /// Most members of a committee if nothing is said: as in the suite's files of 128 nodes.
 const COMMITTEE: u32 = 3;
 
-/// A network with what is to be done with it.
+/// A network with the task for it.
 #[derive(Serialize)]
 pub struct ImSuiteInput {
     kernel: KernelName,

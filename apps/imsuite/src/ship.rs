@@ -1,9 +1,9 @@
 //! Data that a call between nodes carries: only what its body uses, or all that X10 would have shipped.
 //!
 //! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything that is reachable
-//! from there: the adjacency matrix, the lists of the input, the distribution. That is what AT-Opt (Thangamani and
-//! Nandivada, PACT 2018) removes, and what [`Ship::Reachable`] puts back, so that both can be measured with one body.
-//! Which fields a kernel has while it is timed is a fact of the suite's X10 sources. Invariant: what is shipped has no
+//! from there: the adjacency matrix, the lists of the input, the distribution. AT-Opt (Thangamani and Nandivada, PACT
+//! 2018) removes this data, and [`Ship::Reachable`] puts it back, so that both can be measured with one body. The
+//! fields of a kernel while it is timed are taken from the suite's X10 sources. Invariant: the data shipped has no
 //! influence on an answer.
 
 use super::input::Input;

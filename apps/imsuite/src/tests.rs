@@ -234,7 +234,7 @@ fn the_reachable_closure_has_the_matrix_where_the_suite_has_one() {
     assert_eq!(ReachableClosure::of(Ship::Minimal, &input, 8), None);
 }
 
-/// The line that says why a text is no input.
+/// Returns the line that explains why a text is no input.
 fn refused(kernel: KernelName, text: &str) -> String {
     read::input(kernel, text, 1, &InputSource::File("net".to_owned())).unwrap_err().to_string()
 }

@@ -87,7 +87,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "S", default_value = "600")]
     pub slot: f64,
 
-    /// Arrivals are rounded up to multiples of so many seconds
+    /// Arrivals are rounded up to multiples of this number of seconds
     #[arg(long, value_name = "S", default_value = "1", value_parser = value_parser!(u32).range(1..=86_400))]
     pub quantum: u32,
 }

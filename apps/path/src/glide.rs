@@ -32,7 +32,7 @@ pub struct Resolution {
     pub piece: f64,
     /// Seconds of a slot.
     pub slot: f64,
-    /// Arrivals are whole multiples of so many seconds.
+    /// Unit of arrivals, which are whole multiples of it, in seconds.
     pub quantum: u32,
     /// Seconds after which a glider that has not arrived never will.
     pub horizon: u32,

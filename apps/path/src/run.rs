@@ -62,7 +62,7 @@ pub struct PathInput {
     case: Option<Case>,
 }
 
-/// A route, and what it took to find it.
+/// A route, and the effort to find it.
 #[derive(Serialize)]
 pub struct PathFound {
     /// Seconds after which the glider is at the goal; nothing if no way leads there, or nothing was planned.

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// The frame before which the stages are recombined by what they cost.
+/// Frame before which the stages are recombined by their costs.
 const BALANCED_AT: u64 = 8;
 
 /// The part of pixels that may be bad in the real images. By windows of one size, without a global optimum, about a
@@ -78,7 +78,7 @@ pub struct PipelineRun {
     #[arg(long, value_name = "CORES@FRAME,..", value_delimiter = ',')]
     resize: Vec<String>,
 
-    /// Save the states of all stages every so many frames, and go on if a place dies
+    /// Save the states of all stages after each interval of this many frames, and go on if a place dies
     #[arg(long, value_name = "FRAMES", value_parser = value_parser!(u64).range(1..))]
     checkpoint: Option<u64>,
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Iterations beside the warm-up, unless something else is said.
+/// Default number of iterations beside the warm-up.
 const ITERATIONS: u64 = 10;
 
 /// Greatest error that counts as none, as the kernels have it.
@@ -98,7 +98,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Checks what a kernel asks for, and that its arrays fit into memory; the error is the text of a line.
+    /// Checks the requirements of a kernel, and that its arrays fit into memory; the error is the text of a line.
     fn check(&self, places: u32) -> Result<(), String> {
         let Sizes { order, columns, rows, length, bits, .. } = *self;
         let (of, extents) = match self.kernel {
@@ -254,7 +254,7 @@ async fn begin(team: &Team) -> isles::Result<Duration> {
     Ok(now())
 }
 
-/// The longest of the times that the places took, and what they found, merged.
+/// Returns the longest of the times of the places, and their values, merged.
 fn together(found: Vec<(f64, f64)>, merge: fn(f64, f64) -> f64) -> (f64, f64) {
     let seconds = found.iter().map(|(seconds, _)| *seconds).fold(0.0, f64::max);
     (seconds, found.into_iter().map(|(_, value)| value).fold(0.0, merge))

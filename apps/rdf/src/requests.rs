@@ -33,7 +33,7 @@ pub struct QueryRequest {
 pub enum FaultKind {
     /// The request is no line of JSON that can be read.
     Request,
-    /// The query is none, or asks for what there is not.
+    /// The query cannot be parsed, or asks for an unsupported feature.
     Query,
     /// The query exceeds a limit.
     Limit,
@@ -57,7 +57,7 @@ struct ReplyHead<'a> {
     media: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<FaultKind>,
-    /// Bytes that follow: the answer, or what is wrong.
+    /// Number of bytes that follow: the answer, or the description of the fault.
     bytes: usize,
 }
 
@@ -158,7 +158,7 @@ fn converse(stream: &UnixStream, inbox: &RequestInbox) -> io::Result<()> {
     Ok(())
 }
 
-/// The next request, or what is wrong with it; none at the end.
+/// Reads the next request, or describes its fault; returns `None` at the end.
 fn read(reader: &mut impl BufRead) -> io::Result<Option<Result<QueryRequest, Reply>>> {
     let mut line = Vec::new();
     reader.take(REQUEST_BYTES_MAX + 1).read_until(b'\n', &mut line)?;

@@ -114,7 +114,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The share of a place; what was found at the first one.
+    /// Does the share of a place; returns the results at the first one.
     async fn take_part(
         &self,
         contents: &[OpenSource],
@@ -233,7 +233,7 @@ impl Session {
         Ok((found, answers))
     }
 
-    /// Answers one query, and says what became of it.
+    /// Answers one query, and returns its outcome.
     pub(crate) async fn answer(
         &self,
         query: &NamedQuery,

@@ -81,7 +81,7 @@ impl<A> HubProgram<A>
 where
     A: Serialize + DeserializeOwned + Clone + 'static,
 {
-    /// Reads the map, or takes `usual`, and checks it against the description for so many places.
+    /// Reads the map, or takes `usual`, and checks it against the description for this number of places.
     pub fn open(
         told: &HubArguments,
         arguments: A,

@@ -167,7 +167,7 @@ fn uniform(state: &NodeState) -> f64 {
     f64::from(state[4] & 0x7fff_ffff) / 2_147_483_648.0
 }
 
-/// The rules of a tree, with what they come to at each depth.
+/// The rules of a tree, with derived numbers for each depth.
 #[derive(Clone, Debug)]
 pub struct SearchTree {
     rules: TreeRules,

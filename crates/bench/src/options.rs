@@ -38,11 +38,11 @@ pub struct Options {
 pub enum Request {
     /// Print how it is used.
     Help,
-    /// Print what can be measured.
+    /// Print the available measurements.
     List(Suite),
     /// Measure.
     Measure(Options),
-    /// Show what was measured before.
+    /// Show earlier measurements.
     Table {
         /// Files that `--json` wrote, of one suite and one commit.
         files: Vec<PathBuf>,
@@ -134,7 +134,7 @@ fn known_name(suite: Suite, name: &str) -> Result<String, String> {
     }
 }
 
-/// Reads what follows `table`.
+/// Reads the words after `table`.
 fn table(words: &[String]) -> Result<Request, String> {
     let (mut files, mut documents) = (Vec::new(), Vec::new());
     let mut words = words.iter();

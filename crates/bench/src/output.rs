@@ -32,7 +32,7 @@ pub const SECONDS: &str = "seconds";
 /// Bytes that an application moved between its places.
 pub const BYTES: &str = "bytes";
 
-/// Millions a second of what an application counts.
+/// Rate of the units that an application counts, in millions a second.
 pub const RATE: &str = "rate";
 
 /// Seconds from the start of the program to its end.
@@ -105,7 +105,7 @@ impl Output {
     /// Reads the lines.
     ///
     /// # Errors
-    /// The line that is not of the format, or that there is no figure.
+    /// A line is malformed, or there is no figure.
     pub fn read(text: &str) -> Result<Output, String> {
         let mut output = Output { figures: Vec::new(), version: None };
         for line in text.lines() {

@@ -139,7 +139,7 @@ impl FockBuilder {
         self.sums.clear();
     }
 
-    /// Adds what a unit has to the sums of this place.
+    /// Adds the contributions of a unit to the sums of this place.
     pub fn add_unit(&mut self, unit: WorkUnit) -> UnitEffort {
         let mut under_way = self.begin_unit(unit);
         let mut effort = UnitEffort::default();
@@ -173,7 +173,7 @@ impl FockBuilder {
         Some(effort)
     }
 
-    /// Adds what a quartet has to the panels of the bra and the sums.
+    /// Adds the contributions of a quartet to the panels of the bra and the sums.
     fn add_quartet(&mut self, bra_number: usize, ket_number: usize, effort: &mut UnitEffort) {
         let [bra, ket] = [bra_number, ket_number].map(|number| &self.pairs[number]);
         effort.candidates += 1;

@@ -12,7 +12,7 @@ pub struct WorkUnit {
     pub bra: usize,
     /// Share of the bra's quartets, 0 or 1; `None` if the unit has all, because the pair has only one order.
     share: Option<usize>,
-    /// Pairs that there are.
+    /// Number of pairs of shells.
     pairs: usize,
 }
 

@@ -211,7 +211,7 @@ fn monomial_matrix(
     matrix
 }
 
-/// The matrix from sums to functions; only what is not zero.
+/// Returns the matrix from sums to functions, without zeros.
 fn function_matrix(momenta: [usize; 2], is_cartesian: bool, monomial: &[f64], columns: usize) -> Vec<Cell> {
     let [first, second] = momenta.map(|momentum| angular(momentum, is_cartesian));
     let width = monomials(momenta[1]).count();

@@ -58,7 +58,8 @@ impl Repulsion {
         }
     }
 
-    /// The integrals (bra|ket), by function pairs of the bra, then of the ket; and what they took.
+    /// Returns the integrals (bra
+    /// ket), by function pairs of the bra, then of the ket, and the operations spent.
     pub fn block(&mut self, bra: &ShellPair, ket: &ShellPair) -> (&[f64], Operations) {
         macro_rules! orders {
             ($($bra:literal: $(($ket:literal, $sum:literal))*;)*) => {

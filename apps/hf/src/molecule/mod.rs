@@ -19,7 +19,7 @@ pub const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 /// Least distance of two nuclei, in bohr; in no molecule is it below 1.
 pub const DISTANCE_MIN: f64 = 1e-2;
 
-/// Most atoms of a molecule; the matrices of so many still fit a place.
+/// Maximum number of atoms of a molecule; the matrices of this number still fit a place.
 pub const ATOMS_MAX: usize = 1000;
 
 /// An atom: its element, and where its nucleus is, in bohr.

@@ -268,7 +268,7 @@ impl Iteration {
     }
 }
 
-/// The density of doubly occupied orbitals, the first so many columns.
+/// Returns the density of doubly occupied orbitals, the first `pairs` columns.
 fn density_of(orbitals: &Matrix, pairs: usize) -> Matrix {
     Matrix::of(orbitals.size(), |row, column| {
         let [one, other] = [row, column].map(|row| &orbitals.row(row)[..pairs]);

@@ -36,7 +36,7 @@ pub struct StabilitySearch {
     pairs: usize,
     /// Orthonormal functions as columns.
     basis: Matrix,
-    /// Orthonormal rotations, and what the second derivatives make of them; of the last not yet.
+    /// Orthonormal rotations, and their products with the second derivatives; that of the last is not known yet.
     rotations: Vec<Matrix>,
     products: Vec<Matrix>,
     builds_max: usize,

@@ -1,8 +1,8 @@
-//! The twelve kernels, one file each, by what they look for.
+//! The twelve kernels, one file each, grouped by the kind of their results.
 //!
-//! Each says where its algorithm was published, what its nodes tell each other in which round, and by what its answer
-//! is checked. The code is our own; the suite's X10 sources have another licence. This file finds a kernel by its
-//! name. Invariant: the three functions name the same kernel for the same name.
+//! Each file names the publication of its algorithm, the messages of its nodes in each round, and the check of its
+//! answer. The code is our own; the suite's X10 sources have another licence. This file finds a kernel by its name.
+//! Invariant: the three functions name the same kernel for the same name.
 
 mod agreement;
 mod paths;
@@ -46,7 +46,7 @@ pub async fn run(input: &Input, ship: Ship, meter: &RunMeter) -> isles::Result<K
     with_kernel!(input.kernel, Chosen => place_task::run::<Chosen>(input, ship, meter).await)
 }
 
-/// Checks the answers of the kernel of `input`; returns what they come to, in a few words.
+/// Checks the answers of the kernel of `input`; returns a summary in a few words.
 ///
 /// # Errors
 /// One line that says which answer is wrong.

@@ -217,7 +217,7 @@ impl FilePart<'_> {
         Ok(())
     }
 
-    /// These bytes of the part, before which there are so many of its lines.
+    /// Returns the part with these bytes, which `lines` lines of this part precede.
     fn of_lines(&self, range: Range<usize>, lines: u64) -> Self {
         FilePart { bytes: &self.bytes[range], lines_before: self.lines_before + lines, ..*self }
     }

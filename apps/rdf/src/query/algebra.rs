@@ -87,7 +87,7 @@ pub enum Node {
         inner: Box<Node>,
         /// Variables on which the solutions of a group agree.
         keys: Vec<VariableId>,
-        /// The variable of each count, and what it counts.
+        /// Variable of each count, and its subject.
         counts: Vec<(VariableId, Counted)>,
     },
     /// Some solutions, by a fixed order of all.

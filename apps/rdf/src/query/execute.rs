@@ -92,7 +92,7 @@ fn star(
 type Evaluation<'a> = Pin<Box<dyn Future<Output = Result<Table, QueryFault>> + 'a>>;
 
 impl<'a> PlaceEvaluator<'a> {
-    /// The solutions of a node that this place has, of which all places have some.
+    /// Returns this place's share of the solutions of a node.
     pub fn evaluate<'b>(&'b self, node: &'b Node) -> Evaluation<'b> {
         Box::pin(async move {
             self.trace.enter();
@@ -150,7 +150,7 @@ impl<'a> PlaceEvaluator<'a> {
         })
     }
 
-    /// Notes what an operator has come to, over all places, and checks the limits.
+    /// Records the result of an operator, over all places, and checks the limits.
     pub(super) async fn noted(
         &self,
         operator: impl Into<String>,

@@ -103,7 +103,7 @@ impl Queries<'_> {
     /// Answers a query; all places call it with the same.
     ///
     /// # Errors
-    /// The query takes more than is allowed, or asks for what there is not; or a place has died.
+    /// The query exceeds a limit, or asks for an unsupported feature; or a place has died.
     pub async fn answer(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
         let terms = self.peers.dictionary().len();
         let answered = self.answer_with_terms(query, limits).await;

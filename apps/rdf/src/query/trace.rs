@@ -76,10 +76,10 @@ impl QueryLimits {
         self.time.is_some_and(|(allowed, begin)| begin.elapsed() > allowed)
     }
 
-    /// Checks what all places have come to.
+    /// Checks the sums over all places.
     ///
     /// # Errors
-    /// It is more than is allowed.
+    /// A limit is exceeded.
     pub fn check(&self, bytes: u64, is_over_time: bool) -> Result<(), QueryFault> {
         match (self.memory, self.time) {
             (Some(allowed), _) if bytes > allowed => Err(QueryFault::Memory { allowed, needed: bytes }),
@@ -107,7 +107,7 @@ pub struct OperatorTrace {
 }
 
 impl OperatorTrace {
-    /// One that has come to `rows` rows.
+    /// Creates the trace of an operator with `rows` rows.
     pub fn new(operator: String, estimate: Option<f64>, rows: u64) -> OperatorTrace {
         OperatorTrace { operator, depth: 0, estimate, rows, bytes: 0, seconds: 0.0 }
     }
@@ -124,7 +124,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// One of a place that has sent so many bytes before.
+    /// Creates the trace of a place that has sent `sent` bytes before.
     pub fn new(sent: u64) -> Trace {
         Trace {
             operators: RefCell::default(),
@@ -144,7 +144,7 @@ impl Trace {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Notes an operator; this place has sent so many bytes so far.
+    /// Notes an operator; this place has sent `sent` bytes so far.
     pub fn note(&self, operator: OperatorTrace, sent: u64) {
         let now = Instant::now();
         self.operators.borrow_mut().push(OperatorTrace {

@@ -72,7 +72,7 @@ fn child(name: &str, effort: Effort, variable: &str, path: &Path) -> Command {
     command
 }
 
-/// Prints again what a child prints.
+/// Prints the output of a child again.
 fn say_all(command: &mut Command) {
     let output = Output::of(command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
     let own = output.figures.iter().filter(|(name, _)| name != ELAPSED && name != PROCESSORS);

@@ -49,7 +49,7 @@ fn cargo_folder() -> Option<PathBuf> {
     std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home)
 }
 
-/// Copies what the repository holds, with changes that are not committed, and nothing that was built.
+/// Copies the contents of the repository, with uncommitted changes, and without build products.
 fn copy(source: &Path, fresh: &Path) {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(source);

@@ -2,11 +2,11 @@
 //!
 //! Rabin's algorithm with a coin that all nodes see (24th FOCS, 1983), with the thresholds of Motwani and Raghavan
 //! (Randomized Algorithms, 1995, section 12.6). In each turn all nodes send their votes through the network, hop by
-//! hop; a traitor sends each neighbour another one, but passes on what it gets. Who counts as many equal votes as the
-//! coin's threshold says takes that value, else 0; who counts as many as the last threshold has decided. When all
-//! loyal nodes have decided it ends. Of several votes that are passed on for one node the one of the neighbour of the
-//! lowest number counts. Invariant: loyal nodes count the same votes of loyal nodes, so their counts differ by the
-//! traitors' at most.
+//! hop; a traitor sends each neighbour another one, but passes on what it gets. A node that counts at least as many
+//! equal votes as the coin's threshold takes that value, else 0; a node that counts at least as many as the last
+//! threshold has decided. The algorithm ends when all loyal nodes have decided. Of several votes that are passed on for
+//! one node, the one of the neighbour of the lowest number counts. Invariant: loyal nodes count the same votes of loyal
+//! nodes, so their counts differ by the traitors' at most.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -36,7 +36,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A hop of the votes' way, of as many as the diameter; the last one only listens.
+    /// Performs one hop of the votes, of `diameter` in all; the last one only listens.
     fn spread(turn: &mut Turn<'_, Byzantine>, hop: u32, diameter: u32) {
         if hop == 0 {
             let index = turn.index;

@@ -46,7 +46,7 @@ pub enum PulseMessage {
 }
 
 impl Node {
-    /// Takes what the neighbours know at the end of a pulse.
+    /// Takes the identifiers and distances known to the neighbours at the end of a pulse.
     fn learn(&mut self, pulse: u32, known: &[(u64, u32)]) {
         let greatest = known.iter().map(|(greatest, _)| *greatest).max().unwrap_or(0);
         let is_overtaken = greatest > self.greatest;

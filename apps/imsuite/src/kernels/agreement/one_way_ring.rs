@@ -1,9 +1,9 @@
 //! LCR: a leader in a ring with one direction.
 //!
-//! The algorithm of Le Lann (IFIP Congress 1977) as Chang and Roberts improved it (Communications of the ACM 22,
-//! 1979): each node sends its identifier on; a node passes on what is greater than its own and swallows the rest.
-//! Whose identifier comes back is the leader, and says so once around. Invariant: the greatest identifier is the only
-//! one that comes back.
+//! The algorithm of Le Lann (IFIP Congress 1977) as Chang and Roberts improved it (Communications of the ACM 22, 1979):
+//! each node sends its identifier on; a node passes on identifiers greater than its own and swallows the rest. The node
+//! whose identifier comes back is the leader, and announces this once around. Invariant: the greatest identifier is the
+//! only one that comes back.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;

@@ -2,9 +2,9 @@
 //!
 //! Luby's algorithm (SIAM Journal on Computing 15, 1986) in the form of Metivier, Robson, Saheb-Djahromi and Zemmari
 //! (Distributed Computing 23, 2011): in each turn every undecided node draws a number and tells its undecided
-//! neighbours. Who has drawn less than all of them joins and says so; its neighbours leave and say so. Equal numbers
-//! are told apart by the nodes. Invariant: no two neighbours join in one turn, and a neighbour of a member is never
-//! undecided after it.
+//! neighbours. A node that has drawn less than all of them joins and announces this; its neighbours leave and announce
+//! it. Equal numbers are told apart by the nodes. Invariant: no two neighbours join in one turn, and a neighbour of a
+//! member is never undecided after it.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;

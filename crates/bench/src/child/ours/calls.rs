@@ -291,7 +291,7 @@ async fn send_vector(there: Place, value: &Vec<f64>) -> isles::Result<()> {
     .await
 }
 
-/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of so many MiB moved by `at!`.
+/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of 33 or 30 MiB moved by `at!`.
 pub fn sizes(effort: Effort) {
     run(move || async move {
         let there = here().next();

@@ -70,7 +70,7 @@ async fn calibrate(
     Ok(count)
 }
 
-/// The seconds of one of so many steps.
+/// Returns the mean seconds of one of `count` steps.
 async fn seconds_of(step: &mut impl AsyncFnMut(u64) -> isles::Result<()>, count: u64) -> isles::Result<f64> {
     let start = Instant::now();
     step(count).await?;
