@@ -33,7 +33,7 @@ pub enum ClockError {
     Fixed,
     /// There is no such divider, or no voltage for it.
     Divider {
-        /// What was asked for.
+        /// Divider asked for.
         asked: u32,
         /// The least divider: the fastest clock.
         least: u32,
@@ -42,12 +42,12 @@ pub enum ClockError {
     },
     /// The present voltage does not carry that rate; ask for it with the supply.
     VoltageTooLow {
-        /// What was asked for.
+        /// Divider asked for.
         divider: u32,
     },
     /// There is no such voltage.
     Voltage {
-        /// What was asked for.
+        /// Voltage asked for.
         asked: Microvolts,
         /// The lowest voltage of a supply.
         least: Microvolts,
@@ -56,14 +56,14 @@ pub enum ClockError {
     },
     /// The voltage does not carry the fastest clock of the supply; divide clocks first.
     ClocksTooFast {
-        /// What was asked for.
+        /// Voltage asked for.
         asked: Microvolts,
     },
     /// The policy cannot govern this run.
     Governor(GovernorError),
     /// A governor governs the whole chip, so a supply can have none of its own.
     ChipGoverned {
-        /// Which.
+        /// Policy of the chip's governor.
         policy: Policy,
     },
     /// A change of the supply is under way; ask again then.

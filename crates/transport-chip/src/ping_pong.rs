@@ -40,7 +40,7 @@ pub fn half_ping_pong(
 
 struct Peer {
     endpoint: ChipEndpoint,
-    /// Who plays with the first place.
+    /// The player besides the first place.
     other: PlaceId,
     has_ball: bool,
     thrown: u32,
@@ -60,7 +60,7 @@ impl Peer {
         }
     }
 
-    /// Whether it went; else there is no room yet.
+    /// Returns `true` if the message was sent, `false` if there is no room yet.
     fn throw(&self, bytes: usize) -> bool {
         let to = if self.endpoint.here() == self.other { PlaceId(0) } else { self.other };
         let (class, handler) = (Class::Data, HandlerId(1));

@@ -11,10 +11,10 @@ use isles_transport::PlaceId;
 use isles_transport::ordered::OrderedMap;
 use std::fmt;
 
-/// What a core does with its time.
+/// Category of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCategory {
-    /// What the program has said with `work`, within the core and its first cache.
+    /// Work declared by the program with `work`, within the core and its first cache.
     Working,
     /// Lines of private memory that this work wanted, out of the second cache or from behind a controller.
     Fetching,
@@ -28,7 +28,7 @@ pub enum TimeCategory {
     Waiting,
     /// Halted, between two looks for messages.
     Sleeping,
-    /// What was measured of the program on the host, see [`ChipWorld::charge`](crate::ChipWorld::charge).
+    /// Program time measured on the host, see [`ChipWorld::charge`](crate::ChipWorld::charge).
     Measured,
 }
 
@@ -83,15 +83,15 @@ pub struct GearChanges {
 /// Files that programs have read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTraffic {
-    /// How many were read.
+    /// Number of reads.
     pub reads: u64,
-    /// How many were written.
+    /// Number of writes.
     pub writes: u64,
     /// Of those that were read, how many the server had not in its memory.
     pub cold: u64,
     /// The bytes of all.
     pub bytes: u64,
-    /// How long places waited for them together.
+    /// Total time that places waited for files.
     pub waited: Picoseconds,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for FileTraffic {
     }
 }
 
-/// What happened on the chip until the time of the report.
+/// Report of a run on the chip until some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The time at the core of the first place.
@@ -125,13 +125,13 @@ pub struct Report {
     pub bytes: u64,
     /// Lines of message buffers written and read.
     pub lines: LineTraffic,
-    /// Whether programs have said operations by class, whose cost is the chip file's.
+    /// `true` if programs have declared operations by class, whose cost is the chip file's.
     pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
     pub fetched: u64,
     /// For how long each memory controller was busy, by its number; nothing if none ever was.
     pub controllers: Vec<Picoseconds>,
-    /// Whether places have wanted more of a memory controller than it has.
+    /// `true` if places have wanted more of a memory controller than it has.
     pub is_memory_crowded: bool,
     /// Files that programs have read and written.
     pub files: FileTraffic,
@@ -149,7 +149,7 @@ pub struct Report {
     pub stale: Option<Stale>,
     /// The first line of the program that lets the model guess through what a step walks; none if all is said.
     pub unsaid_region: Option<UnsaidRegion>,
-    /// What the chip has drawn; none if nobody has published its power.
+    /// Energy drawn by the chip; `None` if its power is not published.
     pub energy: Option<Energy>,
 }
 
@@ -202,12 +202,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// What one directed link carried.
+/// Load of one directed link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkLoad {
-    /// Which it is.
+    /// The link.
     pub link: Link,
-    /// Where it begins and ends.
+    /// Stops at which the link begins and ends.
     pub ends: (Stop, Stop),
     /// Flits that have passed.
     pub flits: u64,
@@ -217,12 +217,12 @@ pub struct LinkLoad {
     pub utilisation: f64,
 }
 
-/// What one place has sent to another one, as far as that has taken it in.
+/// Messages from one place to another, as far as the receiver has taken them in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Who sent.
+    /// The sender.
     pub source: PlaceId,
-    /// Who took it in.
+    /// The receiver.
     pub target: PlaceId,
     /// Messages.
     pub messages: u64,

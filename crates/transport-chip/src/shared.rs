@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Core cycles of CL1INVMB, which forgets the tagged lines of the first cache.
 const INVALIDATE_CYCLES: u64 = 1;
 
-/// What accesses cost a core in one gear.
+/// Costs of accesses for a core in one gear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryCosts {
     word: Access<HopCost>,
@@ -51,13 +51,13 @@ impl MemoryCosts {
     }
 }
 
-/// What a chip file says of the memory that all cores share.
+/// Description of the memory that all cores share, from the chip file.
 #[derive(Debug)]
 pub(crate) struct SharedMemoryCosts {
-    /// What it costs a core, by its gear.
+    /// Costs for a core, by its gear.
     pub(crate) gears: Vec<MemoryCosts>,
     caches: Caches,
-    /// Where the controllers are.
+    /// Tiles of the controllers.
     pub(crate) controllers: Vec<TileId>,
     /// The number of each core's own.
     own: Vec<u32>,
@@ -86,9 +86,9 @@ impl SharedMemoryCosts {
 pub struct MemoryRegion {
     /// Its first byte.
     pub start: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How cores see it.
+    /// Cache policy of the cores.
     pub kind: CachePolicy,
     /// The controller behind which it lies.
     controller: u32,
@@ -119,7 +119,7 @@ fn side(place: PlaceId) -> CoreId {
     CoreId(place.0)
 }
 
-/// What is known of the shared memory of a run.
+/// State of the shared memory of a run.
 pub(crate) struct SharedMemoryState {
     memory: SharedMemory,
     plan: Arc<SharedMemoryCosts>,
@@ -130,7 +130,7 @@ pub(crate) struct SharedMemoryState {
 /// Reads of shared memory that missed a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stale {
-    /// How many.
+    /// Number of stale reads.
     pub number: u64,
     /// The first of them.
     pub first: Vec<StaleRead>,

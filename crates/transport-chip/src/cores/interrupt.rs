@@ -23,7 +23,7 @@ impl Cores {
         self.costs.check_interrupts()
     }
 
-    /// How long an access to a register of the controller takes the core of `place`.
+    /// Returns the time an access to a register of the controller takes the core of `place`.
     pub(crate) fn controller_register(&self, place: PlaceId) -> Picoseconds {
         let register = self.times(place).test_and_set.unwrap_or_default();
         let controller = self.costs.interrupts.map(|traits| traits.tile);
@@ -63,7 +63,7 @@ pub(crate) struct InterruptService {
     taken: Timeline,
     /// Jobs that are not charged: when each begins, and how long it takes.
     jobs: VecDeque<(Picoseconds, Picoseconds)>,
-    /// How long the place had waited in all when it last looked.
+    /// Total time the place had waited when it last looked.
     waited: Picoseconds,
 }
 

@@ -15,7 +15,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
 
-/// What a line takes a core in one gear, by the hops to the buffer.
+/// Times a core takes for a line in one gear, by the hops to the buffer.
 #[derive(Clone, Debug)]
 pub(super) struct LineTimes {
     written: Vec<Picoseconds>,
@@ -61,7 +61,7 @@ const CACHED_WITH_BUFFERS_MAX: usize = 256;
 pub(super) struct Paths {
     /// The tiles, by their spots.
     tiles: Vec<TileId>,
-    /// Where in `links` the path of each ordered pair begins, and how many they are.
+    /// Start in `links` and length of the path of each ordered pair.
     pairs: Vec<(u32, u32)>,
     links: Vec<u32>,
 }
@@ -81,7 +81,7 @@ impl Paths {
         paths
     }
 
-    /// Whether none are kept.
+    /// Returns `true` if no paths are kept.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
@@ -118,7 +118,7 @@ impl Cores {
         self.spend(place, time, category);
     }
 
-    /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
+    /// Returns the time the core of `place` takes to write `lines` lines from `at` on; its clock does not advance.
     #[inline(always)]
     pub(crate) fn writing(
         &mut self,
@@ -168,7 +168,7 @@ impl Cores {
         lines * self.costs.line_bytes / WORD_BYTES as u32
     }
 
-    /// What `writing_words` takes when nobody is in its way.
+    /// Returns the time `writing_words` takes without contention.
     pub(crate) fn words_alone(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
         let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
         span.over(self.hops(place, target) as u32) * u64::from(self.words(lines))
@@ -192,19 +192,19 @@ impl Cores {
         self.paths.between(self.spot(from), self.spot(to)).len()
     }
 
-    /// What reading `lines` lines of its own buffer takes a place when nobody else does.
+    /// Returns the time a place takes to read `lines` lines of its own buffer without contention.
     #[inline]
     pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).read[0] * u64::from(lines)
     }
 
-    /// How long the core of `place` takes for an access to a register of the core of `of`.
+    /// Returns the time the core of `place` takes to access a register of the core of `of`.
     pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
         let hops = self.hops(place, of) as u32;
         self.times(place).test_and_set.unwrap_or_default().over(hops)
     }
 
-    /// What a line takes the core of `place` in its present gear.
+    /// Returns the times of a line for the core of `place` in its present gear.
     #[inline]
     fn line(&self, place: PlaceId) -> &LineTimes {
         &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
@@ -298,7 +298,7 @@ impl Cores {
         self.network.flits().sum::<u64>() + self.flit_hops_fetched()
     }
 
-    /// What each link has carried, in the order of their numbers.
+    /// Returns the load of each link, in the order of their numbers.
     pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
         let topology = self.topology();
         let (latest, fetched) = (self.latest().0, self.flits_fetched_by_link());

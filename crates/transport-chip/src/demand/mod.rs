@@ -37,7 +37,7 @@ const ROUND_COARSE_BITS: u32 = 40;
 /// Bits of a share of lines after the point.
 const SHARE_BITS: u32 = 32;
 
-/// What a step asks of a core.
+/// Demand of a step on a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// Cycles of its clock, and billionths of one.
@@ -54,13 +54,13 @@ pub(crate) struct Demand {
 pub(crate) struct LineCount(u64);
 
 impl LineCount {
-    /// What they take one after the other.
+    /// Returns the time the lines take one after the other, at `one` a line.
     pub(crate) fn times(self, one: Picoseconds) -> Picoseconds {
         let sum = (u128::from(one.0) * u128::from(self.0)) >> LINE_BITS;
         Picoseconds(u64::try_from(sum).unwrap_or(u64::MAX))
     }
 
-    /// How many are whole.
+    /// Returns the number of whole lines.
     pub(crate) fn whole(self) -> u64 {
         self.0 >> LINE_BITS
     }
@@ -104,20 +104,20 @@ impl Demand {
         self.cycles.saturating_add(sum / NANOCYCLES)
     }
 
-    /// Whether operations by class are in it.
+    /// Returns `true` if the demand includes operations by class.
     #[inline]
     pub(crate) fn counts_operations(&self) -> bool {
         self.nanocycles > 0
     }
 
-    /// Whether it is within the core and its first cache.
+    /// Returns `true` if the demand stays within the core and its first cache.
     #[inline]
     pub(crate) fn is_computing(&self) -> bool {
         (self.near.0 | self.far.0) == 0
     }
 }
 
-/// What lines cost a core in one gear.
+/// Costs of lines for a core in one gear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineCosts {
     /// Out of the second cache.
@@ -134,7 +134,7 @@ pub(crate) struct LineCosts {
     pub(crate) store_far: HopCost,
 }
 
-/// What a chip's file says of the work of its cores.
+/// Costs of the cores' work, from the chip's file.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkCosts {
     operations: Operations,
@@ -143,11 +143,11 @@ pub(crate) struct WorkCosts {
     second: Cache,
     /// By gear; none if the file does not say what a line of memory costs: then all is in the first cache.
     lines: Vec<LineCosts>,
-    /// Where controllers are.
+    /// Tiles of the memory controllers.
     pub(crate) controllers: Vec<TileId>,
     /// By tile, the number of its own.
     pub(crate) own: Vec<u32>,
-    /// What copies of messages go through.
+    /// Caches through which messages are copied.
     pub(crate) caches: Caches,
 }
 
@@ -170,12 +170,12 @@ impl WorkCosts {
         }
     }
 
-    /// What lines cost in a gear, if anything is known of it.
+    /// Returns the costs of lines in a gear, if known.
     pub(crate) fn lines(&self, gear: usize) -> Option<&LineCosts> {
         self.lines.get(gear)
     }
 
-    /// What `work` asks of a core.
+    /// Returns the demand of `work` on a core.
     #[inline]
     pub(crate) fn demand(&self, work: &Work) -> Demand {
         let Work { cycles, integers, floats, divisions, branches, .. } = *work;
@@ -223,7 +223,7 @@ impl Cache {
         Cache { bytes, lines: bytes / line.0 }
     }
 
-    /// How many lines of a step it does not have: none if all fits.
+    /// Returns the number of lines of a step that miss the cache; zero if all fit.
     fn misses(&self, work: &Work, line_bytes: u64) -> LineCount {
         let walk = Walk::of(work);
         let all = work.tables.iter().fold(walk.region, |sum, table| sum.saturating_add(table.bytes));

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 pub(crate) struct BlockingSends {
     /// By place.
     blocking_sends: Vec<BlockingSend>,
-    /// What places have taken and did not want yet.
+    /// Messages that places have taken and did not want yet.
     pub(crate) kept: UnexpectedQueue,
     /// By place: who is to be told of an answer, a register or a flag, and when that is there.
     answered: Vec<Wakeups>,
@@ -34,7 +34,7 @@ impl BlockingSends {
         }
     }
 
-    /// What `place` has to send.
+    /// Returns the send queue of `place`.
     pub(crate) fn of(&self, place: PlaceId) -> &BlockingSend {
         &self.blocking_sends[place.index()]
     }
@@ -44,7 +44,7 @@ impl BlockingSends {
         &mut self.blocking_sends[place.index()]
     }
 
-    /// Whether `out` may be sent or added; see [`BlockingSend::admits`].
+    /// Returns `true` if `out` may be sent or added; see [`BlockingSend::admits`].
     pub(crate) fn admits(&mut self, out: &Outgoing, present: Picoseconds) -> bool {
         self.blocking_sends[out.from.index()].admits(&self.kept, out, present)
     }
@@ -74,7 +74,7 @@ impl BlockingSends {
         Some(message)
     }
 
-    /// What `place` has just taken, if that is wanted now; else it is kept.
+    /// Returns the message that `place` has just taken if it is wanted now, otherwise keeps it.
     pub(crate) fn accept_or_defer(
         &mut self,
         place: PlaceId,
@@ -89,7 +89,7 @@ impl BlockingSends {
     }
 }
 
-/// What one place has to send, and when it looks again.
+/// Messages that one place has to send, and when it looks again.
 #[derive(Default)]
 pub(crate) struct BlockingSend {
     pending: VecDeque<(Outgoing, MessageContent)>,
@@ -97,7 +97,8 @@ pub(crate) struct BlockingSend {
 }
 
 impl BlockingSend {
-    /// Whether `out` may be sent or added: its receiver has wanted the last one of its class, and none is here.
+    /// Returns `true` if `out` may be sent or added: its receiver has wanted the last one of its class, and none is
+    /// here.
     pub(crate) fn admits(&mut self, kept: &UnexpectedQueue, out: &Outgoing, present: Picoseconds) -> bool {
         self.expire(present);
         let until = kept.until(out.from, out.to, out.class);
@@ -108,12 +109,12 @@ impl BlockingSend {
             && !self.pending.iter().any(|(other, _)| (other.to, other.class) == (out.to, out.class))
     }
 
-    /// What its place was refused may go from `time` on.
+    /// Allows the place's refused message to be tried again from `time` on.
     pub(crate) fn may_try(&mut self, time: Picoseconds) {
         self.due = Some(self.due.map_or(time, |due| due.min(time)));
     }
 
-    /// What might go by now is tried now.
+    /// Clears the due time if it has passed: refused messages are tried now.
     pub(crate) fn expire(&mut self, present: Picoseconds) {
         self.due.take_if(|due| *due <= present);
     }
@@ -202,7 +203,7 @@ impl UnexpectedQueue {
         self.parcels[place.index()].front().map(|message| message.arrival)
     }
 
-    /// Whether `place` keeps one of `source`.
+    /// Returns `true` if `place` keeps a message of `source`.
     pub(crate) fn has_from(&self, source: PlaceId, place: PlaceId) -> bool {
         self.parcels[place.index()].iter().any(|message| message.source == source)
     }

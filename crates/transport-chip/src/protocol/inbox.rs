@@ -66,7 +66,7 @@ impl Drop for ChipBlock {
     }
 }
 
-/// What an entry brings.
+/// Contents of an entry.
 pub(crate) enum Fragment {
     /// A part of a block, or of a message that goes in two, of so many bytes; not the last one.
     Part { of: usize },
@@ -81,7 +81,7 @@ pub(crate) struct InboxEntry<C> {
     /// The ring, or the class; odd if data.
     pub(crate) lane: u32,
     pub(crate) source: PlaceId,
-    /// What is to be read and given back for it.
+    /// Cost of reading and crediting the entry.
     pub(crate) cost: C,
     pub(crate) piece: Fragment,
 }
@@ -144,12 +144,12 @@ impl<C> Inbox<C> {
         last.map_or(arrival, |queued| queued.key.time())
     }
 
-    /// Whether anything of `source` waits.
+    /// Returns `true` if anything from `source` waits.
     pub(crate) fn has_any_of(&self, source: PlaceId) -> bool {
         self.queue.iter().any(|queued| queued.source == source)
     }
 
-    /// What waits, by arrival.
+    /// Returns the waiting entries, by arrival.
     #[cfg(test)]
     pub(crate) fn queue(&self) -> impl Iterator<Item = &InboxEntry<C>> {
         self.queue.iter()
@@ -203,7 +203,7 @@ impl LaneIndex {
         LaneIndex { places }
     }
 
-    /// How many lanes there are.
+    /// Returns the number of lanes.
     pub(crate) fn lanes(self) -> usize {
         2 * self.places * self.places
     }
@@ -252,7 +252,7 @@ impl LaneNumbers {
         }
     }
 
-    /// How many lanes have a number.
+    /// Returns the number of numbered lanes.
     pub(crate) fn lanes(&self) -> usize {
         match self {
             LaneNumbers::All(pairs) => pairs.lanes(),
@@ -298,8 +298,8 @@ impl LaneNumbers {
         }
     }
 
-    /// Whose events come first of those at one time and at one first place: the numbers of lanes, or as these would
-    /// be if all had one, counted from the first of that place.
+    /// Returns the rank of the lane's owner among events at the same time and the same first place: the numbers of
+    /// lanes, or what these would be if all had one, counted from the first of that place.
     #[inline]
     pub(crate) fn owner(&self, lane: usize) -> u32 {
         match self {

@@ -50,7 +50,7 @@ pub(super) const TO_MILLIVOLTS: Name = Name(6);
 /// The track of what belongs to no tile. Tiles and cores follow.
 const WHOLE_RUN: Track = Track(1);
 
-/// What a core did, from the end of what it had done before.
+/// Activity of a core, from the end of the one before.
 #[derive(Clone, Copy)]
 struct TraceInterval {
     end: Picoseconds,
@@ -66,7 +66,7 @@ struct CoreTrack {
     written: EncodedTime,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
     waiting: Vec<TraceInterval>,
-    /// Whether an action has begun.
+    /// `true` if an action has begun.
     is_acting: bool,
     /// Behind how many of them it has; 0 if it has not.
     before: usize,
@@ -148,7 +148,7 @@ impl Trace {
         chunk.entries().for_each(|entry| self.take(entry));
     }
 
-    /// What has happened next.
+    /// Records the next event.
     #[inline]
     pub(super) fn take(&mut self, entry: TraceEvent) {
         match entry {
@@ -200,7 +200,7 @@ impl Trace {
         }
     }
 
-    /// What came before is not written yet: if the action comes to nothing, it may go on.
+    /// Begins an action and holds back the interval before: if the action is discarded, that interval may go on.
     fn begin(&mut self, place: PlaceId) {
         let core = &mut self.cores[place.index()];
         (core.is_acting, core.before) = (true, core.waiting.len());

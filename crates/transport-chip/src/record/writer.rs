@@ -25,7 +25,7 @@ use std::{io, mem};
 /// So many chunks may wait for the thread.
 const CHUNKS: usize = 8;
 
-/// What the thread is to do next.
+/// Next command to the writer's thread.
 enum WriterCommand {
     Read(EventChunk),
     Shift(SupplyResponse),
@@ -37,7 +37,7 @@ enum WriterCommand {
 
 /// A trace under way.
 pub(crate) struct TraceWriter {
-    /// What is noted and not handed over.
+    /// Events noted and not handed over.
     chunk: EventChunk,
     spans: OpenSpans,
     /// Chunks that have been read.
@@ -173,7 +173,7 @@ impl Thread {
 }
 
 impl Drop for TraceWriter {
-    /// What the thread would have handed over by now, it hands over; the rest is lost.
+    /// Hands over the events that the thread would have handed over by now; the rest is lost.
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         // If it is gone it has panicked.

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 pub(super) struct PendingInterrupts {
     /// When each arrives, and who raised it; in the order of arrival.
     coming: VecDeque<(Picoseconds, PlaceId)>,
-    /// Whether the place takes interrupts.
+    /// `true` if the place takes interrupts.
     taken: bool,
 }
 

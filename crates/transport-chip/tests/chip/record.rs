@@ -25,7 +25,7 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-/// What has been written, and what is refused from some byte on.
+/// Sink that keeps all writes and refuses them from some byte on.
 #[derive(Clone)]
 struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,

@@ -45,7 +45,7 @@ fn run(steps: &[&[Work]]) -> Report {
     run_with(&scc(), steps).1
 }
 
-/// What each place spent on something, in nanoseconds.
+/// Returns the time each place spent in a category, in nanoseconds.
 fn nanoseconds(report: &Report, category: TimeCategory) -> Vec<u64> {
     report.ledgers.iter().map(|ledger| ledger.time(category).0 / 1_000).collect()
 }

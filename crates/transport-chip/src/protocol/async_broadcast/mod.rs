@@ -49,11 +49,11 @@ const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
 struct Slot {
     /// When all children have fetched what is in it.
     free: Picoseconds,
-    /// How many they are: so many flags have to be looked at before it is written again.
+    /// Number of children, whose flags must be read before the slot is written again.
     children: u32,
 }
 
-/// What one place and its core's system keep.
+/// State of one place and its core's system.
 #[derive(Default)]
 struct PlaceState {
     system: InterruptService,
@@ -64,7 +64,7 @@ struct PlaceState {
     owed: OrderedMap<(PlaceId, Class), u32>,
     /// On their way here.
     acknowledgements: Vec<Acknowledgement>,
-    /// Whether it has found no room since it looked for acknowledgements last: then it looks in its next turn.
+    /// `true` if the place has found no room since it last looked for acknowledgements; it looks in its next turn.
     waits: bool,
     /// When the turn began in which it looked last.
     looked: Picoseconds,
@@ -134,8 +134,8 @@ struct Acknowledgement {
 }
 
 impl AsyncBroadcast {
-    /// Whether this message may lie unread at each of its receivers. Who finds no room looks for acknowledgements, at
-    /// once and in its next turn, whatever else it sends meanwhile.
+    /// Returns `true` if this message may wait unread at each of its receivers. If there is no room, the place looks
+    /// for acknowledgements at once and in its next turn, whatever else it sends meanwhile.
     pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         if self.is_full(out) {
             self.look(cores, out.from);
@@ -145,7 +145,7 @@ impl AsyncBroadcast {
         !is_full
     }
 
-    /// Whether as many messages as may be lie unread at one of its receivers.
+    /// Returns `true` if one of the receivers holds the maximum of unread messages.
     fn is_full(&self, out: &OutgoingMulticast<'_>) -> bool {
         let unread = &self.place_states[out.from.index()].unread;
         out.to.iter().any(|to| unread.get((*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
@@ -163,7 +163,7 @@ impl AsyncBroadcast {
         }
     }
 
-    /// How long that takes.
+    /// Returns the time `make_progress` takes.
     pub(crate) fn attention(&self, cores: &Cores, place: PlaceId) -> Picoseconds {
         let waits = self.place_states[place.index()].waits;
         if waits { cores.own_read(place, self.acknowledgement_lines()) } else { Picoseconds::ZERO }

@@ -11,7 +11,7 @@ use crate::report::TimeCategory;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
-/// What a place has done with a message.
+/// Result of fetching a message.
 struct FetchResult {
     /// When all of it is in its private memory.
     found: Picoseconds,
@@ -22,7 +22,7 @@ struct FetchResult {
     called: Vec<Picoseconds>,
 }
 
-/// What a place does in one message's tree.
+/// Work of a place in one message's tree.
 #[derive(Clone, Copy)]
 struct FetchJob {
     place: PlaceId,
@@ -127,7 +127,7 @@ impl AsyncBroadcast {
         (end, called)
     }
 
-    /// What it takes to see that all children have answered of what is in a slot, and to clear their flags.
+    /// Returns the time to see that all children have answered for the contents of a slot, and to clear their flags.
     fn answers(&self, cores: &Cores, place: PlaceId, slot: Slot) -> Picoseconds {
         let flag = cores.own_read(place, 1) + cores.written_alone(place, place, 1);
         (flag + cores.cycles(place, FLAG_CYCLES)) * u64::from(slot.children)
@@ -160,7 +160,7 @@ impl AsyncBroadcast {
         FetchResult { found, done, slot: number, called }
     }
 
-    /// What `take_in` takes if nothing is in the way, with a slot of its own or without.
+    /// Returns the time `take_in` takes without contention, with a slot of its own or without.
     fn taking(&self, cores: &Cores, task: FetchJob, own: Option<Slot>) -> Picoseconds {
         let FetchJob { place, parent, lines, .. } = task;
         let fetched = cores.controller_register(place) * 2
@@ -171,7 +171,7 @@ impl AsyncBroadcast {
         fetched + own.map_or(Picoseconds::ZERO, passed_on)
     }
 
-    /// What it takes to put a message into a slot and call the children, if nothing is in the way.
+    /// Returns the time to write a message into a slot and call the children without contention.
     fn passing_on(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
         self.answers(cores, place, slot)
             + cores.written_alone(place, place, lines + 1)

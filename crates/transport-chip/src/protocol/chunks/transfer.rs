@@ -82,7 +82,7 @@ impl<H: Handshake> Chunks<H> {
 }
 
 impl<H: Handshake> Chunks<H> {
-    /// What the parts of `place` hold.
+    /// Returns the contents of the parts of `place`.
     pub(super) fn own_parts(&self, place: PlaceId) -> impl Iterator<Item = &PartInUse> {
         let parts = self.held.len() / self.place_states.len();
         self.held[place.index() * parts..][..parts].iter().flatten()
@@ -105,7 +105,7 @@ impl<H: Handshake> Chunks<H> {
         self.held[self.part_of(lane)].is_none()
     }
 
-    /// Whether the part of `lane` is free; looks at the flags of answers if some are on their way.
+    /// Returns `true` if the part of `lane` is free; looks at the flags of answers if some are on their way.
     pub(super) fn becomes_free(&mut self, cores: &mut Cores, lane: usize) -> bool {
         let place = self.route_of(lane).source;
         if !self.is_free(lane) && !self.place_states[place.index()].answers.is_empty() {

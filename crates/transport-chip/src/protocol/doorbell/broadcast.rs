@@ -15,7 +15,8 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Doorbell {
-    /// Whether such a message may go now: no block is on its way to one of them, and none has too much of it unread.
+    /// Returns `true` if such a message may be sent now: no block is on its way to a receiver, and none has too much of
+    /// it unread.
     pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         let known = |out: &Outgoing| self.pairs.known(out.to, out.from, out.class);
         let streams = out.each().any(|out| known(&out).is_some_and(|lane| self.lanes[lane].streams));
@@ -65,7 +66,7 @@ impl Doorbell {
 }
 
 impl InboxEntry<RingCost> {
-    /// Whether it lies in private memory: every entry of a ring has a line there, or a cell.
+    /// Returns `true` if the message is in private memory: every entry of a ring has a line there, or a cell.
     #[inline]
     pub(super) fn is_relayed(&self) -> bool {
         self.cost.share == Occupancy::default()

@@ -39,8 +39,8 @@ const _: () = assert!(2 * RING_UNIT_MAX <= RING_LINES_MAX[0]);
 const DATA_RINGS_PART: u32 = 4;
 const CONTROL_SLOTS_PART: u32 = 6;
 
-/// What has so many lines or more goes in halves: the receiver takes one while the other is written. That costs an
-/// entry more, so less does not gain what it costs.
+/// Least length, in lines, of a message sent in halves: the receiver takes one while the other is written. Halves cost
+/// one more entry, so shorter messages do not gain what that costs.
 const HALVED_LINES_MIN: u32 = 32;
 
 /// The last two pieces of a block are equal if a slot has so many lines; of shorter ones each is little more than its
@@ -119,7 +119,7 @@ impl DoorbellLayout {
         (lines <= self.ring_lines[class as usize]).then_some(lines)
     }
 
-    /// Whether places have cells.
+    /// Returns `true` if places have cells.
     #[inline]
     pub(crate) fn has_cells(&self) -> bool {
         self.cell_bytes.is_some()

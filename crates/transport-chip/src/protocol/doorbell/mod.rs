@@ -52,7 +52,7 @@ pub(crate) struct Doorbell {
     tie_break: TieBreak,
     lanes: Vec<Lane>,
     place_states: Vec<PlaceState>,
-    /// What carries messages to several places, if that is not a slot.
+    /// Carrier of messages to several places, if that is not a slot.
     relays: Option<Box<AsyncBroadcast>>,
 }
 
@@ -122,7 +122,7 @@ impl Doorbell {
     }
 }
 
-/// What an entry of a ring takes up, and where the rest of it lies.
+/// Space that an entry of a ring occupies, and the location of its rest.
 #[derive(Default)]
 struct RingCost {
     /// Its lines of the ring and its slots of the sender's buffer; nothing if it lies in private memory.
@@ -149,7 +149,7 @@ struct PlaceState {
     owed: Vec<(PlaceId, usize)>,
     /// The bits of those senders: who has none is owed nothing.
     owes: u64,
-    /// Whether one of them may wait for it.
+    /// `true` if one of them may wait for it.
     owes_much: bool,
 }
 
@@ -367,7 +367,7 @@ impl ProtocolModel for Doorbell {
 }
 
 impl MulticastModel for Doorbell {
-    /// What fits a short ring goes there; it would gain nothing.
+    /// Returns the lengths worth relaying; a message that fits a short ring would gain nothing.
     fn bytes(&self, class: Class) -> Range<usize> {
         self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
     }

@@ -40,9 +40,9 @@ pub(crate) struct Packet {
     pub(crate) lines: u32,
 }
 
-/// What the systems of one protocol do.
+/// Behaviour of the cores' systems in one protocol.
 pub(crate) trait Driver {
-    /// Whether places that wait are halted until they are called.
+    /// `true` if waiting places are halted until an interrupt wakes them.
     const CALLS: bool;
 
     /// Bytes of one sender and class that may lie unread.
@@ -72,10 +72,10 @@ pub(crate) trait Driver {
     /// The lines of the packet are free from `at` on.
     fn free(&mut self, packet: Packet, at: Picoseconds);
 
-    /// What the place spends to look for messages.
+    /// Returns the time the place spends to look for messages.
     fn look(&self, cores: &Cores, place: PlaceId) -> Picoseconds;
 
-    /// What the place spends to read a message of so many bytes.
+    /// Returns the time the place spends to read a message of `bytes` bytes.
     fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds;
 
     /// An acknowledgement of `reader` for `sender`; what each spends on it. `is_due` if the sender may be waiting for
@@ -119,7 +119,7 @@ impl<D: Driver> InterruptDriven<D> {
     }
 }
 
-/// What is under way from one place to another in one class.
+/// Messages under way from one place to another in one class.
 #[derive(Default)]
 struct Lane {
     /// Bytes that are not read, as the sender knows.
@@ -131,7 +131,7 @@ struct Lane {
     stream: Option<BlockSend>,
 }
 
-/// What one place keeps beside its lanes.
+/// State of one place beside its lanes.
 #[derive(Default)]
 struct PlaceState {
     /// Its packets, each with its bytes.
@@ -324,7 +324,7 @@ struct Acknowledgement {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Whether a message of `len` bytes may lie unread beside what does, and no block is under way.
+    /// Returns `true` if no block is under way and a message of `len` bytes may be unread beside the others.
     fn fits(&self, lane: usize, len: usize) -> bool {
         let Lane { unread, stream, .. } = &self.lanes[lane];
         stream.is_none() && unread + HEADER_BYTES + len <= D::UNREAD_MAX

@@ -29,8 +29,8 @@ use isles_transport::{Class, HandlerId, PlaceId};
 /// received packets. Assumed; the hardware has no such bound, its library keeps one.
 const WINDOW: u32 = 256;
 
-/// What leaves less than this of a window free asks for an acknowledgement. So much is therefore never lost to packets
-/// for which nobody has asked, and it is more than a message needs.
+/// Free packets of a window below which an acknowledgement is requested. No more than this is therefore ever lost to
+/// packets without a request, and it is more than a message needs.
 const RESERVE: u32 = 64;
 
 /// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
@@ -82,7 +82,7 @@ impl Packets {
 /// Bytes of a message that are not its content: length, handler, kind.
 const HEADER_BYTES: usize = 8;
 
-/// What a packet costs, and what it carries.
+/// Costs and payload of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketCosts {
     send: HopCost,
@@ -116,21 +116,21 @@ impl PacketCosts {
     }
 }
 
-/// What a core spends on a packet from one place to another.
+/// Returns the time a core spends on a packet from one place to another.
 #[inline]
 fn between(cores: &Cores, cost: HopCost, from: PlaceId, to: PlaceId) -> Picoseconds {
     let hops = if cost.grows() { cores.topology().hops(cores.tile(from), cores.tile(to)) } else { 0 };
     cost.over(hops)
 }
 
-/// What one place keeps.
+/// State of one place.
 struct PlaceState {
     /// Packets that may still be sent, by class.
     free: [u32; 2],
     streams: Vec<BlockSend>,
     /// Acknowledgements on their way here.
     acknowledgements: Vec<Acknowledgement>,
-    /// What has arrived here or will, by class.
+    /// Messages that have arrived here or will, by class.
     inbox: Inbox<PacketCounts>,
     /// Packets taken here, or lost with this place, and not acknowledged.
     owed: Vec<OwedAcknowledgement>,
@@ -207,7 +207,7 @@ impl PlaceState {
 #[derive(Default)]
 struct Unacknowledged(Vec<PeerCount>);
 
-/// How many entries there are.
+/// Number of entries.
 const ENTRIES: usize = 64;
 
 /// A receiver, and in the low bits how many packets. Short, because a host's first cache has little room for what every
@@ -252,13 +252,13 @@ impl Unacknowledged {
         asked
     }
 
-    /// How many are noted of a place; none from then on.
+    /// Returns the number of packets noted of a place, and resets it to zero.
     fn take(&mut self, target: PlaceId) -> u32 {
         let entry = self.0.get_mut(target.index() % ENTRIES).filter(|entry| entry.target() == target);
         entry.map_or(0, |entry| std::mem::take(entry).packets())
     }
 
-    /// How many are noted.
+    /// Returns the number of packets noted in all.
     #[cfg(test)]
     fn sum(&self) -> u32 {
         self.0.iter().map(|entry| entry.packets()).sum()
@@ -410,7 +410,7 @@ struct BlockSend {
 }
 
 impl Packets {
-    /// Whether a block is under way to the same place in the same class.
+    /// Returns `true` if a block is under way to the same place in the same class.
     fn is_streaming(&self, out: &Outgoing) -> bool {
         let mut streams = self.place_states[out.from.index()].streams.iter();
         streams.any(|stream| stream.target == out.to && stream.class == out.class)
@@ -451,7 +451,7 @@ struct Acknowledgement {
 }
 
 impl Packets {
-    /// Whether the packets of a message of `len` bytes may go, and no block is under way.
+    /// Returns `true` if the packets of a message of `len` bytes may be sent, and no block is under way.
     fn fits(&self, out: &Outgoing, len: usize) -> bool {
         let free = self.place_states[out.from.index()].free[out.class as usize];
         self.costs.carried(free) >= HEADER_BYTES + len && !self.is_streaming(out)

@@ -200,7 +200,7 @@ fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
     assert_eq!((packets.place_states[0].free, wakeups.len()), ([WINDOW; 2], 0));
 }
 
-/// What one place does to another one.
+/// Action of one place on another.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Send { class: Class, len: usize },

@@ -97,7 +97,7 @@ impl Rcce {
         }
     }
 
-    /// What the end of a message costs each side if it is no whole line.
+    /// Returns the cost for each side of a message's end that is no whole line.
     fn tail(&self, load: &MessageContent) -> u64 {
         if load.len().is_multiple_of(self.division.line_bytes as usize) { 0 } else { LIBRARY.tail }
     }
@@ -152,7 +152,7 @@ fn copy(cores: &mut Cores, place: PlaceId, lines: u32) {
 }
 
 impl Rcce {
-    /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
+    /// Returns `true` if both can meet now; otherwise the sender is queued and notified when they can.
     pub(super) fn can_begin_rendezvous(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
         let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
         self.blocking_sends.of_mut(from).expire(present); // what it allowed is asked for now
@@ -190,7 +190,7 @@ impl Rcce {
     }
 }
 
-/// How long who wants to send takes to look at both registers.
+/// Returns the time a sender takes to look at both registers.
 pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
     cores.register(out.from, out.from) + cores.register(out.from, out.to)
 }
@@ -198,7 +198,7 @@ pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
 /// See the file header.
 #[derive(Default)]
 pub(super) struct WaitQueue {
-    /// Who waits, and whom each wants to meet.
+    /// Waiting places, each with the place it wants to meet.
     waiters: Vec<(PlaceId, PlaceId)>,
 }
 
@@ -220,7 +220,7 @@ impl WaitQueue {
         self.waiters.iter().any(|(place, _)| *place == from)
     }
 
-    /// Whether somebody who came before `from` wants to meet it, or `to`.
+    /// Returns `true` if an earlier waiter wants to meet `from` or `to`.
     pub(super) fn is_behind(&self, from: PlaceId, to: PlaceId) -> bool {
         let before = self.waiters.iter().take_while(|(place, _)| *place != from);
         before.into_iter().any(|(_, wanted)| *wanted == from || *wanted == to)
