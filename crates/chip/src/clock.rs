@@ -12,7 +12,7 @@ use crate::quantity::{Cycles, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
 #[derive(Clone, Debug)]
 pub struct Clock {
     rate: Rate,
-    /// What is left over, in picoseconds divided by the rate's hertz; always below them.
+    /// Fraction left over, in picoseconds divided by the rate's hertz; always below them.
     left: u64,
     /// The length of a cycle if that is whole, so that nothing is ever left over; else 0.
     period: u64,
@@ -53,7 +53,7 @@ impl Clock {
         Self { left: 0, ..*self }.advance(cycles)
     }
 
-    /// How many cycles begin within the next `length`: the first at once, the last before its end.
+    /// Returns the number of cycles that begin within the next `length`: the first at once, the last before its end.
     pub fn begun_within(&self, length: Picoseconds) -> Cycles {
         let (scale, hertz) = (u128::from(self.scale()), u128::from(self.rate.hertz()));
         // The first cycle n with n * scale + left >= length * hertz ends nothing before the end of `length`.
@@ -61,7 +61,7 @@ impl Clock {
         Cycles(u64::try_from(needed.div_ceil(scale)).unwrap_or(u64::MAX))
     }
 
-    /// What a cycle takes, in picoseconds divided by the rate's hertz; below 2^56.
+    /// Returns the length of a cycle, in picoseconds divided by the rate's hertz; below 2^56.
     fn scale(&self) -> u64 {
         PICOSECONDS_PER_SECOND * u64::from(self.rate.divider())
     }

@@ -17,7 +17,7 @@ use crate::topology::CoreId;
 /// The most lines of a slot, as in OC-Bcast.
 const SLOT_LINES_MAX: u32 = 96;
 
-/// How a broadcast goes.
+/// Broadcast algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// The root sends to one after the other, blocking.
@@ -46,7 +46,7 @@ pub struct Broadcaster {
     root: CoreId,
 }
 
-/// Where things lie in a buffer whose slots so many others fetch from.
+/// Layout of a buffer with slots from which `fanout` others fetch.
 pub(super) struct Layout {
     fanout: u32,
     pub(super) slot_lines: u32,
@@ -84,7 +84,7 @@ pub(super) struct TreeNeighbours {
     pub(super) children: Vec<CoreId>,
     /// Its position among the children of its parent.
     pub(super) position: u32,
-    /// Whom it tells when it has been told of a chunk.
+    /// Cores that it notifies when it has been notified of a chunk.
     pub(super) told_next: Vec<CoreId>,
 }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub struct InterruptPort {
     /// From raising to arrival when nobody else is there.
     alone: Picoseconds,
-    /// What each core takes at the port.
+    /// Time of each core at the port.
     each: Picoseconds,
     pub traits: Interrupts,
     /// When the port is through with all who have asked for registers.

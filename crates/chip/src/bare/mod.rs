@@ -47,7 +47,7 @@ pub type Line = [u8; LINE_BYTES];
 /// Why programs did not come to their end: these cores wait for what never comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Who waits, and for which line of its own buffer; nothing: for an interrupt.
+    /// Waiting cores, each with the line of its own buffer it waits for; `None` if it waits for an interrupt.
     pub waiting: Vec<(CoreId, Option<u32>)>,
 }
 
@@ -86,7 +86,7 @@ impl BareChip {
         BareCore::new(id, Rc::clone(&self.board))
     }
 
-    /// What the time is.
+    /// Returns the present time.
     pub fn now(&self) -> Picoseconds {
         self.board.borrow().now
     }

@@ -32,7 +32,7 @@ impl BareCore {
         self.board.borrow_mut()
     }
 
-    /// Which core it is.
+    /// Returns the number of the core.
     pub fn id(&self) -> CoreId {
         self.id
     }
@@ -43,7 +43,7 @@ impl BareCore {
         BareCore::new(id, Rc::clone(&self.board))
     }
 
-    /// What the time is.
+    /// Returns the present time.
     pub fn now(&self) -> Picoseconds {
         self.board().now
     }
@@ -249,7 +249,7 @@ impl BareCore {
         Some(source)
     }
 
-    /// What a line of its own message buffer holds, in no time.
+    /// Returns the contents of a line of its own message buffer, in no time.
     pub(super) fn own_line(&self, line: u32) -> Line {
         self.board().line(self.id, line)
     }
@@ -264,7 +264,7 @@ impl BareCore {
         }
     }
 
-    /// What private memory holds from this line on, in no time.
+    /// Returns `bytes` bytes of private memory from this line on, in no time.
     pub fn memory(&self, line: u64, bytes: usize) -> Vec<u8> {
         let mut board = self.board();
         let lines = (line..).take(bytes.div_ceil(LINE_BYTES));

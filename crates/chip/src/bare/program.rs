@@ -13,14 +13,14 @@ use crate::topology::CoreId;
 pub enum ProgramStep {
     /// Computes for so many cycles of the core's clock.
     Work {
-        /// How many.
+        /// Number of cycles.
         cycles: u64,
     },
     /// Sends bytes to a participant; over when they have been received.
     Send {
         /// To whom.
         to: u32,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
         /// The line that they begin at.
         line: u64,
@@ -29,7 +29,7 @@ pub enum ProgramStep {
     Receive {
         /// From whom.
         from: u32,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
         /// The line that they are written from.
         line: u64,
@@ -38,9 +38,9 @@ pub enum ProgramStep {
     Add {
         /// Bytes of each list.
         bytes: usize,
-        /// Where the sums go.
+        /// First line of one list, which receives the sums.
         line: u64,
-        /// Where the other list is.
+        /// First line of the other list.
         other: u64,
     },
     /// Waits until all participants have come to their next barrier.
@@ -60,7 +60,7 @@ impl StaticProgram {
         StaticProgram { steps: vec![Vec::new(); participants as usize] }
     }
 
-    /// How many participate.
+    /// Returns the number of participants.
     pub fn participants(&self) -> u32 {
         self.steps.len() as u32
     }

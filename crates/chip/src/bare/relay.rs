@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// Slots of a buffer.
 const SLOTS: usize = Layout::SLOTS as usize;
 
-/// What is sent.
+/// Messages to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The first so many participants broadcast.
@@ -114,13 +114,13 @@ impl Relay {
         self.slots.iter().position(|slot| slot.awaited.is_empty())
     }
 
-    /// Where a chunk lies in private memory, and its lines.
+    /// Returns the first line of a chunk in private memory, and its number of lines.
     fn place(&self, chunk: BroadcastChunk) -> (u64, u32) {
         let at = chunk.number % self.plan.lines.div_ceil(self.layout.slot_lines) * self.layout.slot_lines;
         (u64::from(chunk.source * self.plan.lines + at), self.layout.slot_lines.min(self.plan.lines - at))
     }
 
-    /// Whether a child has answered since its flag was looked at.
+    /// Returns `true` if a child has answered since its flag was looked at.
     fn has_news(&self) -> bool {
         let set = |slot: usize, position: &u32| {
             flag_value(&self.here.core.own_line(self.layout.done(slot as u32, *position))) != 0

@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// Words of a line, as a store moves them.
 const WORDS: u64 = LINE_BYTES as u64 / 4;
 
-/// What happens.
+/// Event of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreEvent {
     /// A core goes on.
@@ -33,10 +33,10 @@ pub enum CoreEvent {
 #[derive(Clone, Debug)]
 struct FlagWait {
     since: Picoseconds,
-    /// How long one look takes.
+    /// Time of one look.
     period: Picoseconds,
     lines: Range<u32>,
-    /// Whether a write to whatever buffer is news.
+    /// `true` if a write to any buffer is news.
     anywhere: bool,
     interruptible: bool,
 }
@@ -251,7 +251,7 @@ impl BareState {
         }
     }
 
-    /// How long it takes to move a line between a core's tile and another one whose buffer or register it is.
+    /// Moves a line between a core's tile and another tile that owns the buffer or register; returns the time it takes.
     fn transfer(
         &mut self,
         core: CoreId,
@@ -297,7 +297,7 @@ impl BareState {
         self.now + self.times(core).register.over(hops)
     }
 
-    /// How long a look at a line of a core's own buffer takes.
+    /// Returns the time of a look at a line of a core's own buffer.
     pub fn own_read(&self, core: CoreId) -> Picoseconds {
         self.times(core).line.read.over(0)
     }
@@ -384,7 +384,8 @@ impl BareState {
         &mut self.site(core).private
     }
 
-    /// What a read of a private line at this level takes at the core, or nothing: then it waits for its controller.
+    /// Begins a read of a private line at this level. Returns the time it takes at the core, or `None` if the core
+    /// waits for its controller.
     pub fn begin_load(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             // The copy that was measured had its private lines there: it is in the times of the buffer's lines.
@@ -470,7 +471,7 @@ impl BareState {
         core
     }
 
-    /// What a core that is not due waits for.
+    /// Returns a core that is not due, with the line it waits for; `None` if it waits for an interrupt.
     pub fn waits_for(&self, core: CoreId) -> (CoreId, Option<u32>) {
         let watch = self.sites[core.0 as usize].watch.as_ref();
         (core, watch.filter(|watch| !watch.lines.is_empty()).map(|watch| watch.lines.start))

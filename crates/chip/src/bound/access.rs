@@ -21,7 +21,7 @@ pub enum LinkOrder {
     Reserved,
 }
 
-/// Where the private lines are that a program reads and writes.
+/// Location of the private lines that a program reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataIn {
     /// In the first cache of their core.
@@ -39,7 +39,7 @@ impl DataIn {
     /// Ways of both caches in the model.
     const WAYS: u64 = 4;
 
-    /// Where so many bytes are sure to stay once they were used.
+    /// Returns where `bytes` bytes are guaranteed to stay once they were used.
     pub fn of_bytes(chip: &Chip, bytes: usize) -> DataIn {
         let caches = chip.caches();
         let holds =
@@ -67,7 +67,7 @@ pub struct AccessBounds {
     second_store: Picoseconds,
     controller_line: Picoseconds,
     port: Picoseconds,
-    /// How long a packet with a line holds a link.
+    /// Time that a packet with a line holds a link.
     hold: Picoseconds,
     words: u64,
 }
@@ -142,7 +142,7 @@ impl AccessBounds {
         Picoseconds(u64::try_from(scaled.div_ceil(u128::from(self.core_rate.hertz()))).unwrap_or(u64::MAX))
     }
 
-    /// What so many packets or accesses in the way cost one that takes `own` itself.
+    /// Returns the delay that `others` packets or accesses cause to one that takes `own` itself.
     fn in_the_way(&self, others: u64, own: Picoseconds) -> Picoseconds {
         match self.order {
             LinkOrder::Arrival => own * others,

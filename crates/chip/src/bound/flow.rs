@@ -13,7 +13,7 @@ use crate::topology::{TileId, Topology};
 /// Packets that enter at least `period` apart and hold a link for `hold` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeriodicFlow {
-    /// How long a packet holds a link, the recovery after it included.
+    /// Time that a packet holds a link, the recovery after it included.
     pub hold: Picoseconds,
     /// The least time between two packets at their source.
     pub period: Picoseconds,
@@ -27,13 +27,13 @@ impl PeriodicFlow {
         (u128::from(self.hold.0) * 1_000_000_000).div_ceil(u128::from(self.period.0.max(1)))
     }
 
-    /// How many packets can reach the link in `[start, start + window]`, both ends included.
+    /// Returns the most packets that can reach the link in `[start, start + window]`, both ends included.
     fn arrivals(&self, window: Picoseconds) -> u64 {
         1 + (window + self.jitter).0 / self.period.0.max(1)
     }
 }
 
-/// Whether flows use less of a link than it has: if not, what waits there may grow without a bound.
+/// Returns `true` if flows use less of a link than it has; otherwise its queue may grow without a bound.
 pub fn is_bounded(flows: &[PeriodicFlow]) -> bool {
     flows.iter().map(PeriodicFlow::load).sum::<u128>() < 1_000_000_000
 }
@@ -102,7 +102,7 @@ pub struct TokenBucket {
 pub struct RateLatency {
     /// Units a unit of time.
     pub rate: f64,
-    /// How long it may give nothing.
+    /// Longest time without service.
     pub latency: f64,
 }
 
@@ -112,8 +112,8 @@ impl RateLatency {
         (flow.rate <= self.rate && self.rate > 0.0).then(|| self.latency + flow.burst / self.rate)
     }
 
-    /// What is left to a flow beside another one that is served first: rate `R - ρ`, latency `T + (σ + ρ T) / (R - ρ)`;
-    /// nothing if the other one takes all.
+    /// Returns the service left to a flow beside another one that is served first: rate `R - ρ`, latency `T + (σ + ρ T)
+    /// / (R - ρ)`; `None` if the other one takes all.
     pub fn beside(&self, other: TokenBucket) -> Option<RateLatency> {
         let rate = self.rate - other.rate;
         let latency = || self.latency + (other.burst + other.rate * self.latency) / rate;

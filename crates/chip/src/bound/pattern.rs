@@ -5,7 +5,7 @@
 
 use super::{ProgramStep, StaticProgram};
 
-/// How many participate in a control loop.
+/// Number of participants in a control loop.
 pub const CONTROL_LOOP: u32 = 4;
 
 /// The line that data begins at.
@@ -37,7 +37,7 @@ pub enum ParallelPattern {
 /// The size of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternSize {
-    /// How many participate.
+    /// Number of participants.
     pub participants: u32,
     /// Bytes of each message; of a farm, of a share and of its result.
     pub bytes: usize,
@@ -76,7 +76,7 @@ impl ParallelPattern {
         }
     }
 
-    /// Whether it works, so that it can be compared with one core that does all of it.
+    /// Returns `true` if the pattern works, so that it can be compared with one core that does all of it.
     pub const fn works(self) -> bool {
         matches!(
             self,

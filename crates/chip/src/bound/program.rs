@@ -113,7 +113,7 @@ impl ProgramBounds {
         moved || self.barrier_if_all_are_there(program, run)
     }
 
-    /// Whether `to` is at the step that receives what `from` sends.
+    /// Returns `true` if `to` is at the step that receives what `from` sends.
     fn meets(&self, program: &StaticProgram, run: &Evaluation, from: u32, to: u32, bytes: usize) -> bool {
         let there = program.steps[to as usize].get(run.next[to as usize]);
         let Some(ProgramStep::Receive { from: source, bytes: length, .. }) = there else { return false };

@@ -60,17 +60,17 @@ impl Chip {
         &self.name
     }
 
-    /// What it is, in a line.
+    /// Returns the description of the chip, in a line.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// What kind of core it has.
+    /// Returns the kind of its cores.
     pub fn core_kind(&self) -> &str {
         &self.core_kind
     }
 
-    /// Where its cores are.
+    /// Returns the layout of its cores.
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -80,7 +80,7 @@ impl Chip {
         &self.caches
     }
 
-    /// What operations of a core take by class.
+    /// Returns the times of a core's operations by class.
     pub const fn operations(&self) -> &Operations {
         &self.operations
     }
@@ -95,7 +95,7 @@ impl Chip {
         &self.memory
     }
 
-    /// What links carry.
+    /// Returns the properties of its links.
     pub const fn links(&self) -> &LinkTraits {
         &self.links
     }
@@ -110,7 +110,7 @@ impl Chip {
         self.interrupts.as_ref()
     }
 
-    /// How the clock of the cores may be divided, if it may.
+    /// Returns the dividers of the cores' clock, if it can be divided.
     pub const fn dividers(&self) -> Option<&Dividers> {
         self.dividers.as_ref()
     }
@@ -161,7 +161,7 @@ impl Chip {
         self.power.iter().find(|model| model.name == name)
     }
 
-    /// What the routers draw, if somebody has said so.
+    /// Returns the power of the routers, if it is published.
     pub const fn mesh_power(&self) -> Option<&MeshPower> {
         self.mesh_power.as_ref()
     }
@@ -171,7 +171,7 @@ impl Chip {
         &self.constants
     }
 
-    /// What the short name of a source stands for.
+    /// Returns the full form of a source's short name.
     pub fn source(&self, name: &str) -> Option<&str> {
         self.sources.get(name).map(String::as_str)
     }

@@ -61,7 +61,7 @@ impl Chip {
     }
 }
 
-/// Whether it is the path of a chip file, not the name of a chip.
+/// Returns `true` if `name` is the path of a chip file, not the name of a chip.
 pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }

@@ -18,12 +18,12 @@ const FRACTION_BITS: u32 = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(u64);
 
-/// What a client wants.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// How many units.
+    /// Number of units.
     pub units: u32,
-    /// What one unit takes with nobody else there.
+    /// Time of one unit without contention.
     pub alone: Picoseconds,
     /// For how long one unit keeps the server busy.
     pub served: Picoseconds,

@@ -13,8 +13,8 @@ use std::hint::select_unpredictable;
 /// The times of owners without an event: after all others, and of each owner its own, so that no two are equal.
 const NEVER: u64 = u64::MAX - u32::MAX as u64;
 
-/// What decides between events of one time: the low half of a key, whose last bits, the sequence number, are replaced
-/// by the owner's number. One owner has one event here, so that number never decides.
+/// Rank among events of one time: the low half of a key, whose last bits, the sequence number, are replaced by the
+/// owner's number. One owner has one event here, so the sequence number never decides.
 type EventRank = u64;
 
 /// When an event is, and its rank.

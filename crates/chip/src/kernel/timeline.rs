@@ -35,7 +35,7 @@ pub struct Timeline {
     kept: IntervalStore,
 }
 
-/// Where the stretches are.
+/// Storage of the stretches.
 #[derive(Clone, Debug, Default)]
 enum IntervalStore {
     /// Nothing has been asked for yet.
@@ -87,7 +87,7 @@ impl BusyInterval {
 }
 
 impl Rows {
-    /// What seems to be in the way.
+    /// Returns the entries that may be in the way.
     #[inline(always)]
     fn alarms(&self, stretch: BusyInterval) -> Entries {
         let (start, end) = stretch.rounded();

@@ -120,7 +120,7 @@ impl Rate {
         self.hertz
     }
 
-    /// What the hertz are divided by.
+    /// Returns the divider of the hertz.
     pub const fn divider(self) -> u32 {
         self.divider
     }

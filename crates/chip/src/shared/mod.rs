@@ -29,7 +29,7 @@ use std::ops::Range;
 /// Bytes of a line.
 pub const LINE_BYTES: usize = 32;
 
-/// How cores see a stretch of memory.
+/// Cache policy of a stretch of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CachePolicy {
     /// Past all caches: every access goes to memory, word by word. Never stale.
@@ -43,7 +43,7 @@ pub enum CachePolicy {
     Through,
 }
 
-/// What an access moved.
+/// Lines and words that an access moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessTraffic {
     /// Lines that the first cache had.
@@ -64,9 +64,9 @@ pub struct AccessTraffic {
 
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// What is in memory.
+    /// Contents of memory.
     memory: History,
-    /// What would be there if every write went there at once.
+    /// Contents that memory would have if every write reached it at once.
     newest: History,
 }
 
@@ -204,7 +204,7 @@ impl SharedMemory {
         &self.stale
     }
 
-    /// How many stale reads there were.
+    /// Returns the number of stale reads.
     pub fn stale_number(&self) -> u64 {
         self.stale_number
     }

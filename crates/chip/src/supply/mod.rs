@@ -22,7 +22,7 @@ pub enum SupplyChange {
     Rate {
         /// From when on.
         time: Picoseconds,
-        /// Which domain.
+        /// The domain.
         clock: FrequencyDomainId,
         /// In which gear.
         gear: GearId,
@@ -31,14 +31,14 @@ pub enum SupplyChange {
     Voltage {
         /// From when on.
         time: Picoseconds,
-        /// Which domain.
+        /// The domain.
         supply: VoltageDomainId,
         /// At which step.
         step: VoltageStepId,
     },
 }
 
-/// What the controller does for a request.
+/// Voltage change that the controller makes for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
     /// The domain.
@@ -53,12 +53,12 @@ pub struct Transition {
     pub to: VoltageStepId,
 }
 
-/// What comes of a request.
+/// Response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SupplyResponse {
     /// All that changes, in the order of time.
     pub changes: Vec<SupplyChange>,
-    /// What the controller does, if it has to.
+    /// Voltage change of the controller, if one is needed.
     pub transition: Option<Transition>,
 }
 

@@ -21,20 +21,20 @@ const FRACTION_BITS: u32 = 32;
 /// All of the server.
 const WHOLE: u64 = 1 << FRACTION_BITS;
 
-/// How many moments at which a job begins or ends an answer looks over at most, and for how many jobs in all of them.
+/// Most moments at which a job begins or ends that an answer looks over, and most jobs in all of them.
 const MOMENTS_MAX: usize = 32;
 const LOOKS_MAX: usize = 1_024;
 
-/// What happens at the end of all time.
+/// Message when a clock overflows.
 const TOO_LATE: &str = "a core's clock is past 213 days";
 
-/// What an owner asks for.
+/// Request of an owner.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     owner: u32,
     /// When it begins.
     from: u64,
-    /// What is left of its own time, in 2^-32 ps.
+    /// Remaining own time, in 2^-32 ps.
     left: u128,
     /// The share that it can use.
     wanted: u64,
@@ -47,7 +47,7 @@ impl Job {
         self.end.is_none() && self.from <= now
     }
 
-    /// What passes of its own time in each picosecond, if nobody gets more than `level`.
+    /// Returns the own time that passes in each picosecond, if nobody gets more than `level`.
     fn speed(&self, level: u64) -> u64 {
         if self.wanted <= level {
             return WHOLE;
@@ -201,7 +201,7 @@ impl MaxMinServer {
         Picoseconds(self.served)
     }
 
-    /// Whether owners have ever wanted more together than there is.
+    /// Returns `true` if owners have ever wanted more together than there is.
     pub fn is_crowded(&self) -> bool {
         self.is_crowded
     }
@@ -230,7 +230,7 @@ impl MaxMinServer {
     }
 }
 
-/// Which part of the server a job can use that keeps it `busy` for so much of its own time.
+/// Returns the share of the server that a job can use which keeps it `busy` for so long of its own time `alone`.
 fn share(busy: u128, alone: u128) -> u64 {
     // Both are times in 2^-32 ps; half of these bits are enough for a share, and the product fits.
     let (busy, alone) = (busy >> (FRACTION_BITS / 2), (alone >> (FRACTION_BITS / 2)).max(1));
