@@ -28,10 +28,10 @@ const LAUNCHER: &str = "mpirun";
 const PLACES: &SettingRow = setting("places");
 const MACHINE: &SettingRow = setting("machine");
 
-/// How long another host may be silent.
+/// Longest silence of another host.
 const HOST_SILENCE: &SettingRow = setting("host silence");
 
-/// Where ranks go.
+/// Hosts on which ranks run.
 #[derive(Args)]
 #[command(next_help_heading = "Several hosts")]
 pub struct HostsArguments {
@@ -39,7 +39,7 @@ pub struct HostsArguments {
     #[arg(long, value_name = "A,B,..")]
     hosts: Option<String>,
 
-    /// How many places each of them has [default: 1]
+    /// Number of places on each host [default: 1]
     #[arg(long, value_name = "N", requires = "hosts", allow_negative_numbers = true)]
     places_per_host: Option<String>,
 
@@ -48,7 +48,7 @@ pub struct HostsArguments {
     dry_run: bool,
 }
 
-/// Whose launcher it is: they have different words for the same.
+/// Library of the launcher: they have different words for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     OpenMpi,
@@ -160,7 +160,7 @@ impl HostsArguments {
         Ok(Some(command))
     }
 
-    /// Whether the line is printed only.
+    /// Returns `true` if the line is only printed.
     pub fn is_dry(&self) -> bool {
         self.dry_run
     }

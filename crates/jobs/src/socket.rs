@@ -258,7 +258,7 @@ impl Server {
         Ok(Server { path: path.to_owned(), stream, process })
     }
 
-    /// Whether its process ends within that time.
+    /// Returns `true` if its process ends within `limit`.
     fn has_ended(&self, limit: Duration) -> bool {
         let Some(process) = &self.process else {
             thread::sleep(limit);

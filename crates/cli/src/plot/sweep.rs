@@ -37,7 +37,7 @@ impl SweepResults {
         InputOrigin { chip: self.machine.clone(), ..InputOrigin::default() }
     }
 
-    /// What was tried on which machine, as the end of a title.
+    /// Returns the program and the machine that were tried, as the end of a title.
     fn subject(&self) -> Option<String> {
         Some(format!(": {} on {}", self.program.as_ref()?, self.machine.as_ref()?))
     }

@@ -47,7 +47,7 @@ pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant
     Ok(all)
 }
 
-/// What a run is told of a combination.
+/// Returns a combination as the argument of a run.
 pub fn told(constants: &[Constant]) -> String {
     let one = |constant: &Constant| format!("{}={}", constant.key, constant.value);
     constants.iter().map(one).collect::<Vec<_>>().join("; ")

@@ -10,16 +10,16 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// What `--region` is told for the whole run.
+/// Value of `--region` for the whole run.
 const WHOLE_RUN: &str = "none";
 
-/// What is tried.
+/// Setting to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Constants of the chip in the place of those of its file.
     pub constants: Vec<Constant>,
     pub places: u32,
-    /// What sets the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
+    /// Policy of the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
     pub policy: GovernorPolicy,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What came of it.
+/// Result of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub setting: Setting,
@@ -54,7 +54,7 @@ impl Point {
     }
 }
 
-/// Whose runs are tried.
+/// Program whose runs are tried.
 pub enum Subject {
     /// An application of the suite, and what it is told.
     Application { name: &'static str, own: Vec<String> },
@@ -63,7 +63,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What is asked for.
+    /// Returns the subject that the arguments name.
     ///
     /// # Errors
     /// There is no such application, or nothing is named.
@@ -123,7 +123,7 @@ impl Subject {
     }
 }
 
-/// What all runs have in common.
+/// Runner of settings, with all that their runs have in common.
 pub struct Runner<'a> {
     pub subject: &'a Subject,
     pub context: &'a SweepContext<'a>,

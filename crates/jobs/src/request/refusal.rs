@@ -67,7 +67,7 @@ refusal_kinds! {
     NoSuchGovernor "no-such-governor" Conflict;
     /// A governor keeps the clocks.
     Governed "governed" Conflict;
-    /// What came is no request.
+    /// The message is not a request.
     BadRequest "bad-request" Malformed;
     /// A page may not ask for it.
     NotFromPage "not-from-page" NotAllowed;

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// So many requests in a row that look and change nothing are a loop that nothing ends.
 const IDLE_MAX: u64 = 20_000_000;
 
-/// What a look of a rank that waits for whatever write takes at least.
+/// Least time of a look by a rank that waits for any write.
 const SWEEP: Picoseconds = Picoseconds(150_000);
 
 /// The state that all ranks share.

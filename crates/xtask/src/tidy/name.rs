@@ -18,7 +18,7 @@ const EMPTY_ALONE: &[&str] = &["common", "base", "impl", "data", "info", "core"]
 /// Words from which on the name of a function of a test is a sentence.
 const SENTENCE_WORDS_MIN: usize = 5;
 
-/// Where the words of the project are listed.
+/// Path of the project's glossary.
 const GLOSSARY: &str = "docs/glossary.md";
 
 /// A word that is refused, and the word to use.
