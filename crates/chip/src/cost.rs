@@ -248,7 +248,7 @@ pub struct TimingTable<T> {
     pub second_cache: Option<T>,
     /// A write of a word of such a line.
     pub second_cache_store: Option<T>,
-    /// For how long one line keeps a memory controller busy.
+    /// Time that one line keeps a memory controller busy.
     pub controller_line: Option<T>,
     /// A read of a test-and-set register.
     pub test_and_set: Option<T>,

@@ -24,7 +24,7 @@ pub struct VoltageStepId(pub u16);
 pub struct Gear {
     /// Rate of the cores.
     pub rate: Rate,
-    /// By what the clock is divided; none if the chip cannot divide it.
+    /// Divider of the clock; `None` if the chip cannot divide it.
     pub divider: Option<u32>,
     /// The lowest step of voltage that carries it.
     pub step: VoltageStepId,

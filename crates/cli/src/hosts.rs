@@ -16,9 +16,9 @@ use std::process::Command;
 /// Most ranks that a line may ask for: more than any library was tried with.
 const RANKS_MAX: u32 = 65_536;
 
-/// After how many seconds of silence `mpirun` of Open MPI asks whether a host is still there, how many it then waits,
-/// and how often it asks. Its own figures are minutes. It must know before ranks end because they miss others, after 5
-/// seconds: once it has told that to a host that is cut off, TCP waits for the host without asking.
+/// Keepalive of Open MPI's `mpirun`: seconds of silence before it probes a host, seconds between two probes, and their
+/// number. Its own figures are minutes. It must know before ranks end because they miss others, after 5 seconds: once
+/// it has told that to a host that is cut off, TCP waits for the host without asking.
 const SILENCE_OF_TCP: [(&str, u32); 3] = [("time", 2), ("intvl", 1), ("probes", 2)];
 
 /// The launcher of the library that is installed, or was installed last.

@@ -47,11 +47,11 @@ pub struct BenchArguments {
     arguments: Vec<OsString>,
 }
 
-/// Why `isles launch --hosts` serves no page.
+/// Reason why `isles launch --hosts` serves no page.
 const ON_HOSTS: &str =
     "the page is served where the first rank is; say it behind the --, as in `-- isles run bc --ui`";
 
-/// Why `isles launch` starts no ranks.
+/// Reason why `isles launch` starts no ranks.
 const OF_RANKS: &str = "isles launch does not go with the machine mpi: mpirun starts ranks itself, as in `mpirun -n 4 \
                         PROGRAM`, with settings as variables, such as ISLES_RECORD=DIR";
 

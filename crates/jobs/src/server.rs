@@ -49,7 +49,7 @@ const CHIP_CORE_BYTES: u64 = 640 << 20;
 pub struct JobServerOptions {
     /// Storage of the jobs.
     pub store: Store,
-    /// By what a core is chosen.
+    /// Policy that chooses cores.
     pub policy: Policy,
     /// Jobs that come and go by themselves, from this seed, and are gone at the end.
     pub demonstration: Option<u64>,
@@ -103,16 +103,16 @@ struct JobServer {
     state: Rc<RefCell<SharedTable>>,
     options: JobServerOptions,
     ending: Option<Ending>,
-    /// Why the table could not be written the last time.
+    /// Last error of writing the table.
     fault: Option<String>,
 }
 
 /// Progress of the job server's end.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    /// Since when what does not answer is killed.
+    /// Time since which everything that does not answer is killed.
     forced: Option<Instant>,
-    /// When it is next told for what is waited.
+    /// Time of the next line about what it waits for.
     told_next: Instant,
     /// `true` if all places have been asked since the last job became inactive.
     has_asked: bool,
@@ -635,7 +635,7 @@ impl SharedTable {
         self.silence.wait_text(id, place, Instant::now())
     }
 
-    /// For what the end of the job server waits, if it is more than a moment.
+    /// Returns the reasons for which the end of the job server waits, if it takes more than a moment.
     fn waits(&self, now: Instant) -> Vec<String> {
         let active = || self.table.jobs().filter(|(_, job)| job.state.is_active());
         let silent = self.silence.silent(now).into_iter().filter_map(|place| {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// than a busy host keeps a place from its processor.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
 
-/// Since when each place owes an answer, and each job is on its way.
+/// Times since which each place owes an answer, and each job is on its way.
 #[derive(Debug, Default)]
 pub(crate) struct Silence {
     asked: BTreeMap<usize, Instant>,
@@ -76,7 +76,7 @@ impl Silence {
         (silence >= SILENT_AFTER).then(text)
     }
 
-    /// For what a job waits, if it waits for something unusual.
+    /// Returns what a job waits for, if that is unusual.
     pub(crate) fn wait_text(&self, id: u64, place: usize, now: Instant) -> Option<String> {
         let of_place = self.silent_text(place, now);
         of_place.or_else(|| {

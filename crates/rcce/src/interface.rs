@@ -147,7 +147,7 @@ pub struct Whereabouts {
     pub rank: usize,
     /// The call of the library that it is in, or "a computation".
     pub call: String,
-    /// For which rank it waits there.
+    /// Rank that it waits for there.
     pub peer: Option<usize>,
 }
 
@@ -157,7 +157,7 @@ fn text(bytes: &[AtomicByte]) -> String {
 }
 
 impl ControlWords {
-    /// Why a rank has ended the run, if one has.
+    /// Returns the reason why a rank has ended the run, if one has.
     pub fn complaint(&self) -> Option<String> {
         (self.complaint.load(Ordering::SeqCst) == 1).then(|| text(&self.complaint_text))
     }

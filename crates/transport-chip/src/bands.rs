@@ -52,7 +52,7 @@ pub struct EnergyBands {
     pub watts: [f64; 2],
 }
 
-/// By what something may be multiplied.
+/// Range of factors by which a value may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ErrorFactor {
     least: f64,

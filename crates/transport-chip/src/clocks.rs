@@ -9,9 +9,9 @@ use std::time::Duration;
 /// A change that was asked for, by the clock of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockChange {
-    /// When it begins: at once, or when the controller has done what it was asked for before.
+    /// Start of the change: at once, or when the controller has completed earlier requests.
     pub start: Duration,
-    /// When rate and voltage are what was asked for.
+    /// Time from which rate and voltage are those asked for.
     pub end: Duration,
 }
 
@@ -25,7 +25,7 @@ impl ClockChange {
     }
 }
 
-/// Why a change was refused; nothing has changed.
+/// Error of a change of clocks or voltage; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClockError {
@@ -68,7 +68,7 @@ pub enum ClockError {
     },
     /// A change of the supply is under way; ask again then.
     UnderWay {
-        /// Until when, by the clock of the chip.
+        /// End of that change, by the clock of the chip.
         until: Duration,
     },
 }

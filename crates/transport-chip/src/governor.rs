@@ -81,7 +81,7 @@ impl GovernorState {
         self.only
     }
 
-    /// When it is to be asked next.
+    /// Returns the time at which it is to be asked next.
     pub(crate) fn due(&self) -> Picoseconds {
         self.due
     }

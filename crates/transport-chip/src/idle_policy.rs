@@ -50,8 +50,8 @@ impl fmt::Display for IdlePolicy {
 }
 
 impl IdlePolicy {
-    /// When a place that has waited since `now` begins the look that finds what comes at `time`, if a look takes
-    /// `look`.
+    /// Returns the start of the look that finds an arrival at `time`, for a place that has waited since `now`, if a
+    /// look takes `look`.
     pub(crate) fn first_look(self, now: Picoseconds, time: Picoseconds, look: Picoseconds) -> Picoseconds {
         let wait = time.0.saturating_sub(now.0);
         match self {

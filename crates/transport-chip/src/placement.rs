@@ -87,7 +87,7 @@ impl Placement {
     }
 }
 
-/// Why places cannot be put on cores so. As a text it says what is allowed.
+/// Error of a placement. As a text it names what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementError {
     /// It is none of the names, nor a list.

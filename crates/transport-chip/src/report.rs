@@ -129,7 +129,7 @@ pub struct Report {
     pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
     pub fetched: u64,
-    /// For how long each memory controller was busy, by its number; nothing if none ever was.
+    /// Busy time of each memory controller, by its number; empty if none was ever busy.
     pub controllers: Vec<Picoseconds>,
     /// `true` if places have wanted more of a memory controller than it has.
     pub is_memory_crowded: bool,
@@ -211,7 +211,7 @@ pub struct LinkLoad {
     pub ends: (Stop, Stop),
     /// Flits that have passed.
     pub flits: u64,
-    /// For how long they did.
+    /// Time during which the link carried them.
     pub busy: Picoseconds,
     /// The same as a share of the run, from its start to the latest clock of a place.
     pub utilisation: f64,

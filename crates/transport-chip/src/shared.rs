@@ -29,7 +29,7 @@ pub(crate) struct MemoryCosts {
     flush_start: Picoseconds,
     flush_line: Picoseconds,
     flush_all: Picoseconds,
-    /// For how long one line keeps its controller busy.
+    /// Time that one line keeps its controller busy.
     pub(crate) controller_line: Picoseconds,
 }
 

@@ -44,7 +44,7 @@ pub const LINE_BYTES: usize = 32;
 /// A line of a memory.
 pub type Line = [u8; LINE_BYTES];
 
-/// Why programs did not come to their end: these cores wait for what never comes.
+/// Deadlock of programs: the cores wait for events that never come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
     /// Waiting cores, each with the line of its own buffer it waits for; `None` if it waits for an interrupt.

@@ -18,7 +18,7 @@ pub enum ProgramStep {
     },
     /// Sends bytes to a participant; over when they have been received.
     Send {
-        /// To whom.
+        /// Receiver.
         to: u32,
         /// Number of bytes.
         bytes: usize,
@@ -27,7 +27,7 @@ pub enum ProgramStep {
     },
     /// Receives bytes from a participant.
     Receive {
-        /// From whom.
+        /// Sender.
         from: u32,
         /// Number of bytes.
         bytes: usize,

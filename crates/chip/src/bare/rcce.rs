@@ -50,7 +50,7 @@ pub struct Participant {
     pub core: BareCore,
     /// Number of participants.
     pub participants: u32,
-    /// With what it copies.
+    /// Costs of the library with which it copies.
     pub library: LibraryCosts,
 }
 

@@ -79,9 +79,9 @@ struct Times {
     second: Picoseconds,
     /// A write of a word that the second cache holds.
     second_store: Picoseconds,
-    /// For how long a line keeps a controller busy.
+    /// Time that a line keeps a controller busy.
     controller_line: Picoseconds,
-    /// For how long a line keeps the buffer of a tile busy.
+    /// Time that a line keeps the buffer of a tile busy.
     port: Picoseconds,
     /// A packet that carries a line.
     packet: Train,
@@ -108,7 +108,7 @@ impl Times {
     }
 }
 
-/// See the top of the file.
+/// State that the cores share.
 pub struct BareState {
     pub now: Picoseconds,
     /// The next event of each core, and behind them of each controller.
@@ -271,27 +271,27 @@ impl BareState {
         span.over(topology.hops(from, to)) + (start - now)
     }
 
-    /// When a read of a line of the buffer of `of` ends that begins now.
+    /// Returns the end of a read, begun now, of a line of the buffer of `of`.
     pub fn read_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
         self.now + self.transfer(core, span, from, to, from)
     }
 
-    /// When a write of a line into the buffer of `of` ends that begins now.
+    /// Returns the end of a write, begun now, of a line into the buffer of `of`.
     pub fn write_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
         self.now + self.transfer(core, span, from, to, to)
     }
 
-    /// When a write of a register of the interrupt controller ends that begins now.
+    /// Returns the end of a write, begun now, of a register of the interrupt controller.
     pub fn register_end(&mut self, core: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.port_tile);
         self.now + self.times(core).register.over(hops)
     }
 
-    /// When an access to the test-and-set register of `of` ends that begins now.
+    /// Returns the end of an access, begun now, to the test-and-set register of `of`.
     pub fn test_and_set_end(&self, core: CoreId, of: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.tile(of));
         self.now + self.times(core).register.over(hops)
@@ -369,7 +369,7 @@ impl BareState {
         self.interrupts.as_mut()?.take(now, core)
     }
 
-    /// For how long a core that asks for the registers of the interrupt controller now waits for others.
+    /// Returns the time that a core which asks now for the registers of the interrupt controller waits for others.
     pub fn registers_wait(&mut self) -> Picoseconds {
         let now = self.now;
         self.interrupts.as_mut().map_or(Picoseconds::ZERO, |port| port.wait(now))

@@ -17,7 +17,7 @@ pub struct PeriodicFlow {
     pub hold: Picoseconds,
     /// The least time between two packets at their source.
     pub period: Picoseconds,
-    /// By how much a packet may be later at the link than it would be if it had waited nowhere.
+    /// Longest delay of a packet at the link relative to one that has waited nowhere.
     pub jitter: Picoseconds,
 }
 
@@ -139,8 +139,8 @@ pub fn time_division_bound(topology: &Topology, slot: Picoseconds, alone: Picose
     slot * u64::from(time_division_slots(topology)) + alone
 }
 
-/// When the `item`-th item of a burst, counted from 1, leaves a pipeline at the latest: each stage is `(work,
-/// message)`, and one item follows the other as the slowest stage lets it.
+/// Returns the latest time at which the `item`-th item of a burst, counted from 1, leaves a pipeline: each stage is
+/// `(work, message)`, and one item follows the other as the slowest stage lets it.
 pub fn pipeline_bound(stages: &[(Picoseconds, Picoseconds)], item: u64) -> Picoseconds {
     let stage = |(work, message): &(Picoseconds, Picoseconds)| *work + *message;
     let slowest = stages.iter().map(stage).max().unwrap_or(Picoseconds::ZERO);

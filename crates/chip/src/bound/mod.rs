@@ -32,7 +32,7 @@ pub use terms::{Term, Terms};
 use crate::topology::{Port, TileId};
 use std::fmt;
 
-/// Why there is no bound.
+/// Reason why there is no bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoBound {
     /// The chip has more cores than can be kept apart.
@@ -57,9 +57,9 @@ pub enum NoBound {
     Overload {
         /// The tile that the link leaves.
         tile: TileId,
-        /// Towards where.
+        /// Direction of the link.
         port: Port,
-        /// Of which of the flows, by number.
+        /// Numbers of the flows that use the link.
         flows: Vec<usize>,
     },
     /// A step names a participant that is not there, or the one that takes it.

@@ -15,7 +15,7 @@ use crate::{Chip, Preset};
 pub struct LineFlow {
     /// Core that writes.
     pub from: CoreId,
-    /// To whose buffer.
+    /// Core whose buffer is written.
     pub to: CoreId,
     /// The least time between two lines.
     pub period: Picoseconds,

@@ -18,7 +18,7 @@ use std::ops::RangeInclusive;
 pub struct Dividers {
     /// Rate that is divided.
     pub source: Rate,
-    /// By what.
+    /// Allowed divisors.
     pub allowed: RangeInclusive<u32>,
 }
 
@@ -207,8 +207,8 @@ pub struct MessageBuffer {
 }
 
 impl MessageBuffer {
-    /// For how long an access to one line keeps the buffer of a tile busy, if reading one in the core's own takes
-    /// `read`.
+    /// Returns the time that an access to one line keeps the buffer of a tile busy, if reading one in the core's own
+    /// takes `read`.
     pub fn port_time(&self, read: Picoseconds) -> Picoseconds {
         self.readers_free.map_or(Picoseconds::ZERO, |readers| Picoseconds(read.0 / u64::from(readers)))
     }

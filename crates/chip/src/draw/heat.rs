@@ -137,8 +137,7 @@ fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
     corners.map(point).join(" ")
 }
 
-/// From where to where a link is drawn: between the edges of tiles, to the switch, or a short way over the end of a
-/// torus.
+/// Returns the ends of a drawn link: between the edges of tiles, to the switch, or a short way over the end of a torus.
 fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
     let own = middle(chip, link.tile);
     let below = |(x, y): (u32, u32)| (x, y + PITCH * 5 / 8);

@@ -7,7 +7,7 @@
 use crate::cost::{Amount, Clocks, Cost};
 use crate::quantity::{Bytes, Microvolts, Microwatts, PICOSECONDS_PER_SECOND, Rate};
 
-/// Why a text is no quantity of the wanted kind.
+/// Reason why a text is no quantity of the wanted kind.
 pub type Reason = String;
 
 /// Dimension of a unit.

@@ -84,7 +84,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Why a policy cannot govern a chip.
+/// Reason why a policy cannot govern a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GovernorError {
     /// The clocks of the chip cannot be divided.
@@ -102,7 +102,7 @@ pub enum GovernorError {
     Cap {
         /// The least power that can be kept.
         least: Microwatts,
-        /// With how many places.
+        /// Number of places.
         places: u32,
     },
 }
@@ -172,14 +172,14 @@ pub enum Order {
     Shift {
         /// Number of the domain.
         domain: usize,
-        /// In which gear.
+        /// Its new gear.
         gear: GearId,
     },
     /// All clocks of a domain in a gear that its present voltage carries.
     Divide {
         /// Number of the domain.
         domain: usize,
-        /// In which gear.
+        /// Its new gear.
         gear: GearId,
     },
 }

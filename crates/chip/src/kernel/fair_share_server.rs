@@ -25,7 +25,7 @@ pub struct Job {
     pub units: u32,
     /// Time of one unit without contention.
     pub alone: Picoseconds,
-    /// For how long one unit keeps the server busy.
+    /// Time that one unit keeps the server busy.
     pub served: Picoseconds,
 }
 
@@ -61,7 +61,8 @@ impl FairShareServer {
         id
     }
 
-    /// When the next job ends, if no further client comes before; of jobs that end together, the first that came.
+    /// Returns the end of the next job, if no further client comes before; of jobs that end together, the first that
+    /// came.
     pub fn next_end(&self) -> Option<(Picoseconds, JobId)> {
         let clients = self.clients.len() as u64;
         let end = |client: &Client| {
@@ -105,7 +106,7 @@ mod tests {
         Job { units, alone: Picoseconds(alone), served: Picoseconds(served) }
     }
 
-    /// When each job ends.
+    /// Returns the end of each job.
     fn ends(jobs: &[Coming]) -> Vec<u64> {
         let (mut server, mut ends) = (FairShareServer::default(), vec![0; jobs.len()]);
         let mut order: Vec<usize> = (0..jobs.len()).collect();

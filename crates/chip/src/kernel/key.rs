@@ -32,7 +32,7 @@ impl Key {
     /// After all events: the key of what does not happen. [`TieBreak::key`] never gives it.
     pub(super) const NEVER: Key = Key(u128::MAX);
 
-    /// When it happens.
+    /// Returns the time of the event.
     #[inline]
     pub fn time(self) -> Picoseconds {
         Picoseconds((self.0 >> 64) as u64)

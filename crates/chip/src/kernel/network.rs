@@ -51,7 +51,7 @@ pub struct Network {
 
 #[derive(Clone, Debug, Default)]
 struct Link {
-    /// When it is taken.
+    /// Times at which it is taken.
     timeline: Timeline,
     /// Number of flits that have passed it.
     flits: u64,

@@ -17,7 +17,7 @@ const NEVER: u64 = u64::MAX - u32::MAX as u64;
 /// owner's number. One owner has one event here, so the sequence number never decides.
 type EventRank = u64;
 
-/// When an event is, and its rank.
+/// Time of an event, and its rank.
 type Entry = (u64, EventRank);
 
 /// The children of one node: the earliest event below each.

@@ -70,7 +70,7 @@ struct Line {
     newest: History,
 }
 
-/// See the top of the file.
+/// Memory that all cores share and nothing keeps coherent.
 #[derive(Clone, Debug)]
 pub struct SharedMemory {
     sides: Vec<CoreCaches>,

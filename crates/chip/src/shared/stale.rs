@@ -18,11 +18,11 @@ pub const STALE_LISTED_MAX: usize = 100;
 pub struct Write {
     /// Core that wrote.
     pub core: CoreId,
-    /// When.
+    /// Time of the write.
     pub at: Picoseconds,
 }
 
-/// Why a read missed a write.
+/// Cause of a read that missed a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleCause {
     /// The memory has it; the reader's cache has an older copy.
@@ -60,7 +60,7 @@ impl StaleCause {
 pub struct StaleRead {
     /// Core that read.
     pub core: CoreId,
-    /// When.
+    /// Time of the read.
     pub at: Picoseconds,
     /// The first byte that was old.
     pub address: u64,
@@ -70,7 +70,7 @@ pub struct StaleRead {
     pub newest: u8,
     /// The newest write to that byte.
     pub missed: Write,
-    /// Why.
+    /// Cause of the miss.
     pub cause: StaleCause,
 }
 

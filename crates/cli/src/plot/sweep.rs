@@ -196,7 +196,7 @@ fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> F
     })
 }
 
-/// By how much the values of a series differ, which an axis that begins elsewhere than at zero does not show.
+/// Returns the spread of a series, which an axis that begins elsewhere than at zero does not show.
 fn spread(series: &Series) -> String {
     let values = || series.points.iter().map(|point| point.y);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));

@@ -80,7 +80,7 @@ impl Limits {
 pub struct Choice {
     /// Index of the point.
     pub number: usize,
-    /// By which rule, in words.
+    /// Rule of the choice, in words.
     pub reason: String,
 }
 

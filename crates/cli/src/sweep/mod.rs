@@ -51,7 +51,7 @@ struct Arguments {
     #[arg(long, value_name = "WATTS", allow_hyphen_values = true)]
     cap: Option<String>,
 
-    /// When the result must be there, in the time of the chip, such as 90s
+    /// Deadline of the result, in the time of the chip, such as 90s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     deadline: Option<String>,
 

@@ -69,7 +69,7 @@ fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
     format!("battery: {said} has the energy of {runs:.0} such runs\n")
 }
 
-/// Of what time and energy are, if not of the whole run.
+/// Returns the note on the region that time and energy are of; empty if they are of the whole run.
 fn note_of_region(points: &[Point]) -> String {
     let region = points.iter().find_map(|point| point.region.as_deref());
     let note = |region| {

@@ -54,7 +54,7 @@ struct ServeArguments {
     #[command(flatten, next_help_heading = "Jobs")]
     state: StateArgument,
 
-    /// By what a core is chosen for a job that names none: manyman or balanced
+    /// Policy that chooses the core of a job that names none: manyman or balanced
     #[arg(long, value_name = "POLICY", default_value = "manyman", value_parser = policy)]
     policy: Policy,
 

@@ -107,12 +107,12 @@ pub enum JobReply {
     Job {
         /// The job.
         job: Box<JobView>,
-        /// Why it went where it is: the score of each core, where one was chosen.
+        /// Scores of all cores, if one was chosen: the reason for the job's place.
         scores: Vec<f64>,
     },
     /// The last lines of a job.
     Output {
-        /// They.
+        /// The lines.
         lines: Vec<String>,
         /// Bytes before them, which its file has.
         before: u64,
@@ -121,7 +121,7 @@ pub enum JobReply {
     },
     /// The job server ends when its jobs are written.
     Ending {
-        /// For what it waits, if it is more than a moment.
+        /// Reasons for waiting, if it takes more than a moment.
         waits: Vec<String>,
     },
     /// It is done.
@@ -181,7 +181,7 @@ pub struct CoreView {
     pub other: f64,
     /// Jobs that are there.
     pub jobs: Vec<u64>,
-    /// By what its clock is divided, on a chip.
+    /// Divider of its clock, on a chip.
     pub divider: Option<u32>,
     /// The number of its supply, on a chip: cores with the same one change together.
     pub supply: Option<u32>,

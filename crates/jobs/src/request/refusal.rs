@@ -99,14 +99,14 @@ refusal_kinds! {
     TooLong "too-long" TooLong;
 }
 
-/// Why something is not done.
+/// Refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Of what kind it is, for programs.
+    /// Its kind, for programs.
     pub kind: RefusalKind,
     /// The class of that kind, for programs that do not know all kinds.
     pub class: RefusalClass,
-    /// Why, and what is allowed, for people.
+    /// Its reason and the allowed values, for people.
     pub reason: String,
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct StartOrder {
     pub(crate) state: Option<Vec<u8>>,
     /// File for the output of a command.
     pub(crate) output: PathBuf,
-    /// By what the processes of a command are known.
+    /// Mark by which the processes of a command are recognised.
     pub(crate) mark: String,
 }
 
@@ -123,12 +123,12 @@ pub(crate) struct Seated {
 pub(crate) struct SeatSample {
     /// The process of the place.
     pub(crate) process: u32,
-    /// Since when, and how long the processor was busy then, with jobs or anything else.
+    /// Time since the last sample, and the processor time in it, for jobs or anything else.
     pub(crate) passed: Duration,
     pub(crate) busy: Duration,
     /// Of each job, how long it has computed so far, and its memory.
     pub(crate) jobs: Vec<(StartId, Duration, u64)>,
-    /// By what the clock of the core is divided, on a chip.
+    /// Divider of the core's clock, on a chip.
     pub(crate) divider: Option<u32>,
     /// The number of the supply of the core, its rate in hertz and its voltage, on a chip.
     pub(crate) supply: Option<(u32, u64, Option<f64>)>,

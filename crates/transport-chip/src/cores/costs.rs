@@ -47,7 +47,7 @@ pub struct Costs {
     /// Flits of a packet that carries a line, and of one that carries a word.
     pub(super) line_flits: u64,
     pub(super) word_flits: u64,
-    /// For how long an access to one line occupies the buffer of a tile.
+    /// Time that an access to one line occupies the buffer of a tile.
     pub(super) port: Picoseconds,
     packets: Option<PacketCosts>,
     /// The interrupt controller, if there is one.
@@ -102,7 +102,7 @@ impl Costs {
         })
     }
 
-    /// Why there are no costs of a chip: what its file would have to say.
+    /// Returns why a chip has no costs: the entries that its file lacks.
     pub fn lack(chip: &Chip) -> String {
         let preset = chip.default_preset().name();
         match chip.buffer() {

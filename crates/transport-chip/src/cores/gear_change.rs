@@ -270,7 +270,7 @@ impl Cores {
         self.supplies.is_some() && self.settled(domain) <= time
     }
 
-    /// When the last change of a voltage domain is done, or was.
+    /// Returns the end of a voltage domain's last change, in the past or the future.
     pub(crate) fn settled(&self, domain: usize) -> Picoseconds {
         let settled = |supplies: &Supplies| supplies.settled(VoltageDomainId(domain as u32));
         self.supplies.as_ref().map(settled).unwrap_or_default()

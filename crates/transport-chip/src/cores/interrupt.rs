@@ -56,10 +56,10 @@ impl Cores {
     }
 }
 
-/// See the file header.
+/// Service of one core's interrupts, job after job.
 #[derive(Default)]
 pub(crate) struct InterruptService {
-    /// When it works.
+    /// Busy times of the service.
     taken: Timeline,
     /// Jobs that are not charged: when each begins, and how long it takes.
     jobs: VecDeque<(Picoseconds, Picoseconds)>,

@@ -244,7 +244,7 @@ impl Cores {
         (path.len(), self.network.send(self.present, at, links, train))
     }
 
-    /// When the port of a tile's buffer is free for so many accesses that come at `at`.
+    /// Returns the time at which the port of a tile's buffer is free for `count` accesses that arrive at `at`.
     #[inline(always)]
     fn reach_port(&mut self, port: OccupiedTile, count: u32, at: Picoseconds) -> Picoseconds {
         let busy = self.costs.port * u64::from(count);

@@ -56,7 +56,7 @@ struct PlacedCore {
     now: Picoseconds,
     ledger: Ledger,
     gear: GearId,
-    /// When its rate or voltage changes next.
+    /// Time of its next change of rate or voltage.
     next_shift: Picoseconds,
     /// Fraction of a cycle left over from operations, in billionths.
     nanocycles: u64,
@@ -165,7 +165,7 @@ impl Cores {
         self.present = present;
     }
 
-    /// When the turn under way began.
+    /// Returns the start of the turn under way.
     ///
     /// Credit that comes later waits for the next turn: if one look of a turn took it after another had refused, nobody
     /// would be left to wake the refused.
@@ -250,7 +250,7 @@ impl PlacedCore {
     }
 }
 
-/// When `place` has spent so long from `start` on.
+/// Returns the time at which `place` has spent `time` from `start` on.
 #[inline(always)]
 fn end(place: PlaceId, start: Picoseconds, time: Picoseconds) -> Picoseconds {
     start.0.checked_add(time.0).map_or_else(|| beyond(place, time), Picoseconds)

@@ -141,7 +141,7 @@ impl Cores {
         self.cores.iter().map(|core| core.fetched.whole()).sum()
     }
 
-    /// For how long each memory controller was busy; nothing if none ever was.
+    /// Returns the busy time of each memory controller; empty if none was ever busy.
     pub(crate) fn controllers_busy(&self) -> Vec<Picoseconds> {
         self.controllers.iter().map(MaxMinServer::served).collect()
     }

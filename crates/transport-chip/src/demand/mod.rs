@@ -25,7 +25,7 @@ const LINE: u64 = 1 << LINE_BITS;
 /// Bits of a number of repetitions after the point.
 const ROUND_BITS: u32 = 64;
 
-/// For how many repetitions of a step a line stays at most: beyond it everything is found.
+/// Most repetitions of a step that a line stays: beyond it everything is found.
 const ROUNDS_MAX: u128 = 1 << (ROUND_BITS + 14);
 
 /// The largest numbers that shares of hits are calculated with, so that nothing overflows; above them, with these.
@@ -124,7 +124,7 @@ pub(crate) struct LineCosts {
     pub(crate) near: Picoseconds,
     /// Out of memory, by the hops to the controller.
     pub(crate) far: HopCost,
-    /// For how long one keeps its controller busy.
+    /// Time that one keeps its controller busy.
     pub(crate) served: Picoseconds,
     /// A line that goes back to memory.
     pub(crate) back: HopCost,
@@ -244,7 +244,8 @@ impl Cache {
         LineCount(work.tables.iter().map(of_table).fold(gone as u64, u64::saturating_add))
     }
 
-    /// For how many rounds, which are repetitions of the step or walks through its region, a line stays, in 2^-64.
+    /// Returns the number of rounds that a line stays, in 2^-64; a round is a repetition of the step or a walk through
+    /// its region.
     ///
     /// In balance each table fills of the cache what it brings of all that is brought in that time: with *w* lines and
     /// *a* accesses a share *h* of which finds its line, *w h* = *rounds a* (1 - *h*). What is streamed comes once a

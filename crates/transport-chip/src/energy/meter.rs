@@ -40,7 +40,7 @@ struct Meter {
     drawn: Vec<EnergyByCategory>,
     /// Changes to come, in the order of time.
     shifts: VecDeque<GearChange>,
-    /// Until when it is booked, if it has no place and so no ledger.
+    /// Time until which it is booked, if it has no place and so no ledger.
     idle_from: Picoseconds,
 }
 
@@ -87,7 +87,7 @@ impl Meters {
         meter.shifts.push_back(GearChange { time, gear, step });
     }
 
-    /// When a core changes next; the end of all time if never.
+    /// Returns the time of a core's next change; the end of all time if there is none.
     pub(crate) fn next_shift(&self, core: usize) -> Picoseconds {
         self.meters[core].shifts.front().map_or(NEVER, |shift| shift.time)
     }

@@ -118,8 +118,8 @@ impl Energy {
         sums
     }
 
-    /// By how much the model that says most is above the one that says least, as a fraction of that; nothing if there
-    /// is one model only.
+    /// Returns the excess of the highest model over the lowest, as a fraction of the lowest; `None` if there is only
+    /// one model.
     pub fn disagreement(&self) -> Option<f64> {
         let totals = || self.models.iter().map(|model| model.total().joules());
         let (least, most) = (totals().reduce(f64::min)?, totals().reduce(f64::max)?);

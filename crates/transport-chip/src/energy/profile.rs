@@ -25,7 +25,7 @@ const FIRST_WINDOW: Picoseconds = Picoseconds(1_000_000);
 pub struct Profile {
     /// The length of a window; the last one may be shorter.
     pub window: Picoseconds,
-    /// Until when it goes.
+    /// End of the profile.
     pub end: Picoseconds,
     columns: usize,
     sums: Vec<Attojoules>,
@@ -146,7 +146,7 @@ impl Sampler {
         }
     }
 
-    /// When the window under way ends.
+    /// Returns the end of the window under way.
     pub(crate) fn end(&self) -> Picoseconds {
         self.end
     }

@@ -18,7 +18,7 @@ const SCHEMA: &str = "isles.chip-summary.1";
 /// Facts of a run that its report does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFacts<'a> {
-    /// On which chip it was.
+    /// Chip of the run.
     pub chip: &'a Chip,
     /// The order of what happened at one time.
     pub seed: u64,
@@ -41,9 +41,9 @@ pub struct RegionFacts {
     pub name: String,
     /// Number of times a task has entered the region.
     pub entries: u64,
-    /// At how many places.
+    /// Number of places that have entered it.
     pub places: u32,
-    /// For how long at least one place was in it.
+    /// Time during which at least one place was in it.
     pub time: Picoseconds,
     /// Energy of the chip meanwhile, by the first power model; `None` if the chip has no model.
     pub energy: Option<Attojoules>,

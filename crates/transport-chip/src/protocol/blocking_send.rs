@@ -14,7 +14,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 use std::collections::VecDeque;
 
-/// See the file header.
+/// Send queues of all places, and the messages that they took while blocked.
 pub(crate) struct BlockingSends {
     /// By place.
     blocking_sends: Vec<BlockingSend>,
@@ -119,7 +119,7 @@ impl BlockingSend {
         self.due.take_if(|due| *due <= present);
     }
 
-    /// When it may try again what was refused.
+    /// Returns the time at which the refused message may be tried again.
     pub(crate) fn due(&self) -> Option<Picoseconds> {
         self.due
     }
@@ -128,7 +128,7 @@ impl BlockingSend {
         self.pending.is_empty()
     }
 
-    /// To whom the next message goes.
+    /// Returns the next message to send.
     pub(crate) fn next(&self) -> Option<Outgoing> {
         self.pending.front().map(|(out, _)| *out)
     }
@@ -154,7 +154,7 @@ impl BlockingSend {
     }
 }
 
-/// See the file header.
+/// Messages that receivers have taken and did not want yet.
 pub(crate) struct UnexpectedQueue {
     pairs: LaneIndex,
     /// By receiver, in the order in which they were taken.
@@ -193,12 +193,12 @@ impl UnexpectedQueue {
         self.until[self.pairs.lane(message.source, place, message.class)] = time;
     }
 
-    /// Until when a message of `from` waits at `to`; [`NEVER`] if that does not want it yet.
+    /// Returns the time until which a message of `from` waits at `to`; [`NEVER`] if `to` does not want it yet.
     pub(crate) fn until(&self, from: PlaceId, to: PlaceId, class: Class) -> Picoseconds {
         self.until[self.pairs.lane(from, to, class)]
     }
 
-    /// When the first message that `place` keeps arrived.
+    /// Returns the arrival time of the first message that `place` keeps.
     pub(crate) fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
         self.parcels[place.index()].front().map(|message| message.arrival)
     }

@@ -115,7 +115,7 @@ impl<C> InboxEntry<C> {
     }
 }
 
-/// See the file header.
+/// Entries that wait for one place, by arrival.
 pub(crate) struct Inbox<C> {
     queue: VecDeque<InboxEntry<C>>,
 }
@@ -136,7 +136,8 @@ impl<C> Inbox<C> {
         }
     }
 
-    /// When an entry of `source` on `lane` arrives that would come at `arrival`: not before one that waits already.
+    /// Returns the arrival of an entry of `source` on `lane` that would arrive at `arrival`: not before one that waits
+    /// already.
     #[inline]
     pub(crate) fn behind(&self, source: PlaceId, lane: u32, arrival: Picoseconds) -> Picoseconds {
         let mut later = self.queue.iter().rev().take_while(|queued| queued.key.time() > arrival);
@@ -160,7 +161,7 @@ impl<C> Inbox<C> {
         self.queue.iter_mut()
     }
 
-    /// When the first entry arrives.
+    /// Returns the arrival time of the first entry.
     pub(crate) fn first_arrival(&self) -> Option<Picoseconds> {
         self.queue.front().map(|queued| queued.key.time())
     }

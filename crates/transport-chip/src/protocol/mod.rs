@@ -225,7 +225,7 @@ impl OutgoingMulticast<'_> {
     }
 }
 
-/// For whom something arrives, and when.
+/// Places for which something arrives, each with the time.
 pub(crate) type Wakeups = Vec<(PlaceId, Picoseconds)>;
 
 /// A protocol at work.
@@ -270,10 +270,10 @@ pub(crate) trait ProtocolModel {
     /// Returns the time of one poll of an otherwise idle place, with a look for credit or without.
     fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds;
 
-    /// When the first entry that is not taken yet has arrived, or will.
+    /// Returns the arrival time of the first entry that is not taken yet, in the past or the future.
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds>;
 
-    /// When the first credit that is not read yet has arrived, or will.
+    /// Returns the arrival time of the first credit that is not read yet, in the past or the future.
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds>;
 
     /// Returns `true` if an entry of `source` for `place` is not taken yet.

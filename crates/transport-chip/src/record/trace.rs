@@ -68,7 +68,7 @@ struct CoreTrack {
     waiting: Vec<TraceInterval>,
     /// `true` if an action has begun.
     is_acting: bool,
-    /// Behind how many of them it has; 0 if it has not.
+    /// Number of waiting stretches before the action; 0 if none has begun.
     before: usize,
 }
 

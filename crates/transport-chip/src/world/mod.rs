@@ -274,7 +274,7 @@ impl ChipWorld {
         self.shared.state.borrow_mut().cores.compute(place, cycles, TimeCategory::Measured);
     }
 
-    /// By what the clock of `place` is divided now; none if the chip cannot divide it.
+    /// Returns the present divider of the clock of `place`; `None` if the chip cannot divide it.
     pub fn divider(&self, place: PlaceId) -> Option<u32> {
         self.shared.state.borrow().cores.divider(place)
     }
@@ -333,7 +333,7 @@ fn picoseconds(time: Duration) -> Option<Picoseconds> {
     due.map(Picoseconds).filter(|due| *due <= DUE_MAX)
 }
 
-/// Why so many places cannot run on a chip.
+/// Error of a world: its places cannot run on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldError {
     /// There are not so many cores.

@@ -139,7 +139,7 @@ impl WorldState {
         }
     }
 
-    /// When something comes that ends a wait of `place`, as far as that is known, at the latest `due`.
+    /// Returns the time of the first event that ends a wait of `place`, as far as known, at the latest `due`.
     fn first_news(&self, place: PlaceId, due: Option<Picoseconds>) -> Option<Picoseconds> {
         let status = &self.statuses[place.index()];
         let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);

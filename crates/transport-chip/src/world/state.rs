@@ -86,7 +86,7 @@ impl PlaceStatus {
     }
 }
 
-/// See the file header.
+/// State of the world's places.
 pub(crate) struct WorldState {
     pub(crate) cores: Cores,
     pub(crate) protocol: Box<dyn ProtocolModel>,

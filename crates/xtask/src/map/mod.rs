@@ -199,7 +199,7 @@ fn forbidden_by_rule(row: &CrateRow) -> Vec<Finding> {
         .collect()
 }
 
-/// Why crate `name` may not depend on `package`, if it may not.
+/// Returns the reason why crate `name` may not depend on `package`, if it may not.
 fn unwelcome(name: &str, package: &str, stage: Stage, rows: &[CrateRow]) -> Option<String> {
     let ours = package.strip_prefix("isles-").or((package == "isles").then_some("isles"));
     let Some(to) = ours else {

@@ -73,7 +73,7 @@ fn path_names(path: &str) -> impl Iterator<Item = &str> {
     inside.trim_end_matches(".rs").split('/').filter(|name| !name.is_empty())
 }
 
-/// Why `name` is refused, if it is; `of_type` marks modules and types. Names that start with two
+/// Returns the reason why `name` is refused, if it is; `of_type` marks modules and types. Names that start with two
 /// underscores belong to macros, which must be unique in foreign code.
 fn complaint(name: &str, of_type: bool, refused: &[Refused]) -> Option<String> {
     if name.starts_with("__") {

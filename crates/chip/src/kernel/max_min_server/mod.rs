@@ -32,13 +32,13 @@ const TOO_LATE: &str = "a core's clock is past 213 days";
 #[derive(Clone, Copy, Debug)]
 struct Job {
     owner: u32,
-    /// When it begins.
+    /// Start of the job.
     from: u64,
     /// Remaining own time, in 2^-32 ps.
     left: u128,
     /// The share that it can use.
     wanted: u64,
-    /// When it ended.
+    /// End of the job, once it is over.
     end: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl Job {
         ((u128::from(level) << FRACTION_BITS) / u128::from(self.wanted)) as u64
     }
 
-    /// When it ends if it goes on like that.
+    /// Returns the end of the job if it goes on at this speed.
     fn end_at(&self, now: u64, speed: u64) -> u64 {
         let end = u128::from(now.max(self.from)) + self.left.div_ceil(u128::from(speed.max(1)));
         u64::try_from(end).expect(TOO_LATE)
@@ -131,7 +131,7 @@ impl Jobs {
     }
 }
 
-/// See the file header.
+/// Server that shares itself among the jobs of many owners.
 #[derive(Clone, Debug, Default)]
 pub struct MaxMinServer {
     /// As of the present.
@@ -139,7 +139,7 @@ pub struct MaxMinServer {
     /// The same to come, while a question is answered; kept for its memory.
     ahead: Jobs,
     is_crowded: bool,
-    /// For how long jobs have kept it busy, or will.
+    /// Total time that jobs have kept the server busy, or will.
     served: u64,
 }
 
@@ -182,8 +182,8 @@ impl MaxMinServer {
         self.look_ahead(owner)
     }
 
-    /// When the job of `owner` ends if nobody else comes, or when it ended. None if it has none, or has heard of its
-    /// end before.
+    /// Returns the end of the job of `owner`, past or, if nobody else comes, future. `None` if it has no job, or has
+    /// been told of its end before.
     pub fn end_of(&mut self, present: Picoseconds, owner: u32) -> Option<Picoseconds> {
         while self.jobs.now < present.0 {
             self.jobs.advance(present.0);
@@ -196,7 +196,7 @@ impl MaxMinServer {
         Some(self.look_ahead(owner))
     }
 
-    /// For how long all that was asked for keeps it busy.
+    /// Returns the time that all requests so far keep the server busy.
     pub fn served(&self) -> Picoseconds {
         Picoseconds(self.served)
     }
@@ -206,7 +206,7 @@ impl MaxMinServer {
         self.is_crowded
     }
 
-    /// When the job of `owner`, which is not over, ends if nobody else comes.
+    /// Returns the end of the job of `owner`, which is not over, if nobody else comes.
     fn look_ahead(&mut self, owner: u32) -> Picoseconds {
         let live = || self.jobs.all.iter().filter(|job| job.end.is_none());
         let own = *live().find(|job| job.owner == owner).expect("the owner has a job");

@@ -47,7 +47,7 @@ const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
 /// A slot as its owner's system knows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// When all children have fetched what is in it.
+    /// Time at which all children have fetched its contents.
     free: Picoseconds,
     /// Number of children, whose flags must be read before the slot is written again.
     children: u32,
@@ -66,7 +66,7 @@ struct PlaceState {
     acknowledgements: Vec<Acknowledgement>,
     /// `true` if the place has found no room since it last looked for acknowledgements; it looks in its next turn.
     waits: bool,
-    /// When the turn began in which it looked last.
+    /// Start of the turn in which it last looked.
     looked: Picoseconds,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct AsyncBroadcast {
     children: u32,
     line_bytes: u32,
     place_states: Vec<PlaceState>,
-    /// When those to whom the last message went find it.
+    /// Times at which the receivers of the last message find it.
     found: OrderedMap<PlaceId, Picoseconds>,
 }
 
@@ -113,7 +113,7 @@ impl AsyncBroadcast {
         1..(SLOT_LINES * self.line_bytes) as usize + 1
     }
 
-    /// When `place` finds the last message that was sent, which went to it.
+    /// Returns the time at which `place` finds the last message that was sent, which went to it.
     pub(crate) fn found(&self, place: PlaceId) -> Picoseconds {
         self.found.get(place).copied().expect("each receiver was found")
     }
@@ -188,7 +188,7 @@ impl AsyncBroadcast {
         }
     }
 
-    /// When the first acknowledgement that `place` waits for has come, or will.
+    /// Returns the arrival time of the first acknowledgement that `place` waits for, in the past or the future.
     pub(crate) fn first_acknowledgement(&self, place: PlaceId) -> Option<Picoseconds> {
         let place_state = &self.place_states[place.index()];
         let arrivals = place_state.acknowledgements.iter().map(|acknowledgement| acknowledgement.arrival);

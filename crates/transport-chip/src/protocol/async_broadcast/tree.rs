@@ -13,9 +13,9 @@ use isles_transport::PlaceId;
 
 /// Result of fetching a message.
 struct FetchResult {
-    /// When all of it is in its private memory.
+    /// Time at which all of it is in its private memory.
     found: Picoseconds,
-    /// When its parent may take the slot back for its part.
+    /// Time from which its parent may take the slot back, as far as this place is concerned.
     done: Picoseconds,
     /// The slot in which it waits for its children, and when each of them is called.
     slot: usize,
@@ -26,7 +26,7 @@ struct FetchResult {
 #[derive(Clone, Copy)]
 struct FetchJob {
     place: PlaceId,
-    /// From whom it fetches, and when it is called for that.
+    /// Place from which it fetches; below, the time at which it is called for that.
     parent: PlaceId,
     called: Picoseconds,
     lines: u32,

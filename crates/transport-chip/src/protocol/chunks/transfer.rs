@@ -153,7 +153,8 @@ impl<H: Handshake> Chunks<H> {
         }
     }
 
-    /// When a place that is blocked in a send begins the next message, if it waits for no answer: at once.
+    /// Returns the time at which a place that is blocked in a send begins the next message: at once, or `None` if it
+    /// waits for an answer.
     pub(super) fn resumes(&self, place: PlaceId) -> Option<Picoseconds> {
         let is_awaited = self.own_parts(place).next().is_some();
         (!is_awaited && !self.blocking_sends.of(place).is_empty()).then_some(Picoseconds::ZERO)

@@ -24,7 +24,8 @@ impl Doorbell {
         !streams && relays.is_some_and(|relays| relays.has_room(cores, out))
     }
 
-    /// When an entry of a lane is found that arrives then: not before what was relayed earlier.
+    /// Returns the time at which an entry of a lane that arrives at `arrival` is found: not before what was relayed
+    /// earlier.
     #[inline(never)] // Without asynchronous broadcasts none comes here.
     pub(super) fn behind(&self, lane: usize, arrival: Picoseconds) -> Picoseconds {
         let place_state = &self.place_states[self.target_of(lane).index()];

@@ -140,7 +140,7 @@ impl DoorbellLayout {
         ring_bytes(lines, self.line_bytes) + 1..self.slot_lines[class as usize] as usize * self.line_bytes + 1
     }
 
-    /// Of how many lines the first part of a message of so many is, if it goes in two.
+    /// Returns the lines of the first part of a message of `lines` lines, if it is sent in two parts.
     #[inline]
     pub(crate) fn first_half(lines: u32) -> Option<u32> {
         (lines >= HALVED_LINES_MIN).then(|| lines.div_ceil(2))

@@ -131,7 +131,7 @@ struct RingCost {
     fetch: u32,
 }
 
-/// See the file header.
+/// State of one place.
 struct PlaceState {
     /// Free slots of its buffer, by class.
     slots: [u32; 2],
@@ -141,7 +141,7 @@ struct PlaceState {
     streams: Vec<BlockSend>,
     /// Credits on their way here.
     credits: Vec<Credit>,
-    /// When the turn began in which it has looked at its flags last.
+    /// Start of the turn in which it last looked at its flags.
     looked: Picoseconds,
     /// Entries in the rings here, by class.
     inbox: Inbox<RingCost>,

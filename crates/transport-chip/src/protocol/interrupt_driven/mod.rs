@@ -57,13 +57,13 @@ pub(crate) trait Driver {
     /// The sender's own part, before the packet can be written: calls and copies; also for each packet of a block.
     fn prepare(&self, cores: &mut Cores, packet: Packet);
 
-    /// When there is room for the packet, at `ready` or later.
+    /// Returns the time at which there is room for the packet, at `ready` or later.
     fn slot(&mut self, cores: &Cores, packet: Packet, ready: Picoseconds) -> Picoseconds;
 
     /// Writes it at `at` or later and raises the interrupt; when that begins, and how long it takes.
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
-    /// For how long the receiver's system takes it in if nothing is in the way.
+    /// Returns the time the receiver's system takes to take it in without contention.
     fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds;
 
     /// It does so from `at` on: for how long the packet's lines are still needed, and the whole.
@@ -124,7 +124,7 @@ impl<D: Driver> InterruptDriven<D> {
 struct Lane {
     /// Bytes that are not read, as the sender knows.
     unread: usize,
-    /// When the last message is found.
+    /// Time at which the last message is found.
     last: Picoseconds,
     /// Messages and pieces that are not taken.
     waiting: u32,

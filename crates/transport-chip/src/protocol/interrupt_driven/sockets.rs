@@ -56,7 +56,7 @@ struct SendBuffer {
     /// Lines of packets, and until when they are needed.
     packets: VecDeque<(Picoseconds, u32)>,
     used: u32,
-    /// When the last packet began.
+    /// Start of the last packet.
     last: Picoseconds,
 }
 

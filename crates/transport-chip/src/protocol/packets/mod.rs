@@ -143,7 +143,7 @@ struct PlaceState {
 /// The packets of one message or part of a block.
 struct PacketCounts {
     packets: u32,
-    /// For how many it asks for an acknowledgement.
+    /// Packets for which it asks for an acknowledgement.
     asked: u32,
 }
 

@@ -112,7 +112,7 @@ struct PartialSend {
 struct UnfinishedSend {
     target: PlaceId,
     class: Class,
-    /// When the answer has come, or will.
+    /// Arrival time of the answer, in the past or the future.
     answer: Option<Picoseconds>,
     /// Rest of the message, written after the answer.
     sending: Option<PartialSend>,
@@ -164,12 +164,12 @@ impl Chunk {
     }
 }
 
-/// See the file header.
+/// State of one place.
 #[derive(Default)]
 struct PlaceState {
     /// `true` while its register is taken, by itself or by a sender to it.
     taken: bool,
-    /// Since when it is not, and who gave it back: that one knows at once.
+    /// Time since which the register is free, and the place that gave it back, which knows at once.
     free: (Picoseconds, Option<PlaceId>),
     sending: Option<UnfinishedSend>,
     /// `true` if it has taken a chunk of a message and the last one is to come.

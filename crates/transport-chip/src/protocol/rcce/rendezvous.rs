@@ -102,8 +102,8 @@ impl Rcce {
         if load.len().is_multiple_of(self.division.line_bytes as usize) { 0 } else { LIBRARY.tail }
     }
 
-    /// The receiver's part of a meeting between the first chunk and the last one, which it takes in its own turn if it
-    /// does not are blocked in a send.
+    /// The receiver's part of a rendezvous between the first chunk and the last one, which it takes in its own turn if
+    /// it is not blocked in a send.
     pub(super) fn receive_on(&mut self, cores: &mut Cores, place: PlaceId) {
         if !self.place_states[place.index()].receiving {
             return;
@@ -170,7 +170,7 @@ impl Rcce {
         false
     }
 
-    /// From when on `place` finds the register of `owner` free; [`NEVER`] while it is taken.
+    /// Returns the time from which `place` finds the register of `owner` free; [`NEVER`] while it is taken.
     fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
         match &self.place_states[owner.index()] {
             PlaceState { taken: true, .. } => NEVER,
@@ -195,7 +195,7 @@ pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
     cores.register(out.from, out.from) + cores.register(out.from, out.to)
 }
 
-/// See the file header.
+/// Places that are blocked in a send without registers, in the order in which they came.
 #[derive(Default)]
 pub(super) struct WaitQueue {
     /// Waiting places, each with the place it wants to meet.
