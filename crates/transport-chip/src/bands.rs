@@ -35,9 +35,9 @@ const SHARED: [&str; 6] =
 pub struct Bands {
     /// Of the predicted time.
     pub time: [Picoseconds; 2],
-    /// Of the energy and the mean power; none if nobody has published any power.
+    /// Range of the energy and the mean power; `None` if no power is published.
     pub energy: Option<EnergyBands>,
-    /// The constants whose error nobody has said, and which count as off by a factor of two.
+    /// Constants without a stated error, which count as off by a factor of two.
     pub unknown: Vec<String>,
     /// Influences that no stated error covers, in words.
     pub besides: Vec<String>,

@@ -15,7 +15,7 @@ pub enum IdlePolicy {
     /// It looks, without a pause.
     #[default]
     Poll,
-    /// It halts for so long before each look.
+    /// Halts for this time before each look.
     Nap(Picoseconds),
 }
 

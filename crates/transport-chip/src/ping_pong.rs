@@ -11,11 +11,11 @@ use std::time::Duration;
 /// Rounds whose mean is taken.
 const ROUNDS: u32 = 20;
 
-/// Half a round of `bytes` bytes between the first place and `other`, with `places` places in all; who does not play
-/// waits.
+/// Returns half a round of `bytes` bytes between the first place and `other`, with `places` places in all; the others
+/// wait.
 ///
 /// # Errors
-/// [`WorldError`]: the chip cannot carry the protocol, or not so many places.
+/// [`WorldError`]: the chip does not support the protocol, or not with that many places.
 pub fn half_ping_pong(
     costs: Costs,
     protocol: Protocol,

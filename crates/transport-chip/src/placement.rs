@@ -148,7 +148,7 @@ pub struct CoreMap {
 }
 
 impl CoreMap {
-    /// The places on these cores in their order, of a chip that has so many of them.
+    /// Returns the map that puts places on these cores in their order, on a chip with `all` cores.
     fn new(cores: Vec<CoreId>, all: u32) -> CoreMap {
         let mut places = vec![None; all as usize];
         for (place, core) in (0..).map(PlaceId).zip(&cores) {

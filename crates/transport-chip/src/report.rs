@@ -44,7 +44,7 @@ pub(crate) const TIME_CATEGORIES: [(TimeCategory, &str); 8] = [
     (TimeCategory::Measured, "measured"),
 ];
 
-/// Time by what it was spent on; the sum is all the time that has passed.
+/// Time by category; the sum is all the time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger([u64; TIME_CATEGORIES.len()]);
 
@@ -96,7 +96,7 @@ pub struct FileTraffic {
 }
 
 impl FileTraffic {
-    /// The bytes a second that a place has had of the server while it waited; none if nobody waited.
+    /// Returns the rate at which the server has served a waiting place, in bytes a second; `None` if nobody waited.
     pub fn rate(&self) -> Option<f64> {
         (self.waited.0 > 0).then(|| self.bytes as f64 * 1e12 / self.waited.0 as f64)
     }
@@ -141,13 +141,13 @@ pub struct Report {
     pub digest: Digest,
     /// The core of each place.
     pub cores: Vec<CoreId>,
-    /// Time by what it was spent on, of each place until its own clock.
+    /// Time by category, of each place until its own clock.
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.
     pub shifts: GearChanges,
-    /// Reads of shared memory that missed a write; none if no place has shared memory.
+    /// Reads of shared memory that missed a write; `None` if no place has shared memory.
     pub stale: Option<Stale>,
-    /// The first line of the program that lets the model guess through what a step walks; none if all is said.
+    /// First line of the program that lets the model guess which region a step walks; `None` if all are declared.
     pub unsaid_region: Option<UnsaidRegion>,
     /// Energy drawn by the chip; `None` if its power is not published.
     pub energy: Option<Energy>,

@@ -34,7 +34,7 @@ pub(crate) struct MemoryCosts {
 }
 
 impl MemoryCosts {
-    /// The costs out of the times of one setting; none if the chip's file does not have them all.
+    /// Returns the costs from the times of one setting; `None` if the chip's file does not have all of them.
     pub(crate) fn of(times: &isles_chip::cost::TimingTable<HopCost>) -> Option<MemoryCosts> {
         let near = |span: Option<HopCost>| span.map(|span| span.over(0));
         Some(MemoryCosts {
@@ -64,7 +64,7 @@ pub(crate) struct SharedMemoryCosts {
 }
 
 impl SharedMemoryCosts {
-    /// None if the file does not say what it costs, or has other lines than those of the model.
+    /// Returns the costs; `None` if the file does not state the costs, or has lines of another size than the model.
     pub(crate) fn of(chip: &Chip, gears: &Gears) -> Option<SharedMemoryCosts> {
         let (caches, topology, preset) = (*chip.caches(), chip.topology(), chip.default_preset());
         let costs = gears.all().map(|(_, gear)| MemoryCosts::of(&preset.times_at(gear.rate)));
@@ -90,7 +90,7 @@ pub struct MemoryRegion {
     pub bytes: u64,
     /// Cache policy of the cores.
     pub kind: CachePolicy,
-    /// The controller behind which it lies.
+    /// Number of the controller that serves it.
     controller: u32,
 }
 
@@ -113,8 +113,8 @@ impl MemoryRegion {
     }
 }
 
-/// The core of `place`, as the memory tells cores apart: by their places, of which its reports speak. Where a core is
-/// says nothing about its caches.
+/// Returns the core of `place` for the memory, which tells cores apart by their places, as its reports do. The position
+/// of a core does not matter for its caches.
 fn side(place: PlaceId) -> CoreId {
     CoreId(place.0)
 }

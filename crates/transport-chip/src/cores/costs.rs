@@ -53,18 +53,18 @@ pub struct Costs {
     /// The interrupt controller, if there is one.
     pub(super) interrupts: Option<Interrupts>,
     pub(super) files: Option<FileTimes>,
-    /// The memory that all cores share; nothing if the chip's file does not say what it costs.
+    /// Shared memory of all cores; `None` if the chip's file does not state its cost.
     pub(super) memory: Option<Arc<SharedMemoryCosts>>,
     /// Costs of the work of programs.
     pub(super) work: Arc<WorkCosts>,
     pub(super) plan: Arc<PowerTables>,
-    /// Rates and voltages before anything runs; none if the chip cannot change them.
+    /// Rates and voltages before anything runs; `None` if the chip cannot change them.
     pub(super) supplies: Option<Supplies>,
 }
 
 impl Costs {
-    /// The costs of `chip` at its default setting; none if its cores have no message buffers of lines and its hardware
-    /// carries no packets either.
+    /// Returns the costs of `chip` at its default setting; `None` if its cores have no message buffers of lines and its
+    /// hardware carries no packets either.
     pub fn of(chip: &Chip) -> Option<Costs> {
         let (preset, links, packets) = (chip.default_preset(), chip.links(), PacketCosts::of(chip));
         let line = preset.times().access(Mode::BufferLine).copied();
@@ -233,7 +233,7 @@ impl Costs {
 /// Steps of lengths between a power of two and the next.
 const STEPS: u64 = 8;
 
-/// Messages of so many second caches are found in memory as longer ones are.
+/// Length, in sizes of the second cache, beyond which all messages have the same misses.
 const LONGEST: u64 = 4;
 
 /// Caches and buffer through which messages are copied.

@@ -88,7 +88,7 @@ impl Cores {
         }
     }
 
-    /// A reading of the energy at the start of the run; none if nothing is known of power.
+    /// Returns a reading of the energy at the start of the run; `None` if the chip has no power model.
     pub(crate) fn energy_reading(&self) -> Option<EnergyReading> {
         self.sampler.as_ref().map(|_| EnergyReading::new(self.meters.plan().supplies.len()))
     }
@@ -100,7 +100,7 @@ impl Cores {
         reading.advance(until, |thing, end| self.sample(thing, end));
     }
 
-    /// The energy of the run until the latest clock; none if nothing is known of power.
+    /// Returns the energy of the run until the latest clock; `None` if the chip has no power model.
     pub(crate) fn energy(&self) -> Option<Energy> {
         let plan = self.meters.plan();
         let span = self.latest();
@@ -120,7 +120,8 @@ impl Cores {
     }
 }
 
-/// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
+/// Returns a sampler of all cores by their voltage domains and, behind them, of everything else; `None` if the chip has
+/// no power model.
 pub(super) fn sampler(plan: &PowerTables) -> Option<Sampler> {
     let columns = || plan.supplies.iter().map(|domain| *domain as usize).chain([plan.domains()]);
     (!plan.models.is_empty()).then(|| Sampler::new(columns().collect()))

@@ -27,7 +27,7 @@ pub(crate) struct FileTimes {
 }
 
 impl FileTimes {
-    /// None if the chip's file says nothing of a server.
+    /// Returns the times of the chip's file server; `None` if the chip's file states none.
     pub(super) fn of(chip: &Chip) -> Option<FileTimes> {
         let server = chip.files()?;
         let clocks = chip.default_preset().clocks();

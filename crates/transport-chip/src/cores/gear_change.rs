@@ -149,7 +149,7 @@ impl Cores {
         Ok(Some(self.await_controller(place, &answer)))
     }
 
-    /// Lets `place` wait until the controller has taken what it asked for.
+    /// Lets `place` wait until the controller has accepted its request.
     fn await_controller(&mut self, place: PlaceId, answer: &SupplyResponse) -> ClockChange {
         let Some(transition) = answer.transition else { return ClockChange::at(self.now(place)) };
         // The second write into the register of the controller waits until the first is done.

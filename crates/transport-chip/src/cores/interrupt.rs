@@ -30,8 +30,8 @@ impl Cores {
         register.over(controller.map_or(0, |tile| self.topology().hops(self.tile(place), tile)))
     }
 
-    /// `place` interrupts so many others from `at` on, with one request for as many as one may name: when it is done,
-    /// and when each of them is called.
+    /// Interrupts `targets` others from `place`, from `at` on, each request naming as many as allowed. Returns the end
+    /// of the requests, and the time at which each target is called.
     pub(crate) fn interrupt(
         &mut self,
         place: PlaceId,
@@ -68,7 +68,7 @@ pub(crate) struct InterruptService {
 }
 
 impl InterruptService {
-    /// Lets it work for so long, at `at` or later; returns when it begins.
+    /// Reserves `time` of the service, at `at` or later; returns its start.
     pub(crate) fn reserve(
         &mut self,
         present: Picoseconds,
@@ -81,7 +81,7 @@ impl InterruptService {
         begin
     }
 
-    /// Charges `place`, whose core it is, for what it has done until now while the place was busy.
+    /// Charges the core of `place` for the work of its service until now while the place was busy.
     pub(crate) fn settle(&mut self, cores: &mut Cores, place: PlaceId) {
         let now = cores.now(place);
         let ledger = cores.ledger(place);

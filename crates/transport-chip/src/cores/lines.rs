@@ -30,8 +30,8 @@ impl LineTimes {
     }
 }
 
-/// A tile that has places, by its number among those: so what is kept of each pair of tiles is little wherever on a
-/// large chip the places are.
+/// Tile that has places, by its number among those, so that the state of each pair of tiles is small even on a large
+/// chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OccupiedTile(u32);
 
@@ -104,7 +104,7 @@ impl Cores {
         self.spend(place, alone + (start - now), category);
     }
 
-    /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
+    /// Writes `lines` lines into the buffer of `target`; all have arrived at the clock's new time.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
         let time = self.writing(place, target, lines, self.now(place));
@@ -148,7 +148,7 @@ impl Cores {
         self.line(place).read[hops] * u64::from(lines) + wait
     }
 
-    /// The same for writing the words of so many lines one by one, past all caches.
+    /// Returns the same time for the words of `lines` lines, written one by one past all caches.
     pub(crate) fn writing_words(
         &mut self,
         place: PlaceId,
@@ -163,7 +163,7 @@ impl Cores {
         self.words_alone(place, target, lines) + wait
     }
 
-    /// Words of so many lines.
+    /// Returns the number of words in `lines` lines.
     fn words(&self, lines: u32) -> u32 {
         lines * self.costs.line_bytes / WORD_BYTES as u32
     }
@@ -210,8 +210,8 @@ impl Cores {
         &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    /// Moves `count` packets of so many flits each between two tiles, from `at` on, by the port of one of them: over
-    /// how many hops, and how long what is in their way lets them wait.
+    /// Moves `count` packets of `flits` flits each between two tiles, from `at` on, by the port of one of them. Returns
+    /// the hops, and the wait for others.
     #[inline(always)] // Where it is called, the tiles are often known to be the same.
     fn transfer(
         &mut self,
@@ -228,7 +228,7 @@ impl Cores {
         (hops, start - at)
     }
 
-    /// Takes the links between two tiles: how many they are, and how long what is in the way there lets a train wait.
+    /// Takes the links between two tiles; returns their number, and the wait of the train for others.
     pub(super) fn cross(
         &mut self,
         train: Train,
@@ -276,7 +276,7 @@ impl Cores {
         (hops, self.network.send(self.present, at, links, train))
     }
 
-    /// Lets `place` reach `count` times, one after the other, for what lies behind a controller at a tile.
+    /// Lets `place` make `count` accesses, one after the other, to the memory of the controller at a tile.
     pub(crate) fn reach(
         &mut self,
         place: PlaceId,

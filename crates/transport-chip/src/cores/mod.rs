@@ -85,7 +85,7 @@ impl PlacedCore {
     }
 }
 
-/// The cores on which places run, and what they share.
+/// Cores on which places run, and their shared state.
 pub(crate) struct Cores {
     costs: Costs,
     /// Of each place, in the order of places.
@@ -227,7 +227,7 @@ impl Cores {
 }
 
 impl PlacedCore {
-    /// Spends `time`, unless a change lies before its end: then it gives that end.
+    /// Spends `time`, unless a change falls before its end: then returns that end, and nothing is spent.
     #[inline(always)]
     fn spend(
         &mut self,
@@ -256,7 +256,7 @@ fn end(place: PlaceId, start: Picoseconds, time: Picoseconds) -> Picoseconds {
     start.0.checked_add(time.0).map_or_else(|| beyond(place, time), Picoseconds)
 }
 
-/// No clock goes further than 64 bits of picoseconds: a program that asks for more is told where.
+/// Panics: no clock goes further than 64 bits of picoseconds.
 #[cold]
 fn beyond(place: PlaceId, time: Picoseconds) -> ! {
     panic!("the core of {place} cannot work or wait for {time} more: a modelled run ends before 213 days")

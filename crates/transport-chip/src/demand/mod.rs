@@ -69,7 +69,7 @@ impl LineCount {
         self.0 = self.0.saturating_add(more.0);
     }
 
-    /// A part of so many, in 65,536ths.
+    /// Returns a part of `count` lines, in 65,536ths.
     pub(crate) fn part(count: u32, share: u32) -> LineCount {
         LineCount(u64::from(count) * u64::from(share))
     }
@@ -93,7 +93,7 @@ impl Demand {
         self.far.add(more.far);
     }
 
-    /// Whole cycles, with what was `left` of one before; and what is left of one now.
+    /// Returns the whole cycles, including the fraction `left` of one before, and updates that fraction.
     #[inline]
     pub(crate) fn cycles(&self, left: &mut u64) -> u64 {
         if self.nanocycles == 0 {
@@ -141,7 +141,8 @@ pub(crate) struct WorkCosts {
     line_bytes: u64,
     first: Cache,
     second: Cache,
-    /// By gear; none if the file does not say what a line of memory costs: then all is in the first cache.
+    /// Costs by gear; empty if the file does not state the cost of a memory line: then everything is in the first
+    /// cache.
     lines: Vec<LineCosts>,
     /// Tiles of the memory controllers.
     pub(crate) controllers: Vec<TileId>,
@@ -196,8 +197,9 @@ impl WorkCosts {
 }
 
 impl LineCosts {
-    /// None if the file does not say what a line of memory costs. If it does not say for how long one keeps the
-    /// controller busy, so long that as many readers fit as are said not to slow each other down.
+    /// Returns the costs; `None` if the file does not state the cost of a memory line. If it does not state how long
+    /// one keeps the controller busy, that time is such that as many readers fit as are stated not to slow each other
+    /// down.
     fn of(times: &TimingTable<HopCost>, line: Bytes, readers: u32) -> Option<LineCosts> {
         let Access { read: far, gap: back, .. } = *times.access(Mode::MemoryCached)?;
         let words = line.0 / WORD_BYTES;
@@ -210,7 +212,7 @@ impl LineCosts {
     }
 }
 
-/// A cache that is filled at random, which is between one that forgets the oldest and one that knows what comes.
+/// Cache that is filled at random, which is between LRU and an optimal policy.
 #[derive(Clone, Copy, Debug)]
 struct Cache {
     bytes: u64,
@@ -307,7 +309,7 @@ impl Walk {
     }
 }
 
-/// Whole lines of so many bytes, as in [`LineCount`].
+/// Returns the whole lines of `bytes` bytes, as in [`LineCount`].
 fn lines(bytes: u64, line_bytes: u64) -> u128 {
     u128::from(bytes.div_ceil(line_bytes)).min(LINES_MAX) << LINE_BITS
 }
@@ -321,7 +323,7 @@ fn stays(rounds: u128) -> u64 {
     (0..POWER).fold(once, |share, _| (share * share) >> SHARE_BITS) as u64
 }
 
-/// Lines that so many accesses bring in so many rounds if none is found, as in [`LineCount`].
+/// Returns the lines that `accesses` accesses bring in `rounds` rounds if none is found, as in [`LineCount`].
 fn brought(accesses: u64, rounds: u128) -> u128 {
     let accesses = u128::from(accesses.min(ACCESSES_MAX));
     ((accesses * rounds) >> (ROUND_BITS - LINE_BITS)).min(u128::from(u64::MAX))

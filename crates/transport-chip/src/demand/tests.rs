@@ -41,7 +41,7 @@ fn touched(work: &Work) -> u64 {
     work.tables.iter().map(|table| table.accesses).sum::<u64>() + work.streamed_bytes / LINE_BYTES
 }
 
-/// Simulates repetitions of a step on a cache with random replacement; returns the misses.
+/// Simulates repetitions of a step on a cache with random replacement; returns the mean misses per repetition.
 fn played(lines: usize, work: &Work, random: &mut Random) -> f64 {
     const ROUNDS: u64 = 24;
     let (mut slots, mut missed) = (vec![u64::MAX; lines], 0);

@@ -27,7 +27,7 @@ struct Alike {
 /// Detector of steps declared without a region.
 #[derive(Debug)]
 pub(crate) struct UnsaidRegions {
-    /// Bytes of the largest cache; none if nothing is found in any.
+    /// Bytes of the largest cache; 0 if nothing is found in any.
     cache: u64,
     last: Vec<Option<Alike>>,
     first: Option<UnsaidRegion>,

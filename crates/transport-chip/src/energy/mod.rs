@@ -45,11 +45,11 @@ pub struct Energy {
 pub struct ModelEnergy {
     /// The name of the model in the chip file.
     pub name: String,
-    /// Of each core of the chip, by what it did.
+    /// Energy of each core of the chip, by category.
     pub(crate) cores: Vec<EnergyByCategory>,
     /// Constant part of the model: mesh at rest, memory controllers, the rest.
     pub constant: Attojoules,
-    /// The part of it that is the mesh; none if nothing is known of the mesh.
+    /// Part of the constant energy that is the mesh; `None` if the mesh is not modelled.
     pub mesh_at_rest: Option<Attojoules>,
     /// Energy added by flits in the mesh; zero if the mesh is not modelled.
     pub flits: Attojoules,
@@ -145,7 +145,7 @@ fn watts(power: Microwatts) -> String {
 /// Numbers in a line of text.
 const NUMBERS_IN_A_LINE: usize = 8;
 
-/// Of so many places the energy of each is told.
+/// Most places whose energy is listed one by one.
 const PLACES_TOLD: usize = 64;
 
 impl fmt::Display for Energy {

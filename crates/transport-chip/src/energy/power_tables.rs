@@ -39,7 +39,7 @@ impl Routers {
 #[derive(Clone, Debug)]
 pub(crate) struct PowerTables {
     pub(crate) gears: Gears,
-    /// The first is the one that the run is reckoned with; none if nobody has published any.
+    /// Power models, the run's own first; empty if no power is published.
     pub(crate) models: Vec<Model>,
     pub(crate) routers: Option<Routers>,
     /// The voltage domain of each core.

@@ -151,8 +151,8 @@ impl Sampler {
         self.end
     }
 
-    /// Closes the window under way. `sample` gives of a thing what it had drawn at a time that is not before the end of
-    /// the window; who has run ahead of that already is not asked.
+    /// Closes the window under way. `sample` returns the energy of a consumer at a time that is not before the end of
+    /// the window; consumers that are already ahead of that are not asked.
     pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> Sample) {
         self.close_at(self.end, sample);
         self.end += self.window;

@@ -35,7 +35,7 @@ impl EnergyReading {
         self.things.iter().map(|thing| thing.booked).sum()
     }
 
-    /// Moves on to `until`. `sample` gives of a thing what it had drawn at a time that is not before that.
+    /// Advances to `until`. `sample` returns the energy of a consumer at a time that is not before `until`.
     pub(crate) fn advance(
         &mut self,
         until: Picoseconds,

@@ -294,7 +294,7 @@ impl Json {
         self.follows = false;
     }
 
-    /// Ends what was begun last.
+    /// Ends the array or object that was begun last.
     pub(super) fn end(&mut self, bracket: char) {
         self.depth -= 1;
         self.line();

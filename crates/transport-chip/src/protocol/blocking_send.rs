@@ -20,12 +20,12 @@ pub(crate) struct BlockingSends {
     blocking_sends: Vec<BlockingSend>,
     /// Messages that places have taken and did not want yet.
     pub(crate) kept: UnexpectedQueue,
-    /// By place: who is to be told of an answer, a register or a flag, and when that is there.
+    /// Places to notify of an answer, a register or a flag, with the time of each; by place.
     answered: Vec<Wakeups>,
 }
 
 impl BlockingSends {
-    /// Of so many places, none of which stands.
+    /// Returns the queues of `places` places, none of which is blocked.
     pub(crate) fn new(places: usize) -> BlockingSends {
         BlockingSends {
             blocking_sends: std::iter::repeat_with(BlockingSend::default).take(places).collect(),
@@ -49,7 +49,7 @@ impl BlockingSends {
         self.blocking_sends[out.from.index()].admits(&self.kept, out, present)
     }
 
-    /// `place` has answered `other`, who is to be told that it is there at `time`.
+    /// Notes that `place` has answered `other`, which is notified at `time`.
     pub(crate) fn answer(&mut self, place: PlaceId, other: PlaceId, time: Picoseconds) {
         self.answered[place.index()].push((other, time));
     }
@@ -143,7 +143,7 @@ impl BlockingSend {
         self.pending.pop_front()
     }
 
-    /// Drops what was to go to `gone`.
+    /// Drops the messages to `gone`.
     pub(crate) fn forget(&mut self, gone: PlaceId) {
         self.pending.retain(|(out, _)| out.to != gone);
     }
@@ -164,7 +164,7 @@ pub(crate) struct UnexpectedQueue {
 }
 
 impl UnexpectedQueue {
-    /// Nothing, of so many places.
+    /// Returns the empty queues of `places` places.
     pub(crate) fn new(places: usize) -> UnexpectedQueue {
         let pairs = LaneIndex::of(places);
         let until = vec![Picoseconds::ZERO; pairs.lanes()];

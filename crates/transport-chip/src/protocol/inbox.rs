@@ -68,7 +68,7 @@ impl Drop for ChipBlock {
 
 /// Contents of an entry.
 pub(crate) enum Fragment {
-    /// A part of a block, or of a message that goes in two, of so many bytes; not the last one.
+    /// Part of a block, or of a message in two halves, of `of` bytes; not the last part.
     Part { of: usize },
     /// A message, or the last part of a block with all of it.
     Whole { handler: HandlerId, load: MessageContent },
@@ -193,7 +193,7 @@ impl<C> Inbox<C> {
     }
 }
 
-/// The pairs of so many places.
+/// Numbers of the lanes between all places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneIndex {
     places: usize,
@@ -233,7 +233,7 @@ impl LaneIndex {
 /// Most places of whose lanes all have a number from the beginning; of more, those on which something was sent.
 const NUMBERED_MAX: usize = 512;
 
-/// The lanes of so many places, of which thousands use few.
+/// Numbers of the lanes of all places, or of the used ones if places are many.
 #[derive(Debug)]
 pub(crate) enum LaneNumbers {
     All(LaneIndex),

@@ -56,7 +56,7 @@ pub(crate) struct InitialState {
 }
 
 impl Recorder {
-    /// `place` spends the time from `start`, which is the end of what it has spent last, to `end`.
+    /// Notes that `place` spends the time from `start`, the end of its last interval, to `end`.
     #[inline(never)] // Where it is called, cores of runs without a recorder would be in its way.
     pub(crate) fn spend(
         &mut self,
@@ -131,7 +131,7 @@ impl Recorder {
 /// Event of a place's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TraceEvent {
-    /// It has spent so much time, at most [`TIME_MAX`], from its last end on.
+    /// It has spent `time`, at most [`TIME_MAX`], since its last end.
     Spent { place: PlaceId, category: TimeCategory, time: Picoseconds },
     /// The time it spends from now on belongs to a named action.
     Begun(PlaceId),
@@ -288,7 +288,7 @@ impl EventChunk {
 /// So many bytes are encoded before the sink gets them.
 const PORTION_BYTES: usize = 1 << 18;
 
-/// An encoder, and the sink of what it has encoded.
+/// Encoder and the sink of its bytes.
 struct TraceSink {
     encoder: Encoder,
     sink: Box<dyn Write + Send>,
@@ -300,7 +300,7 @@ impl TraceSink {
         TraceSink { encoder, sink, failure: None }
     }
 
-    /// Hands over what is encoded, if that is enough.
+    /// Hands over the encoded bytes, if they are enough.
     #[inline]
     fn hand_over_portions(&mut self) {
         if self.encoder.bytes().len() >= PORTION_BYTES {

@@ -60,9 +60,9 @@ struct TraceInterval {
 /// The track of one core.
 struct CoreTrack {
     stamp: EventPrefix,
-    /// The end of what it has spent last.
+    /// End of the last interval that it has spent.
     now: Picoseconds,
-    /// The end of what is written.
+    /// End of the last interval that is written.
     written: EncodedTime,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
     waiting: Vec<TraceInterval>,
@@ -232,7 +232,8 @@ impl Trace {
         self.pairs.lane(transfer.source, transfer.target, transfer.class)
     }
 
-    /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
+    /// Writes the time that `place` has spent since the action began as that action, and before that its earlier
+    /// intervals.
     #[inline]
     fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
         let (encoder, core) = (&mut self.outlet.encoder, &mut self.cores[place.index()]);
@@ -320,7 +321,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Describes the counters of rates and voltages, from the track `free` on, and says what they are at the start.
+    /// Describes the counters of rates and voltages, from the track `free` on, and writes their values at the start.
     pub(super) fn new(
         encoder: &mut Encoder,
         mut free: Track,
@@ -354,7 +355,7 @@ impl Counters {
         Counters { gears, clocks, supplies, controller, free }
     }
 
-    /// Says what has changed.
+    /// Writes the changes of rates and voltages.
     pub(super) fn shift(&self, encoder: &mut Encoder, answer: &SupplyResponse) {
         let gears = &self.gears;
         for change in &answer.changes {

@@ -31,7 +31,7 @@ enum WriterCommand {
     Shift(SupplyResponse),
     /// The next topic of spans.
     Add(SpanName),
-    /// To write what is left, with what the run has drawn.
+    /// Write the rest, with the energy of the run.
     Finish(Option<Energy>),
 }
 
@@ -69,7 +69,7 @@ impl TraceWriter {
         })
     }
 
-    /// `place` spends so much time.
+    /// Notes that `place` spends `time`.
     #[inline(always)]
     pub(super) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
         if time > TIME_MAX {
@@ -122,7 +122,7 @@ impl TraceWriter {
         self.order(WriterCommand::Shift(answer.clone()));
     }
 
-    /// Ends the trace: writes what is left, and what the run has drawn.
+    /// Ends the trace: writes the rest, and the energy of the run.
     ///
     /// # Errors
     /// The first thing that the sink has refused, at any time; or the thread has panicked before, which was raised.
@@ -185,7 +185,7 @@ impl Drop for TraceWriter {
     }
 }
 
-/// Writes `trace` until it is to be finished, or nobody is left who could say so.
+/// Writes `trace` until the command to finish, or until all senders of commands are gone.
 fn write(
     mut trace: Trace,
     orders: &Receiver<WriterCommand>,

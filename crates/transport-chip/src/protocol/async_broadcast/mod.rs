@@ -38,8 +38,8 @@ const SLOTS: usize = 2;
 /// Lines of a slot: a chunk of half a kilobyte with its header, where a line is 32 bytes.
 const SLOT_LINES: u32 = 18;
 
-/// Messages of one sender and class that may lie unread at a place. With ten times as many a sender is so far ahead
-/// that slots are mostly taken, and what is fetched is copied once more: 16 KiB take half as long again.
+/// Most unread messages of one sender and class at a place. With ten times as many a sender is so far ahead that slots
+/// are mostly taken and fetched messages are copied once more: 16 KiB take half as long again.
 const UNREAD_MAX: u32 = 16;
 
 const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
@@ -81,10 +81,10 @@ pub(crate) struct AsyncBroadcast {
 }
 
 impl AsyncBroadcast {
-    /// Trees of so many children each, at least one, among the cores of so many places.
+    /// Returns trees with `children` children each, at least one, among the cores of `places` places.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip does not have what this needs.
+    /// [`WorldError`]: the chip lacks something that this needs.
     pub(crate) fn new(children: u32, places: u32, costs: &Costs) -> Result<AsyncBroadcast, WorldError> {
         if costs.buffer_lines() == 0 {
             return Err(WorldError::NoBuffers);
@@ -229,8 +229,8 @@ impl AsyncBroadcast {
         }
     }
 
-    /// `gone` reads nothing more: what `place` keeps for it is forgotten. Nothing will be sent to it, so what it has
-    /// not read goes for the memory only.
+    /// Forgets everything that `place` keeps for `gone`, which reads nothing more. Nothing will be sent to it, so
+    /// forgetting its unread messages only frees memory.
     pub(crate) fn forget(&mut self, place: PlaceId, gone: PlaceId) {
         let place_state = &mut self.place_states[place.index()];
         place_state.unread.retain(|(reader, _), _| reader != gone);

@@ -34,7 +34,7 @@ struct FetchJob {
 }
 
 impl AsyncBroadcast {
-    /// Sends a message of so many bytes from `root` to these, in the order of the tree.
+    /// Sends a message of `bytes` bytes from `root` to the places `to`, in the order of the tree.
     pub(crate) fn send(&mut self, cores: &mut Cores, root: PlaceId, to: &[PlaceId], bytes: usize) {
         let lines = bytes.div_ceil(self.line_bytes as usize) as u32;
         let children_of = |rank: usize, fanout: usize| {

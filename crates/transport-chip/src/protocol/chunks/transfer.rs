@@ -160,7 +160,7 @@ impl<H: Handshake> Chunks<H> {
         (!is_awaited && !self.blocking_sends.of(place).is_empty()).then_some(Picoseconds::ZERO)
     }
 
-    /// A message that was kept and is wanted now; its sender is told by a flag.
+    /// Returns a message that was deferred and is wanted now; its sender is notified by a flag.
     pub(super) fn take_deferred(
         &mut self,
         cores: &mut Cores,

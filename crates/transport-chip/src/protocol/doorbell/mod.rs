@@ -125,7 +125,7 @@ impl Doorbell {
 /// Space that an entry of a ring occupies, and the location of its rest.
 #[derive(Default)]
 struct RingCost {
-    /// Its lines of the ring and its slots of the sender's buffer; nothing if it lies in private memory.
+    /// Its lines of the ring and its slots of the sender's buffer; none of either if it is in private memory.
     share: Occupancy,
     /// Lines to read in the sender's buffer.
     fetch: u32,
@@ -147,7 +147,7 @@ struct PlaceState {
     inbox: Inbox<RingCost>,
     /// Lanes with entries taken in this turn and not credited, with their senders; each once.
     owed: Vec<(PlaceId, usize)>,
-    /// The bits of those senders: who has none is owed nothing.
+    /// Bits of those senders; nothing is owed to a sender without a bit.
     owes: u64,
     /// `true` if one of them may wait for it.
     owes_much: bool,

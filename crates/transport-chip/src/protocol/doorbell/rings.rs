@@ -39,7 +39,7 @@ pub(super) struct Occupancy {
 const CELL: u8 = 8;
 
 impl Occupancy {
-    /// Of a message of so many lines, with its header.
+    /// Returns the occupancy of a message of `lines` lines, with its header.
     #[inline]
     pub(super) fn of_lines(lines: u32) -> Occupancy {
         Occupancy { lines: lines as u8, slots: 0 }
@@ -122,7 +122,7 @@ impl Doorbell {
         self.has_lines(out, self.budget.ring_lines_of(out.class, len), beside)
     }
 
-    /// The same of a message that takes so many lines of the ring, or of one that goes into a slot.
+    /// Returns the same for a message that takes `lines` lines of the ring, or goes into a slot.
     #[inline]
     pub(super) fn has_lines(&self, out: &Outgoing, lines: Option<u32>, beside: u32) -> bool {
         let has_slot = lines.is_some() || self.place_states[out.from.index()].slots[out.class as usize] > 0;
@@ -202,7 +202,7 @@ impl Doorbell {
         arrival
     }
 
-    /// Writes a message of so many lines into a slot, or a long one into two of them if both are free.
+    /// Writes a message of `lines` lines into a slot, or a long one into two of them if both are free.
     #[inline]
     pub(super) fn write_at_home(
         &mut self,
@@ -247,7 +247,7 @@ pub(super) fn bit_of(place: PlaceId) -> u64 {
 }
 
 impl Doorbell {
-    /// Lets a message of `place` that arrives at `target` then tell what was taken of it and not credited.
+    /// Lets a message of `place` that arrives at `target` credit everything taken from `target` and not credited yet.
     pub(super) fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
         let mut owed = std::mem::take(&mut self.place_states[place.index()].owed);
         owed.retain(|(source, lane)| {
@@ -259,7 +259,7 @@ impl Doorbell {
         self.place_states[place.index()].owed = owed;
     }
 
-    /// Tells `source` at `arrival` what was taken of it on a lane and not credited.
+    /// Credits at `arrival` everything that was taken from `source` on a lane and not credited yet.
     #[inline]
     fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
         let share = std::mem::take(&mut self.lanes[lane].owed);

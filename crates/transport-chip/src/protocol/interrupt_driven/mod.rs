@@ -45,13 +45,13 @@ pub(crate) trait Driver {
     /// `true` if waiting places are halted until an interrupt wakes them.
     const CALLS: bool;
 
-    /// Bytes of one sender and class that may lie unread.
+    /// Most unread bytes of one sender and class.
     const UNREAD_MAX: usize;
 
     /// Bytes of content of a packet of `class`.
     fn payload(&self, class: Class) -> usize;
 
-    /// Lines of a packet with so many bytes of content.
+    /// Returns the lines of a packet with `bytes` bytes of content.
     fn lines(&self, bytes: usize) -> u32;
 
     /// The sender's own part, before the packet can be written: calls and copies; also for each packet of a block.
@@ -376,7 +376,7 @@ struct BlockSend {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Sends packets of a lane's block as far as they may lie unread.
+    /// Sends packets of a lane's block as long as the limit of unread bytes allows.
     fn push_block(&mut self, cores: &mut Cores, lane: usize, wakeups: &mut Wakeups) {
         let (place, target, class) = self.pairs.ends(lane);
         while let Some(mut stream) = self.lanes[lane].stream.take() {

@@ -105,7 +105,7 @@ impl PacketCosts {
         })
     }
 
-    /// Bytes that so many packets carry at most.
+    /// Returns the most bytes that `packets` packets carry.
     fn carried(&self, packets: u32) -> usize {
         packets as usize * self.payload
     }
@@ -169,9 +169,10 @@ impl PlaceState {
         }
     }
 
-    /// Notes that so many packets go to a place; returns for how many they ask for an acknowledgement.
+    /// Notes that `packets` packets go to a place; returns the number of packets for which they ask for an
+    /// acknowledgement.
     ///
-    /// Little is asked as long as much is free: an acknowledgement then tells of many packets.
+    /// Few are asked for while much is free: one acknowledgement then covers many packets.
     fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
         self.sequence = self.sequence.wrapping_add(1);
         let free = &mut self.free[class as usize];

@@ -359,7 +359,8 @@ impl Rcce {
         self.place_states[place.index()].chunk.as_ref().is_some_and(|chunk| chunk.key.time() <= present)
     }
 
-    /// Receives what has come for who wants to send, so that its register is free again; it is wanted later.
+    /// Receives the chunk that waits for a blocked sender, so that its register is free again; the message is wanted
+    /// later.
     fn clear_the_way(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
         let Some(chunk) = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= present) else {
@@ -368,7 +369,7 @@ impl Rcce {
         self.take_in(cores, place, chunk);
     }
 
-    /// Receives what is not wanted yet.
+    /// Receives a chunk that is not wanted yet.
     fn take_in(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
         let message = self.receive(cores, place, chunk);
         message.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
@@ -386,7 +387,7 @@ impl Rcce {
         None
     }
 
-    /// Looks, for who is blocked in a send, whether the next meeting can begin; receives before what has come for it.
+    /// Begins the next rendezvous of a blocked sender if it can begin; first receives a chunk that has arrived for it.
     fn stand(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let next = self.blocking_sends.of(place).next();
         let Some(out) = next.filter(|_| !self.place_states[place.index()].is_in_rendezvous()) else { return };

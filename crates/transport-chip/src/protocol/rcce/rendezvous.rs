@@ -179,7 +179,7 @@ impl Rcce {
         }
     }
 
-    /// The register of `owner` is given back; who is next, and the owner if it wants to send, hear of it by `teller`.
+    /// Releases the register of `owner`; `teller` notifies the next waiter, and the owner if it wants to send.
     pub(super) fn release(&mut self, owner: PlaceId, time: Picoseconds, teller: PlaceId) {
         (self.place_state(owner).taken, self.place_state(owner).free) = (false, (time, Some(teller)));
         let own = Some(owner).filter(|owner| self.line.holds(*owner));
@@ -226,7 +226,7 @@ impl WaitQueue {
         before.into_iter().any(|(_, wanted)| *wanted == from || *wanted == to)
     }
 
-    /// The first one who wants to meet `to`.
+    /// Returns the first place that wants to meet `to`.
     pub(super) fn first_for(&self, to: PlaceId) -> Option<PlaceId> {
         self.waiters.iter().find(|(_, wanted)| *wanted == to).map(|(place, _)| *place)
     }
