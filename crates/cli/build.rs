@@ -36,12 +36,12 @@ pub fn version(number: &str, checkout: Option<&Checkout>) -> String {
     }
 }
 
-/// The checkout that a package lies in.
+/// Checkout that contains a package.
 #[derive(Debug)]
 pub struct Checkout {
     /// The first digits of the commit: seven, or as many as tell it apart.
     pub commit: String,
-    /// The file that changes whenever another commit is checked out; none if git keeps no such file there.
+    /// File that changes whenever another commit is checked out; `None` if git keeps no such file there.
     pub journal: Option<PathBuf>,
 }
 

@@ -33,8 +33,8 @@ impl Clock {
         self.rate
     }
 
-    /// Changes the rate from now on. The open interval must have been closed by [`Clock::advance`] before: what is
-    /// left over of it, less than a picosecond, is dropped.
+    /// Changes the rate from now on. The open interval must have been closed by [`Clock::advance`] before: its
+    /// leftover, less than a picosecond, is dropped.
     pub const fn set_rate(&mut self, rate: Rate) {
         *self = Self::new(rate);
     }
@@ -48,7 +48,7 @@ impl Clock {
         self.advance_uneven(cycles)
     }
 
-    /// The length of so many cycles from the edge of a picosecond on; nothing is kept of what is left over.
+    /// Returns the length of `cycles` cycles from the edge of a picosecond on; the leftover is not kept.
     pub fn length(&self, cycles: Cycles) -> Picoseconds {
         Self { left: 0, ..*self }.advance(cycles)
     }

@@ -85,7 +85,7 @@ impl Amount {
     }
 }
 
-/// The length of so many billionths of a cycle, in femtoseconds, to the nearest.
+/// Returns the length of `nanocycles` billionths of a cycle, in femtoseconds, to the nearest.
 fn length(nanocycles: u64, rate: Rate) -> u64 {
     // 10^15 femtoseconds in a second, 10^9 billionths: at most 2^64 * 10^6 * 2^16, far from 128 bits.
     let scaled = u128::from(nanocycles) * 1_000_000 * u128::from(rate.divider());
@@ -113,7 +113,7 @@ impl HopCost {
         self.hop_femtoseconds > 0
     }
 
-    /// The same and so much more, wherever it goes.
+    /// Returns the cost plus `more`, over any number of hops.
     pub const fn plus(&self, more: Picoseconds) -> HopCost {
         let more = more.0.saturating_mul(FEMTO);
         HopCost {
@@ -213,7 +213,7 @@ impl Default for Operations {
 }
 
 impl Operations {
-    /// By class, in the order of [`Operation::ALL`]; of what is nothing, a cycle each.
+    /// Returns the times by class, in the order of [`Operation::ALL`]; `None` stands for a cycle.
     pub fn new(nanocycles: [Option<u64>; Operation::ALL.len()]) -> Operations {
         Operations { nanocycles: nanocycles.map(|given| given.unwrap_or(NANOCYCLES)) }
     }

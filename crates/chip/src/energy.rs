@@ -37,12 +37,12 @@ impl VoltageTable {
         &self.steps
     }
 
-    /// The lowest voltage that allows the rate; nothing if none does.
+    /// Returns the lowest voltage that allows the rate; `None` if none does.
     pub fn voltage(&self, rate: Rate) -> Option<Microvolts> {
         self.steps.iter().find(|step| step.rate >= rate).map(|step| step.voltage)
     }
 
-    /// The rate with the lowest voltage that allows it; nothing if none does.
+    /// Returns the rate with the lowest voltage that allows it; `None` if none does.
     pub fn operating_point(&self, rate: Rate) -> Option<OperatingPoint> {
         self.voltage(rate).map(|voltage| OperatingPoint { rate, voltage })
     }

@@ -58,10 +58,10 @@ pub(crate) fn check_page(
     Ok(())
 }
 
-/// Checks what is to become a job, on the cores of a modelled chip or on a host.
+/// Checks a specification of a job, on the cores of a modelled chip or on a host.
 ///
 /// # Errors
-/// It cannot be one.
+/// The specification cannot become a job.
 pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusal> {
     let too_long = |text: String| Err(Refusal::of(RefusalKind::TooLong, text));
     if spec.name.len() > NAME_BYTES_MAX {

@@ -64,7 +64,7 @@ impl Demonstration {
         Some(JobRequest::Tell { job, order })
     }
 
-    /// Notes what came of it.
+    /// Notes the reply to the last request.
     pub(crate) fn hear(&mut self, reply: &JobReply) {
         if let JobReply::Job { job, .. } = reply {
             self.own.insert(job.id);

@@ -340,7 +340,7 @@ impl JobServer {
         self.job(start.job, scores)
     }
 
-    /// Changes the table so that what is answered is kept.
+    /// Changes the table and saves it before the answer.
     fn change_and_save<T>(
         &self,
         change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
@@ -583,7 +583,7 @@ impl JobServer {
 }
 
 impl SharedTable {
-    /// Notes what a place does; none if it is dead.
+    /// Notes the sample of a place; `None` if the place is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
         let Some(SeatSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {

@@ -7,8 +7,8 @@ use isles_protocol::job::JobState;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A place that has not answered for so long is silent: less than the five seconds in which it is to be named, and more
-/// than a busy host keeps a place from its processor.
+/// Time without an answer after which a place is silent: less than the five seconds within which it must be named, and
+/// more than a busy host keeps a place from its processor.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
 
 /// Times since which each place owes an answer, and each job is on its way.

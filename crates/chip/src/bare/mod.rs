@@ -68,14 +68,14 @@ impl std::error::Error for Deadlock {}
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The cores of a chip, and what they share.
+/// Cores of a chip, and their shared state.
 pub struct BareChip {
     board: Rc<RefCell<BareState>>,
 }
 
 impl BareChip {
-    /// The chip at one setting of its clocks, all memories zero and all caches empty; none if the chip has no lines of
-    /// 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
+    /// Returns the chip at one setting of its clocks, all memories zero and all caches empty; `None` if the chip has no
+    /// lines of 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
     pub fn new(chip: &Chip, preset: &Preset) -> Option<BareChip> {
         BareState::new(chip, preset).map(|board| BareChip { board: Rc::new(RefCell::new(board)) })
     }

@@ -11,7 +11,7 @@ use crate::topology::CoreId;
 /// A step of a participant. Lines are those of its private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramStep {
-    /// Computes for so many cycles of the core's clock.
+    /// Computes for `cycles` cycles of the core's clock.
     Work {
         /// Number of cycles.
         cycles: u64,
@@ -43,7 +43,7 @@ pub enum ProgramStep {
         /// First line of the other list.
         other: u64,
     },
-    /// Waits until all participants have come to their next barrier.
+    /// Waits until all participants have reached their next barrier.
     Barrier,
 }
 
@@ -55,7 +55,7 @@ pub struct StaticProgram {
 }
 
 impl StaticProgram {
-    /// A program of so many participants that do nothing.
+    /// Returns a program of `participants` participants that do nothing.
     pub fn new(participants: u32) -> StaticProgram {
         StaticProgram { steps: vec![Vec::new(); participants as usize] }
     }

@@ -128,7 +128,7 @@ impl Participant {
         }
     }
 
-    /// Receives so many bytes into private memory, from a line on.
+    /// Receives `bytes` bytes into private memory, from line `memory` on.
     pub async fn receive(&self, from: u32, memory: u64, bytes: usize) {
         let (start, most) = self.chunk();
         let (me, from) = (self.core.id(), CoreId(from));
@@ -153,7 +153,7 @@ pub(super) fn chunks(bytes: usize, most: u32) -> impl Iterator<Item = (u32, u32)
     line_chunks(bytes.div_ceil(LINE_BYTES) as u32, most)
 }
 
-/// The same of a message of so many lines.
+/// Returns the same for a message of `lines` lines.
 pub(crate) fn line_chunks(lines: u32, most: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..lines).step_by(most as usize).map(move |at| (at, most.min(lines - at)))
 }

@@ -190,7 +190,7 @@ impl BareState {
         &self.sites[core.0 as usize].times
     }
 
-    /// The length of so many cycles of a core, to the picosecond above.
+    /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
     pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
         let rate = self.times(core).core_rate;
         let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
@@ -437,7 +437,7 @@ impl BareState {
         self.begin_job(core, self.sites[core.0 as usize].controller, span, accesses);
     }
 
-    /// A core waits for a controller, for one line in so many accesses.
+    /// Lets a core wait for a controller, for one line in `accesses` accesses.
     fn begin_job(&mut self, core: CoreId, index: usize, span: HopCost, accesses: u64) {
         let tile = self.tile(core);
         let (now, topology, at) = (self.now, self.topology, self.controllers[index].tile);

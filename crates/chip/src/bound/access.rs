@@ -201,8 +201,8 @@ impl AccessBounds {
         }
     }
 
-    /// One line between a core and its controller, in so many accesses: its own pace, or its share of the controller
-    /// among all that may be there.
+    /// Returns the bound of one line between a core and its controller, in `accesses` accesses: its own pace, or its
+    /// share of the controller among all that may be there.
     fn memory(&self, core: CoreId, cost: HopCost, accesses: u64) -> Terms {
         let (controller, tile) = self.interference.memory_of(core);
         let here = self.interference.tile(core);
@@ -215,7 +215,7 @@ impl AccessBounds {
         Terms::of(Term::Memory, alone + waited) + delay
     }
 
-    /// One look at a flag in the core's own buffer, with so many cycles of instructions.
+    /// Returns the bound of one look at a flag in the core's own buffer, with `cycles` cycles of instructions.
     pub fn look(&self, core: CoreId, cycles: u64) -> Terms {
         self.read(core, core) + self.instructions(cycles)
     }

@@ -136,7 +136,7 @@ impl ParallelPattern {
     }
 }
 
-/// The part of participant `at` of so much work, dealt out as evenly as whole cycles go.
+/// Returns the part of participant `at` of the work, dealt out as evenly as whole cycles go.
 fn share(work: u64, participants: u32, at: u32) -> u64 {
     let (count, at) = (u64::from(participants), u64::from(at));
     work / count + u64::from(at < work % count)

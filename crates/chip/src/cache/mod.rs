@@ -53,7 +53,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache of so many lines, empty.
+    /// Returns an empty cache of `lines` lines.
     pub fn new(lines: usize) -> Cache {
         Cache { sets: vec![Set::default(); (lines / WAYS).max(1)] }
     }

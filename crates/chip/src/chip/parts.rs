@@ -13,7 +13,7 @@ use crate::topology::{Coordinates, CoreId, TileId, Topology};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The clock source of the cores, and what it can be divided by.
+/// Clock source of the cores, and its allowed divisors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dividers {
     /// Rate that is divided.
@@ -118,7 +118,7 @@ impl Interrupts {
     }
 }
 
-/// The server of files behind all cores: a disk, and the memory in which what was read or written stays.
+/// File server behind all cores: a disk, and the memory that keeps all that was read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileServer {
     /// Until the first byte of a file comes from the disk.
@@ -135,7 +135,7 @@ pub struct FileServer {
 }
 
 impl TimingTable<HopCost> {
-    /// From the raising of an interrupt of so many targets at once to the arrival at the last.
+    /// Returns the time from the raising of an interrupt of `targets` targets at once to the arrival at the last.
     pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {
         let each = self.interrupt_more.unwrap_or_default().over(0);
         let passing = Picoseconds(each.0.saturating_mul(u64::from(targets)));
@@ -161,7 +161,7 @@ pub struct LinkTraits {
 }
 
 impl LinkTraits {
-    /// Flits of a packet that carries so many bytes.
+    /// Returns the flits of a packet that carries `bytes` bytes.
     pub fn flits(&self, bytes: u64) -> u64 {
         (bytes + self.overhead.0).div_ceil(self.flit.0)
     }
@@ -270,7 +270,7 @@ impl Chip {
     }
 }
 
-/// A setting of the clocks, with what was measured at it.
+/// Setting of the clocks, with the times measured at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preset {
     pub(crate) name: String,

@@ -136,7 +136,7 @@ fn quantity(text: &str, wanted: Dimension) -> Result<u64, Reason> {
     number.of(size)
 }
 
-/// Adds what is allowed to a reason.
+/// Appends the allowed form to a reason.
 fn allow(reason: Reason, allowed: &str) -> Reason {
     format!("{reason}; allowed: {allowed}")
 }
@@ -183,7 +183,7 @@ pub fn cost(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
     sum(text, clocks).map_err(|reason| allow(reason, COST_ALLOWED))
 }
 
-/// The same without what is allowed.
+/// Parses a cost; the reason lacks the allowed form.
 fn sum(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
     let mut cost = Cost::default();
     for part in text.split('+') {
@@ -284,7 +284,7 @@ pub enum Band {
     Percent(f64),
     /// So much either way, in the smallest unit of the constant's kind.
     Absolute(u64),
-    /// Up to so many times smaller or larger.
+    /// Up to this many times smaller or larger.
     Factor(f64),
     /// Nobody has said.
     Unknown,

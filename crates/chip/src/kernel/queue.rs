@@ -66,7 +66,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// No event of any of so many owners.
+    /// Returns a queue of `owners` owners without events.
     pub fn new(owners: usize) -> Queue {
         // Sides without a child are at no time either, each at its own.
         let nobody = HeapNode { times: [0, 1, 2, 3].map(|side| u64::MAX - side), ranks: [EventRank::MAX; 4] };

@@ -83,7 +83,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Memory of zeros, under so many cores with empty caches.
+    /// Returns memory of zeros, under `cores` cores with empty caches.
     pub fn new(caches: &Caches, cores: u32) -> SharedMemory {
         let nobody = Write { core: CoreId(0), at: Picoseconds::ZERO };
         SharedMemory {
@@ -181,7 +181,7 @@ impl SharedMemory {
         moved
     }
 
-    /// `core` writes back what it has changed of these bytes' lines in its caches, and forgets them.
+    /// Writes back everything that `core` has changed of these bytes' lines in its caches, and forgets the lines.
     pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if address.is_empty() {

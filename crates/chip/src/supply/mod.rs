@@ -111,8 +111,8 @@ pub struct Supplies {
 }
 
 impl Supplies {
-    /// The domains of `chip`, all in the first of `gears`; none if its clocks cannot be divided, or if tiles with one
-    /// clock have several supplies.
+    /// Returns the domains of `chip`, all in the first of `gears`; `None` if its clocks cannot be divided, or if tiles
+    /// with one clock have several supplies.
     pub fn of(chip: &Chip, gears: &Gears) -> Option<Supplies> {
         chip.dividers()?;
         let mut owner = vec![None; chip.frequency_domains() as usize];

@@ -91,8 +91,8 @@ impl Topology {
     /// The most cores that a chip may have: identities and tables stay small.
     pub const CORES_MAX: u32 = 1 << 20;
 
-    /// So many columns, rows and levels of tiles with so many cores each; nothing if one of them is zero or the
-    /// cores are more than [`Topology::CORES_MAX`].
+    /// Returns the topology of `extent` columns, rows and levels of tiles with `cores_per_tile` cores each; `None` if
+    /// one of them is zero or the cores are more than [`Topology::CORES_MAX`].
     pub fn new(shape: Shape, extent: Coordinates, cores_per_tile: u32) -> Option<Self> {
         let numbers = [extent[0], extent[1], extent[2], cores_per_tile];
         let cores = numbers.into_iter().try_fold(1_u32, u32::checked_mul)?;

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
 
-/// A file with what it holds.
+/// File with its contents.
 pub struct InputFile {
     /// As it was named.
     pub path: String,

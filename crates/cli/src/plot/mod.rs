@@ -142,7 +142,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     picture.write_as(out, arguments.said.as_deref())
 }
 
-/// A figure with what is known of its figures.
+/// Figure with the origin of its values.
 pub struct Picture {
     figure: Figure,
     origin: InputOrigin,
@@ -236,7 +236,7 @@ impl Picture {
     }
 }
 
-/// Values of which the largest is so many times the least are shown on a logarithmic axis, if all are above zero.
+/// Least ratio of the largest value to the least for a logarithmic axis, if all are above zero.
 const LOG_FROM: f64 = 30.0;
 
 /// The scale that suits the values.

@@ -10,7 +10,7 @@ use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
 use isles_app::Failure;
 use isles_plot::{Axis, Curve, CurvePoint, Figure, Origin, Plane, PlanePoint, PlaneSeries, Series};
 
-/// A sweep: what was tried, and where.
+/// Sweep: the settings tried, and on which machine.
 pub struct SweepResults {
     rows: Vec<SweepRow>,
     /// The program without its arguments, and the machine; nothing where the file does not say them.
@@ -43,7 +43,7 @@ impl SweepResults {
     }
 }
 
-/// One setting and what it came to.
+/// One setting and its result.
 struct SweepRow {
     places: f64,
     /// The clock, or the governor.

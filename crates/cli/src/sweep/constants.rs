@@ -53,12 +53,12 @@ pub fn told(constants: &[Constant]) -> String {
     constants.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The flags that say it again.
+/// Returns the flags that repeat the combination.
 pub fn flags(constants: &[Constant]) -> String {
     constants.iter().map(|Constant { key, value }| format!(" --set '{key}={value}'")).collect()
 }
 
-/// The values of a list; or what is allowed.
+/// Returns the values of a list, or the allowed form.
 fn values(list: &str) -> Result<Vec<String>, String> {
     if list.starts_with('[') {
         return Ok(vec![list.to_owned()]);

@@ -35,7 +35,7 @@ impl fmt::Display for Setting {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub setting: Setting,
-    /// The clock in MHz and the voltage; none if no divider was named.
+    /// Clock in MHz and voltage; `None` if no divider was named.
     pub clock: Option<(f64, f64)>,
     pub seconds: f64,
     pub joules: f64,
@@ -43,7 +43,7 @@ pub struct Point {
     pub peak_watts: f64,
     /// Mean power of the whole run by each model of the chip, the first of which all other figures are by.
     pub models: Vec<(String, f64)>,
-    /// The marked region of which time, energy and mean power are; none if they are of the whole run.
+    /// Marked region to which time, energy and mean power belong; `None` if they are of the whole run.
     pub region: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Point {
 
 /// Program whose runs are tried.
 pub enum Subject {
-    /// An application of the suite, and what it is told.
+    /// An application of the suite, and its arguments.
     Application { name: &'static str, own: Vec<String> },
     /// A program that somebody has built with Isles, and its arguments.
     Program { program: String, own: Vec<String> },

@@ -67,8 +67,8 @@ pub enum JobRequest {
         #[serde(default)]
         at: Option<usize>,
     },
-    /// The job server is to end: jobs are written, commands are killed. It may be asked again: the answer says for what
-    /// is waited.
+    /// Ends the job server: jobs are written, commands are killed. May be asked again: the answer says what is waited
+    /// for.
     End {
         /// `true` to kill everything that does not answer; it is lost.
         #[serde(default)]
@@ -103,7 +103,7 @@ pub enum JobReply {
         /// By number.
         cores: Vec<CoreView>,
     },
-    /// A job, after what was asked.
+    /// A job, after the request.
     Job {
         /// The job.
         job: Box<JobView>,
@@ -177,7 +177,7 @@ pub struct CoreView {
     pub processor: f64,
     /// In percent.
     pub memory: f64,
-    /// Use of its processor by what is no job, in percent.
+    /// Use of its processor by anything that is not a job, in percent.
     pub other: f64,
     /// Jobs that are there.
     pub jobs: Vec<u64>,
@@ -187,7 +187,7 @@ pub struct CoreView {
     pub supply: Option<u32>,
     /// Its rate in megahertz, on a chip.
     pub megahertz: Option<f64>,
-    /// The voltage of its supply, on a chip that says it.
+    /// Voltage of its supply, on a chip that states it.
     pub volts: Option<f64>,
     /// Governor of its supply's clocks, on a chip.
     pub governor: Option<String>,

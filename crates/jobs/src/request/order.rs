@@ -41,7 +41,7 @@ pub struct OrderInfo {
     pub name: &'static str,
     /// Description of the order, for help.
     pub about: &'static str,
-    /// The step of the job's state; none if the job stays as it is.
+    /// The step of the job's state; `None` if the state does not change.
     pub verb: Option<JobVerb>,
     /// `true` if the order applies to a job that is a command.
     pub is_for_commands: bool,

@@ -216,7 +216,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Tells the job server what is no end of a job.
+/// Sends the job server a report that does not end a job.
 pub(crate) async fn tell(events: &Sender<JobEvent>, start: StartId, told: Told) -> isles::Result<()> {
     events.send(JobEvent { start, busy: Duration::ZERO, told }).await?;
     Ok(())
@@ -266,7 +266,7 @@ async fn steps(
     }
 }
 
-/// Does steps for a turn, and notes what they took. A panic in one is a fault of the job.
+/// Runs steps for a turn, and notes their time. A panic in one is a fault of the job.
 fn step(
     seats: &PlaceLocal<Seat>,
     id: StartId,
