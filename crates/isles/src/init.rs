@@ -22,12 +22,12 @@ pub fn run(init: impl FnOnce()) {
     STATE.store(OVER, Ordering::Relaxed);
 }
 
-/// Whether the `init` of this process runs now.
+/// Returns `true` while the `init` of this process runs.
 pub(crate) fn is_running() -> bool {
     STATE.load(Ordering::Relaxed) == RUNNING
 }
 
-/// Whether the program has an `init`, which this process has begun.
+/// Returns `true` if the program has an `init` that this process has begun.
 pub(crate) fn exists() -> bool {
     STATE.load(Ordering::Relaxed) != NONE
 }

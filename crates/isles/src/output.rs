@@ -20,14 +20,14 @@ use std::{fmt, fs, io};
 pub enum Claim {
     /// It is read.
     Read {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is: `the graph`.
+        /// Name of the file in messages: `the graph`.
         what: &'static str,
     },
     /// Another result goes there.
     Written {
-        /// Where that is.
+        /// Destination of the other result.
         destination: Destination,
         /// The flag or variable that said so.
         source: String,
@@ -53,7 +53,7 @@ impl Claim {
         }
     }
 
-    /// What is allowed instead, if a result at `wanted` would be in the way.
+    /// Returns what is allowed instead, if a result at `wanted` would be in the way.
     pub(crate) fn refusal(&self, wanted: &Destination) -> Option<String> {
         match (self, wanted) {
             (Claim::Read { path, what }, Destination::File { path: wanted, .. }) => (path.exists()
@@ -70,9 +70,9 @@ impl Claim {
 /// A result that could not be written.
 #[derive(Debug)]
 pub struct Unwritten {
-    /// Where it was to go: a path, or `standard output`.
+    /// Destination of the result: a path, or `standard output`.
     pub path: String,
-    /// What the system says.
+    /// Error of the system.
     pub cause: io::Error,
 }
 
@@ -82,8 +82,8 @@ impl Unwritten {
         Unwritten { path: STANDARD_OUTPUT.to_owned(), cause }
     }
 
-    /// Whether nothing else is wrong than that nobody reads standard output any more: who has it ends quietly, with the
-    /// exit code [`EXIT_CLOSED_PIPE`].
+    /// Returns `true` if the only fault is that nobody reads standard output any more: a program then ends quietly,
+    /// with the exit code [`EXIT_CLOSED_PIPE`].
     pub fn is_closed_output(&self) -> bool {
         self.path == STANDARD_OUTPUT && self.cause.kind() == io::ErrorKind::BrokenPipe
     }
@@ -101,22 +101,22 @@ impl std::error::Error for Unwritten {}
 /// ended, 128 + 13.
 pub const EXIT_CLOSED_PIPE: u8 = 141;
 
-/// What standard output is called.
+/// Name of standard output in messages.
 const STANDARD_OUTPUT: &str = "standard output";
 
 /// Standard output, as a path.
 const STANDARD: &str = "-";
 
-/// Where one result goes.
+/// Destination of one result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// Standard output.
     Standard,
     /// A file, which can be written or made; or a pipe or a device.
     File {
-        /// Where it is or will be.
+        /// Path of the file, present or future.
         path: PathBuf,
-        /// Whether its folder may be made.
+        /// `true` if its folder may be made.
         with_folder: bool,
     },
 }
@@ -151,7 +151,7 @@ impl Destination {
         destination.try_out().map(|()| destination).map_err(unwritable)
     }
 
-    /// What `wanted` names, unchecked.
+    /// Returns the destination that `wanted` names, unchecked.
     pub(crate) fn at(wanted: &str) -> Destination {
         match wanted {
             STANDARD => Destination::Standard,
@@ -159,7 +159,7 @@ impl Destination {
         }
     }
 
-    /// Whether it can be written, or made.
+    /// Checks that it can be written, or made.
     pub(crate) fn try_out(&self) -> io::Result<()> {
         let Destination::File { path, with_folder } = self else { return Ok(()) };
         match fs::metadata(path) {
@@ -173,12 +173,12 @@ impl Destination {
         }
     }
 
-    /// Whether it is standard output.
+    /// Returns `true` if it is standard output.
     pub fn is_standard(&self) -> bool {
         matches!(self, Destination::Standard)
     }
 
-    /// Whether what is written to one would be lost or torn in the other.
+    /// Returns `true` if output written to one would be lost or torn in the other.
     pub fn is_same_as(&self, other: &Destination) -> bool {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
@@ -248,7 +248,7 @@ impl Destination {
 /// A file that is being written; if it is not finished, nothing is left of it.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
-    /// What it is called until it is whole, and then.
+    /// Temporary and final path.
     rename: Option<(PathBuf, PathBuf)>,
 }
 
@@ -284,7 +284,7 @@ fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     out.flush()
 }
 
-/// Whether both are one file, or will be; pipes and devices keep nothing.
+/// Returns `true` if both are one file, or will be; pipes and devices keep nothing.
 pub(crate) fn is_one_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (fs::metadata(one), fs::metadata(other)) {

@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// How long nothing may happen before a test says what it waits for, and before it fails, unless the environment
-/// says otherwise.
+/// Time without progress before a test reports what it waits for, and before it fails, unless the environment sets
+/// another.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(10)), limit: Some(Duration::from_secs(60)) };
 
 /// Seeds that a test on the loopback is run with, unless `ISLES_SEED` names one.
@@ -34,7 +34,7 @@ where
     run_on_thread(machine, places, name, &|| future_of(&body, MainOutcome::into_main_result));
 }
 
-/// What a test runs, once for each seed.
+/// Body of a test, run once for each seed.
 pub(crate) type TestBody<'a> = &'a (dyn Fn() -> MainFuture + Sync);
 
 /// As [`test`].

@@ -10,7 +10,7 @@ use super::ArrayError;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// How one axis of an array is cut into parts.
+/// Distribution of one axis of an array over the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Distribution {
     /// It is not cut.

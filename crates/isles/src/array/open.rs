@@ -36,9 +36,9 @@ pub struct OpenArray<'a, T: 'static, const N: usize> {
 /// Elements that lie side by side in the array and at their owner.
 struct Piece {
     rank: usize,
-    /// Where in the part of `rank`.
+    /// Position in the part of `rank`.
     at: usize,
-    /// Which of the elements that are asked for.
+    /// Range of the requested elements that it covers.
     elements: Range<usize>,
 }
 

@@ -40,7 +40,7 @@ const SHAPES: [Shape; 7] =
 /// Most children of a member in a tree by name.
 const CHILDREN_MAX: u32 = 255;
 
-/// How broadcasts of teams go on a modelled chip.
+/// Broadcast algorithm of teams on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Broadcast {
     /// As the model says is best for the length and the number of members.
@@ -55,7 +55,7 @@ pub enum Broadcast {
     Asynchronous(u32),
 }
 
-/// How reductions of teams to one member go on a modelled chip.
+/// Algorithm that reduces to one member of a team on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reduce {
     /// As the model says is best.
@@ -68,7 +68,7 @@ pub enum Reduce {
 }
 
 impl Broadcast {
-    /// What it needs of the chip beside the protocol of messages.
+    /// Returns the protocol of messages, with the relays that the broadcast needs.
     pub(crate) fn protocol_config(self, protocol: Protocol) -> ProtocolConfig {
         let relays = if let Broadcast::Asynchronous(children) = self { Some(children) } else { None };
         ProtocolConfig { protocol, relays }
@@ -150,10 +150,10 @@ impl ModelledChip {
     }
 }
 
-/// What is known for so many members and a length.
+/// Known choices, by number of members and length.
 type ChoiceCache<T> = RefCell<OrderedMap<(usize, usize), T>>;
 
-/// Where a run is: what trials have in common with it.
+/// Setting of a run that its trials share.
 #[derive(Clone)]
 pub(crate) struct TrialContext {
     pub(crate) chip: ModelledChip,
@@ -161,7 +161,7 @@ pub(crate) struct TrialContext {
     pub(crate) placement: Placement,
 }
 
-/// What was asked for, and what the model has said so far.
+/// Algorithms asked for, and choices the model has made so far.
 pub(crate) struct CollectiveChoice {
     ground: TrialContext,
     broadcast: Broadcast,

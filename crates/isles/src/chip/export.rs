@@ -86,7 +86,7 @@ pub(crate) fn begin(
     Ok(begun)
 }
 
-/// What is known of a run when it has ended.
+/// Record of a run that has ended.
 pub(crate) struct ChipRun {
     pub(crate) report: Report,
     pub(crate) regions: Vec<RegionFacts>,
@@ -208,7 +208,7 @@ impl ChipRun {
         draw::heat(chip.chip(), &caption, &links, &tiles)
     }
 
-    /// How much of the run the cores of `tile` were busy; one without a place never was.
+    /// Returns the share of the run for which the cores of `tile` were busy; a core without a place never was.
     fn tile_heat(&self, chip: ModelledChip, tile: TileId) -> TileHeat {
         let (topology, report) = (chip.chip().topology(), &self.report);
         let whole = (report.time.0 as f64).max(1.0);
@@ -231,7 +231,7 @@ impl ChipRun {
     }
 }
 
-/// What the run took while a place was in a region.
+/// Returns the time and costs of the run while a place was in a region.
 fn facts_of(region: &MeasuredRegion, report: &Report) -> RegionFacts {
     let time = |time: Duration| {
         Picoseconds(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000))

@@ -14,7 +14,7 @@ use isles_transport_chip::{CoreMap, Costs, Placement, Protocol, half_ping_pong};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-/// What the name of a machine that is a chip begins with.
+/// Prefix of the name of a machine that is a chip.
 const PREFIX: &str = "chip:";
 
 /// Places of a run that does not say how many, at most: a program that was not written for thousands would take long.
@@ -29,7 +29,7 @@ pub struct ModelledChip {
     chip: &'static Chip,
 }
 
-/// How many places can run on a chip by one protocol.
+/// Number of places that can run on a chip by one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolRoom {
     /// The protocol.
@@ -113,7 +113,8 @@ impl ModelledChip {
         Ok(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
     }
 
-    /// How many places can run on `chip`, and the protocol by which: its own, or the first that carries any.
+    /// Returns the number of places that can run on `chip`, and the protocol used: its own, or the first that carries
+    /// any.
     ///
     /// # Errors
     /// None can; the text says what its file lacks.
@@ -124,7 +125,7 @@ impl ModelledChip {
         found.map(|room| (room.places, room.protocol)).ok_or(own)
     }
 
-    /// How many places can run on `chip` by each protocol, its own first.
+    /// Returns the number of places that can run on `chip` by each protocol, its own first.
     ///
     /// # Errors
     /// It carries no messages at all; the text says what its file lacks.
@@ -242,13 +243,13 @@ impl ModelledChip {
         self.chip
     }
 
-    /// What its operations cost.
+    /// Returns the costs of its operations.
     pub(crate) fn costs(self) -> &'static Costs {
         self.costs
     }
 
-    /// How messages cross it between so many places if nobody says how: its own protocol, or, where that does not carry
-    /// so many, the first that does.
+    /// Returns the protocol between `places` places if none is set: the chip's own or, if that does not carry that
+    /// many, the first that does.
     pub(crate) fn default_protocol(self, places: u32) -> Protocol {
         let own = self.costs.default_protocol();
         let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
@@ -262,7 +263,7 @@ impl ModelledChip {
         Some(format!("{own} does not carry {places} places ({lack})"))
     }
 
-    /// How many cores it has.
+    /// Returns the number of cores.
     pub fn cores(self) -> u32 {
         self.costs.cores()
     }
@@ -284,8 +285,8 @@ impl ModelledChip {
         (most, format!(", {why} of {}", self.machine))
     }
 
-    /// What a message of `bytes` bytes takes from the first core to core `other` and through `protocol`, without a
-    /// runtime: half of a ball's way there and back. The cores between wait.
+    /// Returns the time of a message of `bytes` bytes from the first core to core `other` through `protocol`, without
+    /// a runtime: half of a ball's way there and back. The cores between wait.
     ///
     /// # Errors
     /// The chip cannot carry the protocol, or has no such core.
@@ -345,7 +346,7 @@ impl ModelledChip {
     }
 }
 
-/// What a machine that is a chip may be called.
+/// Returns the names of machines that are chips, for a refusal.
 fn names() -> String {
     let names = BUILT_IN.iter().map(|(name, _)| format!("{PREFIX}{name}"));
     format!("{}, {PREFIX}FILE.toml", names.collect::<Vec<_>>().join(", "))

@@ -14,7 +14,7 @@ use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
 
-/// What a launch says of runs on modelled chips.
+/// Settings of a launch for runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChipSettings {
     /// Constants in the place of those of the chip's file, as `KEY=VALUE; KEY=VALUE`.
@@ -25,14 +25,14 @@ pub(crate) struct ChipSettings {
     pub(crate) voltages: Option<Setting<String>>,
     /// The chip's own, if none is said.
     pub(crate) protocol: Setting<Option<Protocol>>,
-    /// Which place runs on which core.
+    /// Core of each place.
     pub(crate) placement: Setting<Placement>,
-    /// What chooses the rates of cores.
+    /// Policy that chooses the rates of cores.
     pub(crate) governor: Setting<Policy>,
     pub(crate) rest: IdlePolicy,
     pub(crate) broadcast: Setting<Broadcast>,
     pub(crate) reduce: Reduce,
-    /// Where the time of the program's code comes from.
+    /// Source of the time of the program's code.
     pub(crate) work: Setting<CodeTime>,
     /// Arguments of the process that are no flags of the run, as a tape keeps them.
     pub(crate) own_arguments: Vec<Vec<u8>>,
@@ -160,7 +160,7 @@ impl ChipSettings {
         SETTINGS.iter().filter_map(told)
     }
 
-    /// What a run on `chip` reads for these settings.
+    /// Returns the files that a run on `chip` reads for these settings.
     pub(crate) fn reads(&self, chip: ModelledChip) -> impl Iterator<Item = Claim> {
         let file = chip.file();
         let tape = if let CodeTime::Tape(path) = &self.work.value { Some(path) } else { None };

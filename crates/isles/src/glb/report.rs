@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What one place did in a run.
+/// Work of one place in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceBalance {
     /// Tasks processed.
@@ -52,16 +52,16 @@ impl PlaceBalance {
 pub struct Balanced<R> {
     /// The result of all tasks.
     pub result: R,
-    /// How the run was balanced.
+    /// Balance of the run.
     pub balance: RunBalance,
 }
 
-/// How a run was balanced.
+/// Balance of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunBalance {
     /// Time from the first task to the end of the last, by the clock of the first place.
     pub elapsed: Duration,
-    /// What each place did, in order of the places; `None` for one that has died.
+    /// Work of each place, in order of the places; `None` for one that has died.
     pub places: Vec<Option<PlaceBalance>>,
     /// Places that died and whose tasks the others have done.
     pub recovered: u64,

@@ -19,7 +19,7 @@ pub(super) enum Command {
     Stop,
 }
 
-/// What is between the flow and the task that starts groups.
+/// State shared by the flow and the task that starts groups.
 #[derive(Default)]
 pub(super) struct Crew {
     commands: VecDeque<Command>,

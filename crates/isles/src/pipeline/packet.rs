@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(super) enum StageMessage {
     /// An item: the values that its next stages need.
     Item {
-        /// Which item of the pipeline it is, from 0.
+        /// Number of its item of the pipeline, from 0.
         number: u64,
         payload: PortValues,
     },

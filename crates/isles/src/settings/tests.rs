@@ -173,7 +173,7 @@ mod machines {
         }
     }
 
-    /// How a launch is refused that says `said` by flags, and by variables.
+    /// Returns the refusals of a launch that gets `said` as flags, and as variables.
     fn refused(said: &[(&SettingRow, &str)]) -> [Option<String>; 2] {
         let ended = |launch: Result<Launch, _>| launch.and_then(|launch| launch.check_outputs()).err();
         let flags: Vec<Flag<'_>> = said

@@ -31,7 +31,7 @@ const STRIDE: u64 = 8 + PART_BYTES_MAX as u64;
 /// The number that stands for no place.
 const NOBODY: u32 = u32::MAX;
 
-/// Where places hand over their parts.
+/// Destination of the parts that places hand over.
 #[derive(Clone)]
 pub(crate) enum Collector {
     /// All places are in this process.
@@ -75,7 +75,7 @@ impl Collector {
         decode(bytes)
     }
 
-    /// What [`TRACE_VARIABLE`] says to the processes of a run with this collector.
+    /// Returns the value of [`TRACE_VARIABLE`] for the processes of a run with this collector.
     pub(crate) fn descriptor(&self) -> String {
         match self {
             Collector::Within(_) => String::new(),

@@ -23,7 +23,7 @@ pub(crate) fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What a record is of.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RecordKind {
@@ -106,7 +106,7 @@ struct Exchanged {
     received: [u64; 2],
 }
 
-/// What a place has recorded so far.
+/// Records of a place so far.
 pub(crate) struct Recorder {
     part: Part,
     records_max: usize,

@@ -31,7 +31,7 @@ const RATIO_MAX: u32 = 1_000_000_000;
 const UNCHARGED_SHARE: f64 = 0.05;
 const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
 
-/// Where the time of a program's own code on a modelled chip comes from.
+/// Source of the time of a program's own code on a modelled chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeTime {
     /// From what the program says with [`work`](crate::work); other code is free.
@@ -96,7 +96,7 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
     own
 }
 
-/// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
+/// Returns the tape header of a run of `launch` on `chip`; the ratio is not known here.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
     let told = launch.chip.told(chip, launch.places, Stored::by_tape);
     Ok(TapeHeader {
@@ -135,7 +135,7 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a tape would have to be for this run, and is not.
+/// Returns the first difference between a tape and this run, as the tape that the run would need.
 fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option<String> {
     let words = |arguments: &[Vec<u8>]| -> String {
         let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
