@@ -8,10 +8,10 @@ use isles::{ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long an idle run is watched.
+/// Time for which an idle run is watched.
 const WATCHED: Duration = Duration::from_secs(3);
 
-/// What an idle run may use of the processors.
+/// Largest share of the processors that an idle run may use.
 const IDLE_SHARE: f64 = 0.01;
 
 /// Every place greets every other; the greetings that the first place collected are complete.

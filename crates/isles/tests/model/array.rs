@@ -17,7 +17,7 @@ fn on_machines<F: Future<Output = Result<()>> + 'static>(places: &[u32], main: f
     }
 }
 
-/// What stands at an index of a filled array.
+/// Returns the value at an index of a filled array.
 fn value([first, middle, last]: [usize; 3]) -> f64 {
     (first * 10_000 + middle * 100 + last + 1) as f64
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What `program` returns on cores of the SCC at 533/800/800.
+/// Runs `program` on cores of the SCC at 533/800/800; returns its result.
 fn on_scc<F, T>(places: u32, program: impl FnOnce() -> F) -> T
 where
     F: Future<Output = Result<T>> + 'static,
@@ -25,7 +25,7 @@ where
     found.take().unwrap()
 }
 
-/// Who called this place, and when in nanoseconds.
+/// Callers of this place, each with the time of its call in nanoseconds.
 type Calls = Rc<Monitor<Vec<(usize, u64)>>>;
 
 /// A handler that notes calls.

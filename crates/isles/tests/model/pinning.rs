@@ -18,7 +18,7 @@ fn listed(status: &str) -> String {
     line.unwrap().trim().to_owned()
 }
 
-/// What a body and all that it starts may use.
+/// Returns the processors that a body and all that it starts may use.
 fn processors_of_a_body() -> [String; 3] {
     let thread = std::thread::spawn(|| allowed("thread-self")).join().unwrap();
     let child = Command::new("cat").arg("/proc/self/status").output().unwrap();

@@ -30,7 +30,7 @@ async fn tasks_wait_on_the_monitors_of_a_place_local() -> Result<()> {
     Ok(())
 }
 
-/// What a panic says.
+/// Returns the text of the panic of `f`.
 fn panic_text(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
     payload

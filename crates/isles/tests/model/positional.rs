@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What comes of a value at a place.
+/// Outcome of sending a value to a place.
 type Outcome = Result<(), String>;
 
 fn compared<T: PartialEq + Debug>(sent: &T, arrived: isles::Result<T>) -> Outcome {

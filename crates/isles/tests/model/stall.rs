@@ -102,7 +102,7 @@ async fn speaks_everywhere() -> Result<()> {
     .await
 }
 
-/// What comes of the test `name` if it may be silent for a fifth of a second.
+/// Runs the test `name`, which may be silent for a fifth of a second; returns its output.
 fn run_impatiently(name: &str) -> Output {
     run_with_patience(name, "0.1", "0.2")
 }

@@ -17,14 +17,14 @@ use std::task::{Context, Poll, Waker};
 /// Threads that wake.
 const THREADS: u64 = 3;
 
-/// What a waking thread is asked to do.
+/// Order for a waking thread.
 enum Order {
     Wake(Arc<Handed>, Waker, u64),
     /// To say that all before is done.
     Answer(Sender<()>),
 }
 
-/// What a future and a waking thread share.
+/// State that a future and a waking thread share.
 #[derive(Default)]
 struct Handed {
     /// The thread is about to wake.

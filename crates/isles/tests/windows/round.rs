@@ -38,7 +38,7 @@ elements! {
     f64, |one, other| one + other;
 }
 
-/// How a phase is synchronized.
+/// Synchronization of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Fence,
@@ -47,7 +47,7 @@ enum Phase {
     Notify,
 }
 
-/// What a place does to the part of `target`.
+/// Operation of a place on the part of `target`.
 #[derive(Clone, Debug)]
 struct Step {
     target: usize,
@@ -92,7 +92,7 @@ impl Shape {
         (owner + target + phase as usize) % (self.places() + 1) * BLOCK
     }
 
-    /// What `place` does in `phase`.
+    /// Returns the operations of `place` in `phase`.
     fn steps(&self, phase: u64, place: usize) -> Vec<Step> {
         let mut random = Random::stream(self.seed, (phase << 16) + place as u64 + 1);
         let count = random.below(8);

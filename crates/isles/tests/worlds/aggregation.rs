@@ -25,7 +25,7 @@ struct Pushed {
 }
 
 thread_local! {
-    /// How often each item was applied. All invented places share this thread.
+    /// Number of times each item was applied. All invented places share this thread.
     static APPLIED: RefCell<HashMap<u64, u32>> = RefCell::default();
     /// Items pushed by finish, as far as the push said that it took them.
     static PUSHED: RefCell<HashMap<u64, Vec<Pushed>>> = RefCell::default();
