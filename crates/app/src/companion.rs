@@ -38,9 +38,9 @@ const TOLD_FROM: Duration = Duration::from_secs(1);
 pub struct Companion {
     program: Cow<'static, str>,
     package: Cow<'static, str>,
-    /// Where the sources of the package lie in the checkout.
+    /// Folder of the sources of the package in the checkout.
     folder: Cow<'static, str>,
-    /// Whether it starts places, and must know the machines that this program knows.
+    /// `true` if it starts places, and must know the machines that this program knows.
     starts_places: bool,
 }
 
@@ -134,7 +134,7 @@ impl Companion {
         self.installed().find(|file| self.fits(file))
     }
 
-    /// Whether the program in `file` has ranks of MPI as places, if this program has.
+    /// Returns `true` if the program in `file` has ranks of MPI as places, if this program has.
     fn fits(&self, file: &Path) -> bool {
         if !(self.starts_places && cfg!(feature = "mpi")) {
             return true;

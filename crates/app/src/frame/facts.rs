@@ -5,12 +5,12 @@
 use isles::{Launch, Machine, RunReport};
 use serde::Serialize;
 
-/// What is known of every run; the beginning of the head of its JSON document.
+/// Facts about every run; the beginning of the head of its JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunFacts {
     version: &'static str,
     machine: &'static str,
-    /// How many places.
+    /// Number of places.
     pub places: u32,
     /// Processors that this process may use; 0 if the system does not say.
     processors: usize,
@@ -28,7 +28,7 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// What is known before the run.
+    /// Returns the facts known before the run.
     pub fn of(launch: &Launch) -> RunFacts {
         RunFacts {
             version: env!("CARGO_PKG_VERSION"),
@@ -57,7 +57,7 @@ impl RunFacts {
         self.memory_held = held.filter(|held| *held > 0);
     }
 
-    /// What moved between places, for people.
+    /// Returns the bytes and messages moved between places, for people.
     pub fn moved(&self) -> String {
         format!("{} bytes in {} messages", self.bytes_moved, self.messages)
     }
@@ -70,10 +70,10 @@ fn memory_peak() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// What a result was checked against, and whether it is confirmed.
+/// Check of a result: the reference it was checked against, and whether it is confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// Whether the result is what it must be.
+    /// `true` if the result is what it must be.
     pub holds: bool,
     /// Against what it was checked, and what came of that, in one line.
     pub text: String,

@@ -10,14 +10,14 @@ use isles::{Claim, Destination, Launch};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the results of an application go.
+/// Destinations of the results of an application.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct OutputArguments {
-    /// Where the JSON goes; - is standard output [default: a file in out/, named after the run]
+    /// File for the JSON; - is standard output [default: a file in out/, named after the run]
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 
-    /// Where the CSV goes; - is standard output [default: a file in out/, named after the run]
+    /// File for the CSV; - is standard output [default: a file in out/, named after the run]
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
 
@@ -45,7 +45,7 @@ pub(super) struct RunOutcome<'a> {
     /// Writes the picture that a flag asks for.
     pub picture: &'a dyn Fn(&str, &mut dyn Write) -> io::Result<()>,
     pub verification: Option<&'a Verification>,
-    /// Whether the run has written its own files, such as a trace.
+    /// `true` if the run has written its own files, such as a trace.
     pub has_run_files: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Outputs {
     pictures: Vec<(&'static str, Destination)>,
     /// Files that the run itself writes, such as a trace.
     of_run: Vec<PathBuf>,
-    /// Whether nothing else goes to standard output.
+    /// `true` if nothing else goes to standard output.
     is_free: bool,
 }
 

@@ -94,7 +94,7 @@ pub fn add_done(steps: u64) {
 /// Tells the terminal how far a run is.
 pub(super) struct StepsTeller {
     progress: Progress,
-    /// What was done in this process before.
+    /// Steps that were done in this process before.
     base: u64,
 }
 
@@ -108,7 +108,7 @@ impl StepsTeller {
         StepsTeller { progress: progress.after(before), base }
     }
 
-    /// Whether it is time to tell again.
+    /// Returns `true` if it is time to print again.
     pub(super) fn is_due(&self) -> bool {
         self.progress.is_due()
     }

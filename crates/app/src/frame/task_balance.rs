@@ -65,7 +65,7 @@ impl BalanceArguments {
     }
 }
 
-/// What the places did, as the frame tells it; the shares only if it `asks_shares`.
+/// Returns the work of the places, as the frame reports it; the shares only if it `asks_shares`.
 pub(super) fn work_done(balance: RunBalance, asks_shares: bool) -> WorkDone {
     let place = |place: &Option<isles::glb::PlaceBalance>| match place {
         Some(place) => PlaceWork { units: place.tasks, seconds: place.busy.as_secs_f64() },
@@ -75,7 +75,7 @@ pub(super) fn work_done(balance: RunBalance, asks_shares: bool) -> WorkDone {
     WorkDone { seconds: balance.elapsed.as_secs_f64(), shares, balance: Some(balance) }
 }
 
-/// How the places got their tasks, for people: a line for all, and one for each place.
+/// Returns the text about the balance of tasks, for people: a line for all, and one for each place.
 pub(super) fn steals_text(balance: &RunBalance) -> String {
     let recovered = match balance.recovered {
         0 => String::new(),

@@ -44,7 +44,7 @@ const SEED: &SettingRow = setting("seed");
 /// The setting that several runs cannot have but as a program says it.
 const WORK: &SettingRow = setting("work");
 
-/// What summaries say of a run, which is the same for all seeds, beside the settings that they keep by name.
+/// Fields of a summary that are the same for all seeds, beside the settings that it keeps by name.
 const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 
 /// Runs the application `app` once for each of `number` seeds, and prints how the runs differ.
@@ -162,7 +162,7 @@ fn outcome(seed: usize, summary: &Value) -> Option<SeedOutcome> {
     })
 }
 
-/// What all runs have in common, under the names that it has in the summary of one.
+/// Returns the settings that all runs have in common, under their names in the summary of one.
 fn settings(summary: &Value) -> Map<String, Value> {
     let kept = SETTINGS.iter().filter(|row| row.is_in_summary()).map(|row| row.name);
     let known =

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What a run with one seed came to.
+/// Outcome of a run with one seed.
 #[derive(Serialize)]
 pub struct SeedOutcome {
     pub seed: usize,
@@ -28,7 +28,7 @@ struct Document<'a> {
     energy_j: Option<ValueRange>,
 }
 
-/// How far a figure moves.
+/// Range of a figure over the seeds.
 #[derive(Serialize)]
 struct ValueRange {
     least: f64,
@@ -74,7 +74,7 @@ struct Unit {
     name: &'static str,
     /// From which figure on it is taken.
     least: f64,
-    /// What it is in the unit of the figures.
+    /// Size of this unit, in the unit of the figures.
     size: f64,
 }
 
@@ -101,7 +101,7 @@ impl Unit {
     }
 }
 
-/// How far time and energy move; the latter if all runs have one.
+/// Returns the ranges of time and energy; the latter if all runs have one.
 fn spans(outcomes: &[SeedOutcome]) -> (ValueRange, Option<ValueRange>) {
     let times = outcomes.iter().map(|outcome| outcome.predicted_ps as f64).collect();
     let energies: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.energy_j).collect();
