@@ -11,7 +11,7 @@ pub(crate) const FACTS_BYTES_MAX: usize = 32 << 10;
 /// Most bytes of the program and its arguments together that are kept.
 const ARGUMENTS_BYTES_MAX: usize = 8 << 10;
 
-/// How the cores of a modelled chip lie: tiles in rows, from the lower left.
+/// Mesh of the cores of a modelled chip: tiles in rows, from the lower left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeshDescription {
     /// Tiles in a row.
@@ -24,7 +24,7 @@ pub struct MeshDescription {
     pub name: String,
 }
 
-/// What is known of a run from its start.
+/// Description of a run, known from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDescription {
     /// The version of Isles.
@@ -37,7 +37,7 @@ pub struct RunDescription {
     pub machine: String,
     /// When the run began, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// How many places it has.
+    /// Number of places.
     pub places: u32,
     /// The process of the first place.
     pub process: u32,
@@ -50,7 +50,7 @@ pub struct RunDescription {
 }
 
 impl RunDescription {
-    /// Whether its places are cores of a modelled chip, so that clocks, voltages and power are known.
+    /// Returns `true` if its places are cores of a modelled chip, so that clocks, voltages and power are known.
     pub fn is_modelled(&self) -> bool {
         self.machine.starts_with("chip:")
     }

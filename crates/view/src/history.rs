@@ -23,16 +23,16 @@ const RING_BYTES_MAX: usize = 32 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series(usize);
 
-/// What there is to know of a series.
+/// Description of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SeriesInfo {
     /// Its name, which is that of a column of a snapshot.
     pub name: &'static str,
     /// The unit of a value.
     pub unit: &'static str,
-    /// What it is, in one sentence.
+    /// Description of the quantity, in one sentence.
     pub description: &'static str,
-    /// Whether it only grows, or goes up and down.
+    /// Kind of its values: a count that only grows, or a level.
     #[serde(serialize_with = "kind_as_word")]
     pub kind: CounterKind,
 }
@@ -41,7 +41,7 @@ fn kind_as_word<S: Serializer>(kind: &CounterKind, serializer: S) -> Result<S::O
     serializer.serialize_str(kind.name())
 }
 
-/// Where the values of a series come from.
+/// Source of the values of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SeriesSource {
     /// The share of time.
@@ -68,7 +68,7 @@ const WATT: SeriesInfo = SeriesInfo {
     kind: CounterKind::Gauge,
 };
 
-/// How many series there are: one for each counter, and two that are computed.
+/// Number of series: one for each counter, and two that are computed.
 const SERIES: usize = COUNTERS.len() + 2;
 
 impl Series {
@@ -81,7 +81,7 @@ impl Series {
         }
     }
 
-    /// What there is to know of it.
+    /// Returns the description of the series.
     fn info(self) -> SeriesInfo {
         match self.source() {
             SeriesSource::Busy => BUSY,
@@ -110,7 +110,7 @@ impl Series {
         Series::all().find(|series| series.info().name == name)
     }
 
-    /// What there is to know of each series of a run; those of clock and power only for a modelled chip.
+    /// Returns the description of each series of a run; clock and power only for a modelled chip.
     pub fn of_run(run: &RunDescription) -> Vec<SeriesInfo> {
         let is_of_run = |series: &Series| run.is_modelled() || !series.is_modelled();
         Series::all().filter(is_of_run).map(Series::info).collect()
@@ -180,7 +180,7 @@ impl HistoryEntry {
         }
     }
 
-    /// How many bytes it takes on the heap, about.
+    /// Returns the approximate number of bytes it takes on the heap.
     fn bytes(&self) -> usize {
         let counts = self.counts.iter().flatten().map(|words| 8 * words.len()).sum::<usize>();
         let energy = self.energy.as_ref().map_or(0, |(_, joules)| 8 * joules.len());
@@ -230,7 +230,7 @@ pub struct HistoryRing {
     places: usize,
     fine: EntryRing,
     coarse: EntryRing,
-    /// Whether an entry of the fine ring is gone.
+    /// `true` once an entry of the fine ring is gone.
     is_cut: bool,
 }
 

@@ -86,7 +86,7 @@ impl LiveRun {
         self.is_over().then(|| ReplayedRun::open(&self.directory).ok()).flatten().filter(is_whole)
     }
 
-    /// Whether nothing more will come.
+    /// Returns `true` if nothing more will come.
     pub fn is_over(&self) -> bool {
         self.latest.state != RunState::Running
     }

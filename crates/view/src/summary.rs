@@ -13,20 +13,20 @@ const RESULT_LINES_MAX: usize = 200;
 /// A warning that there was, at how many places, and what it said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastWarning {
-    /// What it was about.
+    /// Kind of the warning.
     pub kind: WarningKind,
     /// The place where it was last.
     pub place: u32,
     /// At how many places it was.
     pub places: u32,
-    /// What was said.
+    /// Text of the last such warning.
     pub text: String,
 }
 
-/// What a run came to.
+/// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// How it ended.
+    /// State in which it ended.
     pub state: RunState,
     /// Why, if it did not end well.
     pub reason: Option<String>,
@@ -55,7 +55,7 @@ pub struct Summary {
 }
 
 impl ReplayedRun {
-    /// What the run came to, as far as its log goes.
+    /// Returns the summary of the run, as far as its log goes.
     pub fn summary(&self) -> Summary {
         let run = self.recorded();
         let mut builder = SnapshotBuilder::new(run.description());

@@ -20,7 +20,7 @@ const FINISHES_MAX: usize = 256;
 /// Values of a place: liveness, time, copies, process, death, counters.
 const VALUES: usize = 5 + COUNTERS.len();
 
-/// What a frame has beside the places.
+/// Part of a frame besides the places.
 #[derive(Serialize, Deserialize)]
 struct Tail {
     end: RunEnd,

@@ -108,7 +108,7 @@ impl LogWriter {
         self.write(&frame(FrameKind::Output, &content))
     }
 
-    /// Whether lines that are printed before the end of the run are left out by now.
+    /// Returns `true` once lines printed before the end of the run are left out.
     pub fn is_full_of_output(&self) -> bool {
         self.output_bytes > OUTPUT_BYTES
     }

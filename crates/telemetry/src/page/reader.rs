@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How often a group is read again if its place was writing it.
+/// Most attempts to read a group that its place may be writing.
 const TRIES: usize = 4;
 
 /// Why counters cannot be read.
@@ -35,10 +35,10 @@ pub enum PageError {
     OtherCounters(CounterTable),
 }
 
-/// Which counters a program has.
+/// Table of the counters of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterTable {
-    /// How many they are.
+    /// Number of counters.
     pub counters: u64,
     /// The hash of their names in their order.
     pub names_hash: u64,
@@ -158,8 +158,8 @@ impl PagesReader {
         self.started_unix_ms
     }
 
-    /// What the run has counted by now. The memory of a place is that of its process, if it is of this
-    /// host; of one that has ended, as it was last.
+    /// Returns the counts of the run by now. The memory of a place is that of its process, if it is of this host; of
+    /// one that has ended, as it was last.
     ///
     /// # Errors
     /// The system refused to read.
@@ -196,7 +196,7 @@ impl PagesReader {
         })
     }
 
-    /// Whether what places print is kept: in a run of up to 1,024 places.
+    /// Returns `true` if the output of places is kept: in a run of up to 1,024 places.
     pub fn keeps_output(&self) -> bool {
         self.layout.keeps_output()
     }
@@ -332,7 +332,7 @@ fn read_words(file: &File, at: u64, words: u64) -> Result<Vec<u64>, PageError> {
     Ok(whole.iter().map(|word| u64::from_ne_bytes(*word)).collect())
 }
 
-/// What the places together say of their progress.
+/// Returns the sums of the progress of all places.
 fn progress(places: &[u64]) -> [u64; PROGRESS_WORDS] {
     let mut sums = [0_u64; PROGRESS_WORDS];
     for place in places.chunks_exact(PLACE_WORDS as usize) {

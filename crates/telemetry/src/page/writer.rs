@@ -221,7 +221,7 @@ impl PlaceWriter {
         }
     }
 
-    /// What all places together say of their progress, but for the names of the steps and the phase.
+    /// Returns the progress of all places together, but for the names of the steps and the phase.
     pub fn progress(&self) -> ProgressSample {
         // Relaxed: counts of others, each for itself.
         let word = |at: usize| self.words.words()[at].load(Ordering::Relaxed);
