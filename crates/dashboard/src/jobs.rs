@@ -19,10 +19,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-/// Where jobs are listed, and told what to do.
+/// Path at which jobs are listed and controlled.
 pub(crate) const LIST: &str = "/api/v1/jobs";
 
-/// Where the last lines of a job are.
+/// Path of the last lines of a job.
 pub(crate) const OUTPUT: &str = "/api/v1/jobs/output";
 
 /// Longest time until the job server answers.

@@ -22,7 +22,7 @@ pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 /// Most places of one question about the past.
 const HISTORY_PLACES_MAX: usize = 1024;
 
-/// What a handler is told: the query, the last event that a reader has had, and who asks.
+/// Request of a handler: the query, the last event that a reader has had, the headers, and the role of the requester.
 pub(crate) struct Asked<'a> {
     query: &'a str,
     last: Option<u64>,
@@ -30,7 +30,7 @@ pub(crate) struct Asked<'a> {
     role: Role,
 }
 
-/// Who answers.
+/// Handler of a route.
 #[derive(Clone, Copy)]
 enum Handler {
     /// This server, at once.
@@ -39,7 +39,7 @@ enum Handler {
     Jobs,
 }
 
-/// What is answered: something, or what the job server says.
+/// Result of the routing: an answer, or the job server, which answers.
 pub(crate) enum Found {
     Answer(Answer),
     Jobs,
@@ -205,7 +205,7 @@ pub(crate) struct RunAnswer<'a> {
 }
 
 impl RunAnswer<'_> {
-    /// What is told of this run.
+    /// Returns the answer about this run.
     pub(crate) fn of(view: &dyn RunView, role: Role) -> RunAnswer<'_> {
         let run = view.description();
         let length = view.length();

@@ -7,7 +7,7 @@
 use super::Weights;
 use std::fmt;
 
-/// Where in its source something was found.
+/// Position of something in its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// Line of a text file, from 1.
@@ -37,23 +37,23 @@ pub enum GraphError {
     UnknownFormat,
     /// The text is in a form that is known and not read.
     ForeignFormat {
-        /// What it is called.
+        /// Name of the form.
         name: &'static str,
     },
     /// The compressed file ends early or fails its check sum.
     BadCompression(std::io::Error),
     /// Something else stands where one of the allowed forms must stand.
     Malformed {
-        /// Where it stands.
+        /// Its position.
         position: Position,
-        /// What stands there, shortened.
+        /// Text found there, shortened.
         found: String,
-        /// What may stand there.
+        /// Forms allowed there.
         allowed: &'static str,
     },
     /// A vertex that the graph does not have.
     VertexOutOfRange {
-        /// Where it is named.
+        /// Position at which it is named.
         position: Position,
         /// The vertex as written.
         vertex: u64,
@@ -64,7 +64,7 @@ pub enum GraphError {
     },
     /// A vertex so far beyond the number of edges that most vertices would have none.
     SparseVertices {
-        /// Where it is named.
+        /// Position at which it is named.
         position: Position,
         /// The vertex as written.
         vertex: u64,
@@ -75,11 +75,11 @@ pub enum GraphError {
     },
     /// A length that no shortest path can use, or a strength that is none.
     BadWeight {
-        /// Where it stands.
+        /// Its position.
         position: Position,
         /// The weight as read.
         weight: f64,
-        /// What it was to be.
+        /// Use of the weights that was asked for.
         kind: Weights,
     },
     /// Strengths whose sum is not finite.
@@ -97,25 +97,25 @@ pub enum GraphError {
     NoVertices,
     /// The file ends before its contents do.
     Truncated {
-        /// Where the missing part begins.
+        /// Position at which the missing part begins.
         position: Position,
-        /// What is missing.
+        /// Name of the missing part.
         missing: &'static str,
     },
     /// More than is supported, or more than the size of the input can justify.
     TooLarge {
-        /// What there is too much of.
+        /// Name of the thing that is too large or too many.
         what: &'static str,
-        /// How much there is, or is said to be.
+        /// Amount that there is, or is said to be.
         found: u64,
-        /// How much is accepted.
+        /// Largest amount accepted.
         limit: u64,
     },
     /// A generator's parameter outside its range.
     BadParameter {
         /// The parameter with its value, as given.
         found: String,
-        /// What is accepted.
+        /// Accepted values.
         allowed: &'static str,
     },
 }

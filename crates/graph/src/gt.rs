@@ -10,7 +10,7 @@
 use super::error::check_weight;
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
 
-/// How a `.gt` file begins.
+/// First bytes of a `.gt` file.
 pub const MAGIC: &[u8] = "⛾ gt".as_bytes();
 
 /// Names of edge maps that are taken for lengths, the preferred first.

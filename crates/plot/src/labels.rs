@@ -47,7 +47,7 @@ pub(crate) struct LabelPlace {
     /// The base line, at the side that the anchor says.
     pub(crate) at: Spot,
     pub(crate) anchor: Anchor,
-    /// Whether it is so far from its point that a line must lead there.
+    /// `true` if it is so far from its point that a line must lead there.
     pub(crate) is_far: bool,
 }
 

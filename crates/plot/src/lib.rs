@@ -40,12 +40,13 @@ impl Drawing {
         })
     }
 
-    /// How many values it shows.
+    /// Returns the number of values that it shows.
     pub fn drawn(&self) -> usize {
         self.0.drawn
     }
 
-    /// How many it does not show, and why, as the picture itself says it; `None` if it shows all.
+    /// Returns the number of values that it does not show, and the reason, in the words of the picture; `None` if it
+    /// shows all.
     pub fn left_out(&self) -> Option<&str> {
         self.0.left_out.as_deref()
     }

@@ -94,7 +94,7 @@ impl Session {
         session
     }
 
-    /// What the program has written, up to some text.
+    /// Reads the program's output up to some text, and returns it.
     fn read_until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
         let mut piece = [0; 4096];

@@ -49,7 +49,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value lies in it, or at an end.
+    /// Returns `true` if a value is within it, or at an end.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

@@ -16,7 +16,7 @@ use svg::node::element::Element;
 /// Two costs against each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plane {
-    /// What is shown.
+    /// Title of the figure.
     pub title: String,
     /// Under which conditions, or nothing.
     pub subtitle: String,
@@ -24,7 +24,7 @@ pub struct Plane {
     pub x: Axis,
     /// The other.
     pub y: Axis,
-    /// What is compared; each series has a front of its own.
+    /// Compared things; each series has a front of its own.
     pub series: Vec<PlaneSeries>,
 }
 
@@ -44,7 +44,7 @@ pub struct PlanePoint {
     pub x: f64,
     /// The other.
     pub y: f64,
-    /// What is told of the run if it is on the front.
+    /// Text about the run if it is on the front.
     pub label: String,
 }
 
