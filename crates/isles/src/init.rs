@@ -1,4 +1,4 @@
-//! What `#[isles::main(init = ..)]` runs first in each process, and what is known of that.
+//! The function of `#[isles::main(init = ..)]`, which runs first in each process, and its state.
 //!
 //! In a process that was started as a place it runs before that joins, so nothing may join meanwhile: a run that `init`
 //! starts itself would take the place of the run around it. Invariant: no process joins while its `init` runs.

@@ -30,7 +30,7 @@ const EXIT_FAILED: u8 = 1;
 /// Exit code of a run that could not be started as asked.
 pub(crate) const EXIT_USAGE: u8 = 2;
 
-/// Why a run could not be started, or not be written down. Nothing is left behind.
+/// Reason why a run could not be started, or not be written down. Nothing is left behind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -146,8 +146,8 @@ impl Launch {
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
-        // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
-        // the first serve from here on.
+        // A launcher of ranks wants one run of them. Their number is known when they have met; all but the first
+        // serve from here on.
         serve_if_rank();
         let machine = if is_first_rank() { Machine::Mpi } else { machine };
         let machine = environment.machine_or(machine)?;
@@ -197,8 +197,8 @@ impl Launch {
         self
     }
 
-    /// On which processors of the host the places stay; of no meaning on the loopback machine and on modelled chips.
-    /// Whether the program may use them, and whether they are enough, is seen when the run starts.
+    /// Sets the processors of the host on which the places stay; ignored on the loopback machine and on modelled
+    /// chips. The run checks at its start that the program may use them, and that they are enough.
     pub fn pinning(mut self, pinning: Pinning) -> Launch {
         self.pinning = Setting::new(pinning::UNSAID, pinning);
         self

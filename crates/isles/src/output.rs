@@ -1,4 +1,4 @@
-//! Where results go: what a run is to write, files checked before the computation, written after it.
+//! The destinations of results: the files that a run writes, checked before the computation, written after it.
 //!
 //! A computation may take hours, so what cannot be written is refused before it begins, by runs, applications and
 //! commands alike; and a file that is not whole does not have its name: it is written beside, under a name that ends in
@@ -35,12 +35,12 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// That a file is read; `what` is for example `the graph`.
+    /// Makes the claim of a file that is read; `what` is for example `the graph`.
     pub fn read(path: impl Into<PathBuf>, what: &'static str) -> Claim {
         Claim::Read { path: path.into(), what }
     }
 
-    /// That a result goes to `destination`, because `source` said so.
+    /// Makes the claim of a result that goes to `destination`, because `source` said so.
     pub fn written(destination: &Destination, source: &str) -> Claim {
         Claim::Written { destination: destination.clone(), source: source.to_owned() }
     }
@@ -77,7 +77,7 @@ pub struct Unwritten {
 }
 
 impl Unwritten {
-    /// That standard output could not be written.
+    /// Makes the error of standard output that could not be written.
     pub fn standard(cause: io::Error) -> Unwritten {
         Unwritten { path: STANDARD_OUTPUT.to_owned(), cause }
     }
@@ -208,7 +208,7 @@ impl Destination {
         written.map(|()| Some(path.clone())).map_err(|cause| self.unwritten(cause))
     }
 
-    /// That it could not be written.
+    /// Makes the error of this destination that could not be written.
     pub(crate) fn unwritten(&self, cause: io::Error) -> Unwritten {
         let path = match self {
             Destination::Standard => STANDARD_OUTPUT.to_owned(),
@@ -232,7 +232,7 @@ impl Destination {
         if found.as_ref().is_none_or(fs::Metadata::is_file) {
             let path = whole(path);
             let beside = beside(&path, "part");
-            // Who may write a file may not be allowed to make another beside it.
+            // A user who may write a file may not be allowed to make another beside it.
             if let Ok(file) = File::create(&beside) {
                 if let Some(found) = found {
                     file.set_permissions(found.permissions())?;
@@ -271,7 +271,8 @@ impl Drop for AtomicFile {
 /// Lets `content` write to standard output, to the last byte.
 ///
 /// # Errors
-/// What `content` returns; who reads may stop reading, and [`Unwritten::is_closed_output`] tells that from a fault.
+/// Those of `content`; the reader of a pipe may stop reading, which [`Unwritten::is_closed_output`] tells from a
+/// fault.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     content(&mut out).and_then(|()| out.flush())

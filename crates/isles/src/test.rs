@@ -56,7 +56,7 @@ fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: TestBo
 /// As [`test`], on this thread.
 fn run(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     if std::env::var_os(JOIN_VARIABLE).is_some() {
-        // Where it fails, what the place prints is lost, and nothing else.
+        // If it fails, the output of the place is lost, and nothing else.
         let _ = unmute();
     }
     processes::serve_if_place();

@@ -93,7 +93,7 @@ fn threads(first_process: u32) -> Vec<String> {
 /// Looks at the idle places, at most.
 const LOOKS: u32 = 10;
 
-/// For how long the threads have had a processor.
+/// Returns the time for which the threads have had a processor.
 fn busy_time(threads: &[String]) -> Duration {
     let nanoseconds = threads.iter().map(|thread| {
         let text = std::fs::read_to_string(format!("{thread}/schedstat")).unwrap();

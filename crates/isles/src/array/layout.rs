@@ -1,4 +1,4 @@
-//! How an array lies on the members of a team: axis by axis, in whole numbers.
+//! Layout of an array on the members of a team: axis by axis, in whole numbers.
 //!
 //! An axis is cut into parts by a [`Distribution`], and the parts of all axes form a grid of members. Nothing here
 //! moves an element. An owner is found by multiplication and a correction instead of a division, because that is asked

@@ -97,7 +97,7 @@ impl Halo {
     }
 }
 
-/// Why an array cannot be had, or an element of it.
+/// Reason why there is no such array, or no such element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayError {
     /// An axis has no index, or too many to count.
@@ -109,7 +109,7 @@ pub enum ArrayError {
     },
     /// Blocks of no index are to be dealt out.
     EmptyBlock {
-        /// Along which axis.
+        /// Number of the axis.
         axis: usize,
     },
     /// No axis is cut, and there are several members.

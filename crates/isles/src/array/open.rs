@@ -29,7 +29,7 @@ const LINES: &str = file!().split_at(file!().len() - "open.rs".len()).0;
 pub struct OpenArray<'a, T: 'static, const N: usize> {
     array: &'a DistArray<T, N>,
     window: OpenWindow<T>,
-    /// That of each rank.
+    /// Shape of the part of each rank.
     shapes: Vec<PartShape>,
 }
 

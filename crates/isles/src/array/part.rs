@@ -33,7 +33,7 @@ pub(super) struct PartShape {
 }
 
 impl PartShape {
-    /// That of member `rank` of an array of `N` axes.
+    /// Returns the shape of the part of member `rank` of an array of `N` axes.
     pub(super) fn new<const N: usize>(layout: &ArrayLayout, rank: usize, halo: Halo) -> PartShape {
         PartShape { owned: layout.lengths(rank), pad: three(halo.widths::<N>(), 0) }
     }

@@ -192,7 +192,7 @@ pub fn halt(limit: Duration) -> bool {
     })
 }
 
-/// By what the clock of this place's core is divided now; `None` if it cannot be divided, and on a real machine.
+/// Returns the divider of the clock of this place's core now; `None` if it cannot be divided, and on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.

@@ -1,4 +1,5 @@
-//! How the collectives of teams go on a modelled chip: as they were asked for by name, or as the model says is best.
+//! The algorithms of team collectives on a modelled chip: as they were asked for by name, or as the model says is
+//! best.
 //!
 //! The model is asked by trying: the first broadcast of a length to so many members is played on cores of the same chip
 //! with the same protocol configuration, once for each tree and chunk, before it is done; the shortest is used from

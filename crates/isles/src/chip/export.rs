@@ -1,4 +1,4 @@
-//! What a run on a modelled chip writes: whether it can be had of it, and writing it.
+//! The files that a run on a modelled chip writes: the check that the run has them, and the writing.
 //!
 //! The formats are those of `isles_transport_chip::export` and `isles_chip::draw`; here are the check before a run
 //! begins and the files after it. Invariant: a file has its name only when all of it is there, also a trace, which is

@@ -1,7 +1,7 @@
-//! Launches on modelled chips: what a program says of them, and what a run tells and writes when it has ended.
+//! Launches on modelled chips: the settings of a program, and the report and the files of a run that has ended.
 //!
-//! How places take turns, `drive` knows. Invariant: what a run on a chip prints goes to standard
-//! error, so that the program's own output is that of any other machine.
+//! The turns of places are in `drive`. Invariant: all that a run on a chip prints goes to standard error, so that the
+//! program's own output is that of any other machine.
 
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};

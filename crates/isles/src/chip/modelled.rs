@@ -36,7 +36,7 @@ pub struct ProtocolRoom {
     pub protocol: Protocol,
     /// The most places; 0 if the chip does not carry it.
     pub places: u32,
-    /// Why not one more, unless a run can have no more or the chip has no more cores.
+    /// Reason for the limit; `None` if a run can have no more places, or the chip has no more cores.
     pub limit: Option<String>,
 }
 
@@ -256,7 +256,7 @@ impl ModelledChip {
         [own].into_iter().chain(Protocol::ALL).find(fits).unwrap_or(own)
     }
 
-    /// Why messages between so many places do not cross it by its own protocol, if they do not.
+    /// Returns the reason why messages between so many places do not cross it by its own protocol, if they do not.
     pub(crate) fn default_protocol_lack(self, places: u32) -> Option<String> {
         let own = self.costs.default_protocol();
         let lack = self.costs.check_protocol(own, places).err()?;

@@ -1,4 +1,4 @@
-//! What a user says of runs on modelled chips: how it is read, and whether it goes with a machine.
+//! The user's settings for runs on modelled chips: how they are read, and whether they go with a machine.
 //!
 //! It knows words and where they were written; what a chip can do, [`ModelledChip`] says. Invariant: what is refused is
 //! named by the flag or variable that said so.

@@ -1,4 +1,4 @@
-//! What a place has of a run: its bag, the balancer that decides, and the counts.
+//! The state of a run at one place: its bag, the balancer that decides, and the counts.
 //!
 //! Puts the pure balancer and the program's bag together. Invariant: a bag with tasks has a worker, or the method that
 //! put them there has returned that one is to be started.
@@ -37,9 +37,9 @@ pub(super) struct PlaceBag<B> {
     random: Random,
     pub(super) batch: Batch,
     pub(super) counts: PlaceBalance,
-    /// When the worker last got tasks; `None` while it has none.
+    /// Time at which the worker last got tasks; `None` while it has none.
     busy_since: Option<Duration>,
-    /// When the worker last asked for tasks.
+    /// Time at which the worker last asked for tasks.
     asked_at: Duration,
     /// The place that has given the tasks of a bag that was empty, until one of them has run or was given on.
     unproven: Option<usize>,
@@ -49,7 +49,7 @@ pub(super) struct PlaceBag<B> {
 }
 
 impl<B: Bag> PlaceBag<B> {
-    /// That of the place `own`, at rest, of `members`, which are in order and have it.
+    /// Makes the bag of the place `own`, at rest, of `members`, which are in order and have it.
     pub(super) fn new(
         own: usize,
         members: &[usize],

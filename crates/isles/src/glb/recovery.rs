@@ -30,7 +30,7 @@ pub(super) fn is_death(error: &Error) -> bool {
 /// Restores what the dead members had at the others, which are the members from then on.
 ///
 /// # Errors
-/// What a dead place had is lost, because its partner is dead as well; or a place has died meanwhile.
+/// The state of a dead place is lost, because its partner is dead as well; or a place has died meanwhile.
 pub(super) async fn recover<B: Bag>(
     bags: &PlaceBags<B>,
     safeties: &Safeties,

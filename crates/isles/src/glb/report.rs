@@ -1,6 +1,6 @@
-//! What a run came to, and what each place did of it.
+//! The result of a run, and the work of each place.
 //!
-//! Apart from the balancer because programs read it. Invariant: what each place did is no part of the result.
+//! Apart from the balancer because programs read it. Invariant: the work of each place is no part of the result.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What places do and say to balance a run: tasks, requests, gifts and saves on the runtime's public interface.
+//! The work and the messages that balance a run: tasks, requests, gifts and saves on the runtime's public interface.
 //!
 //! All decisions are the [`PlaceBag`]'s. Invariant: a part that has left a bag is in an answer that a worker waits for,
 //! in a gift that the finish counts, or, in a resilient run, with a task that waits for its save.

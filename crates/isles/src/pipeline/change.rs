@@ -208,7 +208,7 @@ impl<P: Pipeline> PipelineState<P> {
             let (kit, first, end) = (&self.kit, stages.start, stages.end);
             match finish(async { at!(place, stage_facts(&kit.lock(), first, end)).await }).await {
                 Ok(own) => facts.extend(stages.zip(own)),
-                // What this place knows of them is old, but known.
+                // The facts of this place about them are old, but they are known.
                 Err(error) if is_death(&error) => {
                     facts.extend(stages.zip(stage_facts(&kit.lock(), first, end)))
                 }

@@ -61,7 +61,7 @@ pub(super) struct PipelineState<P: Pipeline> {
     pub(super) sink: RefCell<Sink>,
     pub(super) replay: RefCell<Option<Replay>>,
     pub(super) lost_places: Cell<usize>,
-    /// Why the pipeline has ended early.
+    /// Reason why the pipeline has ended early.
     pub(super) fate: RefCell<Option<(ErrorKind, String)>>,
     started: Duration,
 }
@@ -176,7 +176,7 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// Receives the next result; `None` after the last one, if the pipeline was closed.
     ///
     /// # Errors
-    /// That of the stage or the place that ended the pipeline.
+    /// The error of the stage or the place that ended the pipeline.
     pub async fn recv(&self) -> Result<Option<P::Output>> {
         let shared = &*self.shared;
         loop {

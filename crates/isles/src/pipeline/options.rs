@@ -1,4 +1,4 @@
-//! How a pipeline is run.
+//! The options of a pipeline.
 
 use super::misused;
 use crate::Result;

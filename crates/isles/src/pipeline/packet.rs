@@ -1,4 +1,4 @@
-//! What flows through the channels between groups: items, and the markers that stand between two items.
+//! The packets in the channels between groups: items, and the markers between two items.
 
 use super::stage::ports::PortValues;
 use isles_protocol::pipeline::PlacedGroup;

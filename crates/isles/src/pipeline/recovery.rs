@@ -153,7 +153,7 @@ impl<P: Pipeline> PipelineState<P> {
     /// checkpoints.
     ///
     /// # Errors
-    /// What ended them, with the stages that a dead place had.
+    /// The error that ended them, with the stages that a dead place had.
     pub(super) async fn mend(&self) -> Result<()> {
         let generation = || self.source.atomic(|source| source.generation());
         let broken = generation();

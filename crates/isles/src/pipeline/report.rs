@@ -1,4 +1,4 @@
-//! How a pipeline ran.
+//! The report of a pipeline.
 
 use serde::Serialize;
 use std::time::Duration;

@@ -109,7 +109,7 @@ fn next_step(source: &mut PipelineSource) -> Step {
 pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
     let source = &flow.shared.source;
     loop {
-        // Where a marker is refused, the groups have ended; whoever receives hears why.
+        // If a marker is refused, the groups have ended; whoever receives gets the reason.
         match source.when(PipelineSource::has_marker, next_step).await {
             Step::Over => return,
             Step::End(entry) => drop(entry.send(StageMessage::End).await),

@@ -1,6 +1,6 @@
-//! The settings of a run: where they are written, and what they come to.
+//! The settings of a run: their sources, and their values.
 //!
-//! What settings there are says the `table`, and each row has its reader, of `readers` or of the part of this crate
+//! The settings are listed in the `table`, and each row has its reader, of `readers` or of the part of this crate
 //! that the setting is about. Here is what all have in common: a flag takes the place of its variable, an empty
 //! variable counts as not set, a refusal names what the user wrote. Invariant: reading changes nothing but the
 //! [`Environment`] that comes of it.
@@ -200,7 +200,7 @@ impl MachineName {
 pub(crate) struct Environment {
     pub(crate) machine: Option<Setting<MachineName>>,
     pub(crate) places: Option<Setting<u32>>,
-    /// On which processors of the host the places stay.
+    /// Processors of the host on which the places stay.
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
     /// Exports wanted by `ISLES_CHIP_*`.

@@ -1,10 +1,10 @@
-//! The table of settings: all that a run can be told by a flag or by a variable `ISLES_*`, a row each.
+//! The table of settings: all flags and variables `ISLES_*` of a run, a row each.
 //!
-//! What reads settings, refuses, lists or corrects them takes it from here: the reader of the environment, the flags
-//! and `--help` of the `isles` command, the page Machines of the book, the warning about misspelt variables, tapes and
-//! summaries of modelled chips, the fuzz target. The design is `docs/design/settings.md`. It holds no value of a run.
-//! Invariants: a row stands behind those whose values its reader looks at (places behind the machine); the texts are
-//! those of the book, and `--help` has them without marks.
+//! All code that reads settings, refuses, lists or corrects them takes it from here: the reader of the environment,
+//! the flags and `--help` of the `isles` command, the page Machines of the book, the warning about misspelt
+//! variables, tapes and summaries of modelled chips, the fuzz target. The design is `docs/design/settings.md`. It
+//! holds no value of a run. Invariants: a row stands behind those whose values its reader looks at (places behind the
+//! machine); the texts are those of the book, and `--help` has them without marks.
 
 #[cfg(feature = "chip")]
 use crate::chip::{self, ChipSettings, ModelledChip};
@@ -45,7 +45,7 @@ pub struct SettingFlag {
     pub short: Option<char>,
     /// Placeholder for the value in `--help`.
     pub value: &'static str,
-    /// Under which heading it stands there.
+    /// Heading under which it is listed there.
     pub group: FlagGroup,
     /// `true` if a value may begin with a hyphen; a negative number may in any case, and is refused by the reader.
     pub takes_hyphen: bool,
@@ -111,7 +111,7 @@ pub enum Elsewhere {
 }
 
 impl MachineClass {
-    /// That of `machine`.
+    /// Returns the class of `machine`.
     pub fn of(machine: Machine) -> MachineClass {
         match machine {
             Machine::Threads | Machine::Processes => MachineClass::Host,

@@ -1,4 +1,4 @@
-//! How the table of settings is told: in `--help`, on pages of the book, in refusals.
+//! The texts of the table of settings: in `--help`, on pages of the book, in refusals.
 //!
 //! The table has one text for all of them. It is Markdown, as the book has it; [`plain`] is what a terminal shows of
 //! it. Tests compare the book with the table. Invariant: nothing here knows a setting by its name.

@@ -62,7 +62,7 @@ fn known() -> Vec<&'static str> {
 
 /// The known name that `name` is nearest to, if one letter in three at most has to change, go or come.
 ///
-/// That bound is the one of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
+/// The bound is that of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
 fn nearest<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);

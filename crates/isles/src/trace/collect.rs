@@ -1,4 +1,4 @@
-//! How what places have recorded comes to the first place.
+//! Brings the records of all places to the first place.
 //!
 //! Threads leave it in a list, and so do ranks of MPI, each in its own, which is then sent. Processes write it into one
 //! memory that the first process has made and they have inherited: anonymous, so that nothing is left behind, and each
@@ -49,7 +49,7 @@ impl Collector {
     /// A collector for processes that this one is going to start.
     ///
     /// # Errors
-    /// What the system says.
+    /// That of the system.
     pub(crate) fn shared() -> io::Result<Collector> {
         Ok(Collector::Shared(Arc::new(memfd_create("isles-trace", MemfdFlags::empty())?.into())))
     }

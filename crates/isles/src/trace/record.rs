@@ -1,4 +1,4 @@
-//! What one place records of itself, in bounded memory: its activities, its messages and its spans.
+//! The records of one place, in bounded memory: its activities, its messages and its spans.
 //!
 //! A place must not wait for its own trace, so it only appends to a list of its own. What no longer fits is counted and
 //! forgotten; messages are numbered all the same, so that both ends of those that are kept still find each other.
@@ -48,7 +48,7 @@ pub(crate) struct TracedEvent {
     pub(crate) kind: RecordKind,
     /// The class of a message.
     pub(crate) class: Class,
-    /// From when to when, by [`now`].
+    /// Start and end, by [`now`].
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// The other place, if there is one.
@@ -70,7 +70,7 @@ pub(crate) struct Topic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) place: PlaceId,
-    /// When it began and ended to record, by [`now`].
+    /// Start and end of the recording, by [`now`].
     pub(crate) begin: u64,
     pub(crate) end: u64,
     /// Records that did not fit.

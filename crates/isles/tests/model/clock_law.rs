@@ -21,7 +21,7 @@ const SIZES: [usize; 10] = [128, 150, 160, 176, 180, 191, 192, 193, 200, 256];
 
 const PLACES: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// By how much time times clock may differ between the dividers of one program.
+/// Largest relative difference of time times clock between the dividers of one program.
 const TOLERANCE: f64 = 0.03;
 
 /// Returns the cycles that a member computes in a step: twenty times the time of its messages, or more.

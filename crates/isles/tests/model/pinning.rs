@@ -1,7 +1,7 @@
 //! Places are put on processors; what a body starts is not.
 //!
-//! What the system says of threads and of a child process is compared with what it says of the first thread of the
-//! process, which no place runs on.
+//! The processors of threads and of a child process are compared with those of the first thread of the process, which
+//! no place runs on.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, Pinning, Result};

@@ -1,4 +1,4 @@
-//! What serde's attributes do to values that travel: they arrive as they were, or are refused in plain words.
+//! The effect of serde's attributes on values that travel: they arrive as they were, or are refused in plain words.
 //!
 //! Never anything else, and the same at each place, with one place and with several: as a capture of `at!` and of
 //! `spawn_at!`, as an answer, as a replica, and as the seed of a `PlaceLocal`.

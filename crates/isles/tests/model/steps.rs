@@ -69,7 +69,7 @@ fn bound() -> Duration {
     Duration::from_nanos((12.0 * (STEPS * LINES) as f64 * LINE_NS) as u64)
 }
 
-/// That much of a run may follow from the order in which messages happen to be seen.
+/// Returns the part of `time` that may depend on the order in which messages happen to be seen.
 fn slack(time: Duration) -> Duration {
     time / 1_000
 }

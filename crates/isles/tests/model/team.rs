@@ -544,7 +544,7 @@ async fn members_in_different_collectives_are_told_who_is_in_which() -> Result<(
     for (fails, sides) in [
         ("order", ["place 1 in `all_reduce` number 2 of i32", "in `barrier` number 2"]),
         ("roots", ["in `broadcast` number 2 with root 0", "in `broadcast` number 2 with root 1"]),
-        // Who only sends may be in the next collective when this is seen.
+        // A member that only sends may be in the next collective when this is seen.
         ("root of reduce", [" in `reduce` number 2 with root 0", "place 2 in "]),
         ("root of gather", ["in `gather` number 2 with root 0", "place 2 in "]),
         ("types", ["place 1 in `broadcast` number 2 with root 0 of u32", "with root 0 of u64"]),

@@ -1,4 +1,4 @@
-//! What a call costs on the wire: the calls and bytes of each call site, as `ISLES_REPORT=captures` counts them.
+//! The cost of a call on the wire: the calls and bytes of each call site, as `ISLES_REPORT=captures` counts them.
 //!
 //! The sizes of the captures are written out by hand: what a body does not use must not be in them.
 

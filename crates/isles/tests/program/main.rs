@@ -1,4 +1,4 @@
-//! How a program ends: what it says, and its exit code; quietly, if nobody reads its output any more.
+//! The end of a program: its last words, and its exit code; quietly, if nobody reads its output any more.
 //!
 //! A test without the harness, which would write to the closed pipe itself, and whose exit code would hide the
 //! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.

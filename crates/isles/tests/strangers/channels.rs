@@ -299,7 +299,7 @@ impl Three {
 
 /// Has the hostile place say `bytes` to `to`.
 fn say(voice: &LoopbackEndpoint, to: PlaceId, bytes: &[u8]) {
-    // What finds no room is not said.
+    // A message that finds no room is not sent.
     let _ = voice.send(to, Class::Data, CHANNEL, bytes.len(), &mut |room| {
         room.copy_from_slice(bytes);
         Some(bytes.len())

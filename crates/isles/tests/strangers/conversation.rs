@@ -375,7 +375,7 @@ impl Script<'_> {
         *first
     }
 
-    /// As many bytes as the next one says, or all that are left.
+    /// Takes the number of bytes that the next one states, or all that are left.
     fn bytes(&mut self) -> Vec<u8> {
         let len = usize::from(self.byte()).min(self.0.len());
         let (bytes, rest) = self.0.split_at(len);

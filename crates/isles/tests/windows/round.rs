@@ -61,7 +61,7 @@ struct Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     Put,
-    /// With so many blocks.
+    /// A put of several blocks.
     PutStrided,
     Get,
     GetStrided,
@@ -179,7 +179,7 @@ async fn window_step<T: Element>(
             return Ok(Some(seen));
         }
         What::Exchange => {
-            // What is there is known, so a third of the exchanges certainly happen.
+            // The present value is known, so a third of the exchanges certainly happen.
             let known = expected.map_or(T::of(0), |expected| expected[0]);
             let wanted = if step.first.is_multiple_of(3) { known } else { T::of(step.first / 2) };
             return Ok(Some(vec![window.compare_exchange(target, at, wanted, values[0]).await?]));

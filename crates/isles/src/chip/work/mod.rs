@@ -1,4 +1,4 @@
-//! Where the time of a program's own code on a modelled chip comes from: what it says, what is measured, or a tape.
+//! The source of the time of a program's own code on a modelled chip: its statements, a measurement, or a tape.
 //!
 //! Here are the setting, the checks before a run and what is printed after it; `stopwatch` measures and `tape` is the
 //! format. Invariant: a tape is refused before anything runs unless it is of the same program, arguments, chip and
@@ -27,14 +27,14 @@ use tape::{Playback, TAPE_BYTES_MAX, Tape, TapeHeader};
 /// The largest ratio, in thousandths: a million.
 const RATIO_MAX: u32 = 1_000_000_000;
 
-/// From how much uncharged code on a run says so: this share of all code, and this long.
+/// Least share of uncharged code, and its least time, from which on a run reports it.
 const UNCHARGED_SHARE: f64 = 0.05;
 const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
 
 /// Source of the time of a program's own code on a modelled chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeTime {
-    /// From what the program says with [`work`](crate::work); other code is free.
+    /// The program's own statements by [`work`](crate::work); other code is free.
     #[default]
     Said,
     /// From this host: so many thousandths of what the code takes here. What the program says is not charged.

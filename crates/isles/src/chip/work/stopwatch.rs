@@ -70,7 +70,7 @@ impl HostMoment {
 pub(crate) struct HostCode {
     /// All that was measured.
     pub(crate) total: Duration,
-    /// That of turns in which nothing was charged, without what Isles itself takes.
+    /// Time of turns in which nothing was charged, without the share of Isles itself.
     pub(crate) uncharged: Duration,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Stopwatch {
     world: ChipWorld,
     source: RefCell<TimeSource>,
     exchange: CycleConverter,
-    /// When it was started, if it runs.
+    /// Time at which it was started, if it runs.
     since: Cell<Option<u64>>,
     /// Measured time not charged yet, in nanoseconds.
     pending: Cell<u64>,

@@ -25,7 +25,7 @@ pub(crate) const TAPE_BYTES_MAX: usize = 1 << 30;
 /// clock, which ends at 213, does not end even at an eighth of its rate.
 const CODE_MAX: u128 = 25 * 86_400 * 1_000_000_000_000;
 
-/// Of which run a tape is. A run of another one is another run.
+/// Identity of the run that a tape is of. A run with another header is another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TapeHeader {
     /// A digest of the program's file.
@@ -49,7 +49,7 @@ pub(crate) struct Measurement {
     pub(crate) nanoseconds: u64,
 }
 
-/// Why bytes are no tape.
+/// Reason why bytes are no tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TapeFault {
     /// They begin in another way.

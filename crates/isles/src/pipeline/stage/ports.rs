@@ -1,4 +1,4 @@
-//! Where values wait between two stages: typed cells whose types only the stages at both ends know.
+//! Ports, in which values wait between two stages: typed cells whose types only the stages at both ends know.
 //!
 //! A group of stages has ports of its own, so two groups of one place share none. Invariant: each port is written by
 //! one stage and read by one later stage, once for each item.

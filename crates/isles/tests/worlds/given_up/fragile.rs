@@ -6,7 +6,7 @@ use std::mem::{forget, take};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::thread::panicking;
 
-/// Of so many successive numbers, one panics when it is dropped.
+/// Number of successive values of which one panics when it is dropped.
 const FRAGILE: u64 = 8;
 
 thread_local! {
