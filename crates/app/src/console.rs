@@ -1,4 +1,4 @@
-//! What is told to people: results on standard output, notices on standard error, and how far a run is.
+//! Output for people: results on standard output, notices on standard error, and progress of a run.
 //!
 //! Exists because `println!` panics where nobody can read. [`Progress`] is a bar on a terminal, one line at any width,
 //! because a terminal breaks a longer one and can then not take it away; elsewhere it is a plain line now and then.
@@ -21,7 +21,7 @@ pub const COLUMNS: usize = 80;
 /// Writes `text` to standard output, to the last byte.
 ///
 /// # Errors
-/// What the system says, for example that a device is full, or that the reader of a pipe has gone away.
+/// That of the system, for example if a device is full, or if the reader of a pipe has gone away.
 pub fn print(text: impl Display) -> io::Result<()> {
     write_to_stdout(|out| write!(out, "{text}"))
 }
@@ -29,7 +29,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// Lets `content` write to standard output; errors as those of [`print()`].
 ///
 /// # Errors
-/// What `content` returns.
+/// Those of `content`.
 pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     isles::write_to_standard(content)
 }
@@ -133,7 +133,7 @@ pub struct Progress {
     /// Steps that were done before it began.
     before: u64,
     started: Instant,
-    /// When something was last told.
+    /// Time of the last output.
     told: Instant,
     /// `true` if the bar is drawn; else plain lines are printed.
     drawn: bool,
@@ -244,7 +244,7 @@ fn drawn(names: &[String], parts: &[String], steps: Option<(u64, u64)>, width: u
     lines.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// As many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
+/// Joins the parts that fit into a line of a terminal of `width` columns, whose last column stays free.
 fn fitting(parts: &[String], width: usize) -> String {
     let mut texts = (1..=parts.len()).rev().map(|number| parts[..number].join(", "));
     texts.find(|text| text.len() < width).unwrap_or_default()

@@ -4,7 +4,7 @@ use crate::console;
 use isles::{EXIT_CLOSED_PIPE, LaunchError, RunReport, Unwritten};
 use std::fmt;
 
-/// Why an application ended without a result.
+/// Reason why an application ended without a result.
 #[derive(Debug)]
 pub enum Failure {
     /// The request cannot be carried out: exit code 2, and nothing was started.

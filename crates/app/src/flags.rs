@@ -1,7 +1,7 @@
-//! The flags of settings: what every run can be told of its places.
+//! The flags of settings: the arguments of every run about its places.
 //!
-//! Which flags there are says the table of the façade, [`SETTINGS`]. Invariant: a setting that is not allowed is said
-//! before anything starts.
+//! The flags are listed in the table of the façade, [`SETTINGS`]. Invariant: a setting that is not allowed is
+//! reported before anything starts.
 
 use crate::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -51,7 +51,7 @@ impl SaidSettings {
     }
 }
 
-/// Under which heading of `--help` flags stand; none is that of all.
+/// Returns the heading of `--help` under which a flag is listed; `None` for the common one.
 fn heading(row: &SettingRow, flag: SettingFlag) -> Option<&'static str> {
     match flag.group {
         FlagGroup::Command | FlagGroup::Run => None,

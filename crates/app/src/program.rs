@@ -58,7 +58,7 @@ fn typed(name: &str) -> String {
 /// The sweep has ended already.
 fn end_with_sweep() -> Result<(), Failure> {
     let Ok(sweep) = std::env::var(SWEEP_VARIABLE) else { return Ok(()) };
-    // Where the system cannot do that, the run goes on to its end.
+    // If the system cannot do that, the run goes on to its end.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // The thread that starts a run waits for it, so a parent that is another one is a sweep that has ended.
     match getppid().map(Pid::as_raw_pid) {

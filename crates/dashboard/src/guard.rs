@@ -1,4 +1,4 @@
-//! Who may ask: host, origin and session of a request.
+//! The guard of requests: their host, origin and session.
 //!
 //! Loopback alone protects nobody: pages of any site can send requests to it, and other users of the host can connect.
 //! So the host must be ours by name (against rebinding), a browser must say that our own page asks (ports are no

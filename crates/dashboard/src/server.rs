@@ -57,7 +57,7 @@ pub struct ServeOptions {
     pub jobs: Option<PathBuf>,
 }
 
-/// Why nothing is served.
+/// Reason why nothing is served.
 #[derive(Debug)]
 pub enum ServeError {
     /// There is no run to show.

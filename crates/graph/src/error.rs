@@ -1,4 +1,4 @@
-//! What can be wrong with the description of a graph.
+//! The errors in the description of a graph.
 //!
 //! One enum for all readers and generators, because their callers do the same with each: print one line,
 //! stop. It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was
@@ -28,7 +28,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why there is no graph.
+/// Reason why there is no graph.
 #[derive(Debug)]
 pub enum GraphError {
     /// The file could not be read.

@@ -271,9 +271,9 @@ fn powers_of_two(low: f64, high: f64, labels_max: usize) -> Vec<f64> {
 struct Notation {
     /// The unit of each value, if each has its own.
     each: Option<DisplayUnit>,
-    /// By what values are divided, to be in the unit that all share.
+    /// Divisor of values, for the unit that all share.
     divisor: f64,
-    /// That unit; it stands at the title.
+    /// Unit that all share; it stands at the title.
     unit: String,
 }
 
@@ -303,7 +303,7 @@ impl Notation {
     }
 }
 
-/// As many digits as tell the values apart.
+/// Returns the least number of significant digits that tells the values apart.
 fn significant(values: &[f64]) -> usize {
     let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let apart = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);

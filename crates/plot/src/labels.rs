@@ -1,4 +1,4 @@
-//! Where labels go, so that no text stands on another or on a mark.
+//! Places of labels, so that no text stands on another or on a mark.
 //!
 //! Two ways, after what is labelled. Ends of lines are pushed apart along one axis. Points in the plane try the places
 //! around them, the nearest first. Invariant: boxes that were placed never overlap; a label without a place is left

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use svg::node::Blob;
 use svg::node::element::Element;
 
-/// By what a figure was made, so that it can be made again. No date: the same figure is the same file.
+/// Record of the making of a figure, so that it can be made again. No date: the same figure is the same file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The version of Isles that drew it.

@@ -191,7 +191,7 @@ impl DisplayUnit {
 
 /// The prefix that leaves one to three digits before the point, and its factor.
 pub fn prefix_for(value: f64) -> (&'static str, f64) {
-    // What is a thousandth short of a prefix takes it: 999.9 ms are shown as 1 s.
+    // A value a thousandth short of a prefix takes it: 999.9 ms are shown as 1 s.
     let fits = |(_, factor): &&(&str, f64)| value.abs() >= *factor * 0.999_5;
     let found = PREFIXES.iter().rev().find(fits);
     let (name, factor) = match found {

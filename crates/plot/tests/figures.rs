@@ -1,7 +1,7 @@
 //! Figures as their readers get them: parsed as XML, counted and measured.
 //!
-//! Whether a figure is beautiful is for eyes; here is what can be checked without: that all is there, where it belongs,
-//! and that no data makes drawing fail.
+//! The beauty of a figure is for eyes; here is what can be checked without: that all is there, where it belongs, and
+//! that no data makes drawing fail.
 
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Drawing, Figure, Interval, Origin, Parity,

@@ -1,4 +1,4 @@
-//! What is known of a run before it does anything, and does not change.
+//! The description of a run, known before the run does anything, and unchanged after.
 //!
 //! It travels over the observers' socket and stands at the head of the log. Invariant: its encoding is shorter than
 //! [`FACTS_BYTES_MAX`], because long arguments are cut.
@@ -35,7 +35,7 @@ pub struct RunDescription {
     pub arguments: Vec<String>,
     /// The name of the machine.
     pub machine: String,
-    /// When the run began, in milliseconds since 1970.
+    /// Time at which the run began, in milliseconds since 1970.
     pub started_unix_ms: u64,
     /// Number of places.
     pub places: u32,

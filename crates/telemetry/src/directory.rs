@@ -40,7 +40,7 @@ const OBSERVERS_MAX: usize = 64;
 /// Time limit of a run's answer to an observer; tests may wait for a processor meanwhile.
 const ANSWER_LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 
-/// Why there is no run directory, or none that can be observed.
+/// Reason why there is no run directory, or none that can be observed.
 #[derive(Debug)]
 pub enum DirectoryError {
     /// There is something in it already.
@@ -150,7 +150,7 @@ impl RunDirectory {
     /// Begins the event log.
     ///
     /// # Errors
-    /// What the system says.
+    /// That of the system.
     pub fn begin_log(&self, description: &RunDescription) -> Result<LogWriter, DirectoryError> {
         let path = RunDirectory::log_path(&self.path);
         LogWriter::create(&path, description).map_err(|cause| DirectoryError::System(path, cause))
@@ -159,7 +159,7 @@ impl RunDirectory {
     /// Opens the socket, by which observers are sent `counters`, a file for reading.
     ///
     /// # Errors
-    /// What the system says.
+    /// That of the system.
     pub fn listen(
         &self,
         counters: File,
@@ -232,7 +232,7 @@ impl ObserverSocket {
 
 impl Drop for ObserverSocket {
     fn drop(&mut self) {
-        // What cannot be removed is found to be over by who connects.
+        // If it cannot be removed, an observer that connects finds the run to be over.
         let _ = fs::remove_file(&self.path);
     }
 }

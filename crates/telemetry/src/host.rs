@@ -1,4 +1,4 @@
-//! What the host says of its own power and clocks, read and never set: RAPL through powercap, and cpufreq.
+//! The host's own power and clocks, read and never set: RAPL through powercap, and cpufreq.
 //!
 //! A reading names the file that it comes from. Many hosts offer nothing, virtual machines among them, and energy is
 //! often for root alone; then there is no number, and the text says which file and why. Invariant: no number is made

@@ -1,4 +1,4 @@
-//! What a run has counted at one moment, as read from its pages or from its log.
+//! The counts of a run at one moment, as read from its pages or from its log.
 //!
 //! Plain values without a source: a live run and a replay give the same. Invariant: a sample has as many entries of
 //! `places` as its run has places.
@@ -39,7 +39,7 @@ impl Liveness {
     }
 }
 
-/// Why a place is dead.
+/// Cause of a place's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeathCause {
     /// Nobody saw how.
@@ -96,13 +96,13 @@ pub type CounterValues = [u64; COUNTERS.len()];
 pub struct PlaceSample {
     /// Activity, as it stated itself.
     pub liveness: Liveness,
-    /// When it said so, in nanoseconds by its own clock since it started.
+    /// Time of that statement, in nanoseconds by its own clock since it started.
     pub at_ns: u64,
     /// Number of times it has copied its counters; one that stands still while the place is busy has not yielded.
     pub copies: u64,
     /// Its process.
     pub process: u32,
-    /// Why it is dead, if it is.
+    /// Cause of its death, if it is dead.
     pub death: Option<DeathCause>,
     /// Its counters, in the order of [`COUNTERS`].
     pub values: CounterValues,
@@ -131,11 +131,11 @@ pub struct OpenFinish {
     pub home: u32,
     /// The number of the finish around it at the same place, if that is known.
     pub parent: Option<u64>,
-    /// When its place first told of it, in milliseconds by the clock of the place.
+    /// Time at which its place first reported it, in milliseconds by the clock of the place.
     pub since_ms: u64,
     /// Its tasks at its home.
     pub live: u64,
-    /// For whom it waits, and how many tasks there; the first few.
+    /// Places that it waits for, with the number of tasks there; the first few.
     pub waits_for: Vec<(u32, u32)>,
     /// The line of the source that opened it.
     pub label: String,
@@ -222,7 +222,7 @@ pub enum OutputStream {
 pub struct OutputLine {
     /// Number of the line at its place, from 1.
     pub seq: u64,
-    /// When it was printed, in milliseconds since the run began.
+    /// Time at which it was printed, in milliseconds since the run began.
     pub time_ms: u64,
     /// Stream it was printed to.
     pub stream: OutputStream,

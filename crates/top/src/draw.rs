@@ -314,7 +314,7 @@ fn place_lines(screen: &Screen) -> Vec<Line<'static>> {
     lines.extend(columns.cause[place].as_deref().map(|cause| fact("dead", plain(cause))));
     let home = |finish: &&FinishView| finish.home as usize == place;
     lines.extend(shown.finishes.iter().filter(home).map(|finish| fact("open finish", plain(&finish.label))));
-    // What is 0 says nothing, and there is room for few lines.
+    // A counter of 0 says nothing, and there is room for few lines.
     lines.extend(columns.counters.iter().filter(|(_, words)| words[place] != 0).map(|(counter, words)| {
         fact(&counter.name.replace('_', " "), format!("{} {}", counter.shown(words[place]), counter.unit))
     }));

@@ -44,7 +44,7 @@ pub struct ShownJobs {
     pub jobs: Vec<ShownJob>,
     /// The last lines of the job that was chosen.
     pub output: Vec<String>,
-    /// Why nothing newer is known.
+    /// Reason why nothing newer is known.
     pub trouble: Option<String>,
 }
 

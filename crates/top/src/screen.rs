@@ -1,4 +1,4 @@
-//! What is shown, and what keys do.
+//! The content of the screen, and the effects of keys.
 //!
 //! Plain state without a terminal, so that tests press keys and look at pictures. Invariants: no key changes anything
 //! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
@@ -43,7 +43,7 @@ pub enum Pane {
     Help,
 }
 
-/// By what the places are ordered.
+/// Order of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// By number: rows never jump.

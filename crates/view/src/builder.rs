@@ -201,7 +201,7 @@ fn progress(sample: &Sample) -> Option<ProgressView> {
     (done + total > 0 || !phase.is_empty()).then(|| ProgressView {
         phase: phase.clone(),
         label: unit.clone(),
-        // What a dead place had done may be done again.
+        // Work that a dead place had done may be done again.
         done: if is_whole { *done.min(total) } else { *done },
         total: *total,
         grows: !is_whole,

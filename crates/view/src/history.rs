@@ -1,4 +1,4 @@
-//! What a run has done over time: a value a second for ten minutes, then one each ten seconds for two hours.
+//! The history of a run: a value a second for ten minutes, then one each ten seconds for two hours.
 //!
 //! Two rings of bounded length and bounded memory; nothing is kept of single tasks. Invariant: times in a ring rise.
 

@@ -1,4 +1,4 @@
-//! What people look at: a run at one moment, its history, and what is odd about it.
+//! The views of a run that people look at: the run at one moment, its history, and its warnings.
 //!
 //! A [`RunView`] is a run that is watched, live ([`LiveRun`]) or from its log ([`ReplayedRun`]); pages, terminals and
 //! metrics see no difference. The types here are those of the interface of the page, and serialise to it. Invariants: a
@@ -84,7 +84,7 @@ impl fmt::Display for PlaceCondition {
 pub struct PlaceColumns {
     /// Condition of each place.
     pub state: Vec<PlaceCondition>,
-    /// Why it is dead.
+    /// Cause of its death, if it is dead.
     pub cause: Vec<Option<String>>,
     /// The share of the time since the snapshot before in which it did not wait, from 0 to 1.
     pub busy: Vec<f64>,
@@ -136,7 +136,7 @@ pub struct FinishView {
     pub home: u32,
     /// The name of the finish around it.
     pub parent: Option<String>,
-    /// For how long it has been seen open, in milliseconds.
+    /// Time for which it has been seen open, in milliseconds.
     pub open_ms: u64,
     /// Places that it waits for, with the tasks there; the first four.
     pub waits_for: Vec<(u32, u32)>,
@@ -180,7 +180,7 @@ pub struct Snapshot {
     pub model_ms: Option<f64>,
     /// State of the run.
     pub state: RunState,
-    /// Why it does not.
+    /// Reason why it does not run.
     pub reason: Option<String>,
     /// Each place.
     pub places: PlaceColumns,

@@ -1,4 +1,4 @@
-//! What a run that is over came to, out of its log.
+//! The summary of a run that is over, out of its log.
 //!
 //! One pass over all samples. Invariant: a share is of the whole run, by each place's own clock on a modelled chip.
 
@@ -17,7 +17,7 @@ pub struct PastWarning {
     pub kind: WarningKind,
     /// The place where it was last.
     pub place: u32,
-    /// At how many places it was.
+    /// Number of places at which it was.
     pub places: u32,
     /// Text of the last such warning.
     pub text: String,

@@ -1,4 +1,4 @@
-//! What is odd about a run: places that do not give way, queues that grow, finishes for which nothing happens, chatter.
+//! Warnings about a run: places that do not give way, queues that grow, finishes for which nothing happens, chatter.
 //!
 //! The rules are those of task monitors such as tokio-console, for the constructs of Isles. They look at samples and
 //! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 /// Time for which a place may run one task before a warning, in milliseconds.
 const YIELD_MS: u64 = 2_000;
 
-/// For how long nothing may happen while a finish is open, in milliseconds of the host. However long it is open itself
-/// says nothing: that is as long as the work.
+/// Time for which nothing may happen while a finish is open, in milliseconds of the host. The time for which it is
+/// open says nothing: that is as long as the work.
 const STILL_MS: u64 = 10_000;
 
 /// Counters that grow at an event of a place: work, and messages between places.
@@ -70,7 +70,7 @@ pub struct Warning {
     pub place: u32,
     /// One sentence.
     pub text: String,
-    /// Since when it holds, in milliseconds of the run.
+    /// Time since which it holds, in milliseconds of the run.
     pub since_ms: u64,
 }
 
@@ -78,10 +78,10 @@ pub struct Warning {
 #[derive(Clone, Copy, Debug, Default)]
 struct PlaceMemory {
     copies: u64,
-    /// Since when its copies stand still.
+    /// Time since which its copies stand still.
     still_since: u64,
     queue: u64,
-    /// Since when its queue has not shrunk, and how long it was then.
+    /// Time since which its queue has not shrunk, and the length of the queue then.
     grows_since: u64,
     queue_then: u64,
 }

@@ -1,4 +1,4 @@
-//! What is known of every run, and how figures are told.
+//! Facts about every run, and the text of figures.
 //!
 //! Knows no application. Invariant: what is told to people and what is written is the same figure.
 
@@ -75,12 +75,12 @@ fn memory_peak() -> Option<u64> {
 pub struct Verification {
     /// `true` if the result is what it must be.
     pub holds: bool,
-    /// Against what it was checked, and what came of that, in one line.
+    /// Reference it was checked against, and the outcome, in one line.
     pub text: String,
 }
 
 impl Verification {
-    /// That of a result which was to be checked and cannot be.
+    /// Returns the verification of a result that was to be checked and cannot be.
     pub(super) fn impossible() -> Verification {
         Verification { holds: false, text: "there is nothing to check it against".to_owned() }
     }

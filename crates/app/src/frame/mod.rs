@@ -1,4 +1,4 @@
-//! What all applications have in common: an [`Application`] is arguments, kernel and verification, the rest is here.
+//! The frame of all applications: an [`Application`] is arguments, kernel and verification, the rest is here.
 //!
 //! The frame checks before the run that results can be written, says what runs where, deals out the work and tells how
 //! far it is, times it, tells the result to people, writes JSON and CSV, and says in one line what the result was
@@ -107,13 +107,13 @@ pub trait Application: Args + 'static {
     /// Checks the result; if `is_thorough`, also by what takes long. None if there is nothing to check it against.
     ///
     /// # Errors
-    /// What is needed for it cannot be had any more.
+    /// Something needed for it cannot be had any more.
     fn verify(&self, found: &Self::Found, is_thorough: bool) -> Result<Option<Verification>, Failure>;
 
     /// Writes the result as CSV: a line of names, then lines of values.
     ///
     /// # Errors
-    /// What `out` returns.
+    /// Those of `out`.
     fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
 
     /// The pictures of the result that are wanted: the flag of each, and where it goes.
@@ -124,7 +124,7 @@ pub trait Application: Args + 'static {
     /// Writes the picture that `flag` asks for, one of [`Application::pictures`].
     ///
     /// # Errors
-    /// What `out` returns.
+    /// Those of `out`.
     fn write_picture(&self, flag: &str, found: &Self::Found, out: &mut dyn Write) -> io::Result<()> {
         let _ = (flag, found, out);
         Ok(())
@@ -302,7 +302,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let (verification, balance) = (verification.as_ref(), work.balance.as_ref());
     let document = Document { run, verification, balance, result: &found };
     let json = serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
-    // What places did on a chip the summary of its run knows.
+    // The work of places on a chip is in the summary of its run.
     let drawn = DrawnRun { typed, document: summary.get().map_or(&json, String::as_str) };
     let written = outputs.write(RunOutcome {
         text: &format!("{text}\nmoved  {}", facts.moved()),

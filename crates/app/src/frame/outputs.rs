@@ -1,4 +1,4 @@
-//! Where results go: to people, and into files that can be written before anything runs.
+//! The destinations of results: people, and files that can be written before anything runs.
 //!
 //! People are told on standard output, or on standard error where that carries a file. Invariant: what fails keeps
 //! nothing else from being written, and a result that is not confirmed ends with exit code 1.
@@ -99,7 +99,7 @@ impl Outputs {
     }
 
     /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
-    /// That nobody reads is said when the result is told, since the run writes its files all the same.
+    /// A missing reader is reported with the result, since the run writes its files all the same.
     ///
     /// # Errors
     /// Standard output cannot be written.

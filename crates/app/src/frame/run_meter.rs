@@ -1,7 +1,7 @@
-//! What each place does of a run, noted where it is done.
+//! The work of each place of a run, recorded at that place.
 //!
 //! It knows nothing of who decides which place does what: a kernel may say so itself, or have its units dealt out as
-//! `work_units` does. Invariant: what each place did is no part of the answer.
+//! `work_units` does. Invariant: the work of each place is no part of the answer.
 
 use super::work_units::{PlaceWork, WorkDone};
 use isles::prelude::*;

@@ -1,4 +1,4 @@
-//! How far a run is, told to the terminal: the count that those who observe the run see, where somebody can.
+//! The progress of a run on the terminal: the count that those who observe the run see, where somebody can.
 //!
 //! Without observers the first process counts what it knows: on a modelled chip the steps of all places, else those
 //! that were dealt out, which about as many are done of. A run may name its phases; then steps are those of the phase.
@@ -27,7 +27,7 @@ thread_local! {
 struct CurrentPhase {
     /// Its name, and that of its current step, if there is one.
     names: Vec<String>,
-    /// When something was last told.
+    /// Time of the last output.
     told: Instant,
     line: PhaseLine,
 }

@@ -1,4 +1,4 @@
-//! How applications whose tasks make tasks are balanced: the flags of `isles::glb`, and what it says, as the frame's.
+//! The balancing of applications whose tasks make tasks: the flags of `isles::glb`, and its report, as the frame's.
 //!
 //! Its own file because these applications share it and no other needs it. Invariant: a flag that is not said is the
 //! library's default.
@@ -30,7 +30,7 @@ pub struct BalanceArguments {
     #[arg(long, value_name = "Z", value_parser = value_parser!(u32).range(0..=i64::from(STEALS_MAX)))]
     lifelines: Option<u32>,
 
-    /// Of how many places a place chooses those that it asks at random, 1 or more
+    /// Number of places from which a place chooses those that it asks at random, 1 or more
     #[arg(long, value_name = "M", default_value_t = Parameters::default().victims_max,
           value_parser = value_parser!(u32).range(1..))]
     victims_max: u32,

@@ -110,7 +110,7 @@ pub struct UnitQueue<'a> {
     taken: Range<u64>,
     /// Those after them, if they have been asked for.
     coming: Option<Asked>,
-    /// When the unit under way was taken.
+    /// Time at which the unit under way was taken.
     started: Option<Instant>,
     /// Progress of all units; the first place prints it.
     progress: Option<StepsTeller>,

@@ -1,4 +1,4 @@
-//! What several seeds came to, for people and as JSON.
+//! The outcomes of several seeds, for people and as JSON.
 //!
 //! Knows neither how runs are started nor what may be said with them. Invariant: a figure is that of its run, and how
 //! far they move is a share of the median.
@@ -72,7 +72,7 @@ fn order(mut values: Vec<f64>) -> [f64; 3] {
 /// A unit in which all figures of a column are told.
 struct Unit {
     name: &'static str,
-    /// From which figure on it is taken.
+    /// Least figure for which it is taken.
     least: f64,
     /// Size of this unit, in the unit of the figures.
     size: f64,
@@ -116,7 +116,7 @@ fn span(values: Vec<f64>) -> ValueRange {
 /// Writes all of it as one object.
 ///
 /// # Errors
-/// What `out` returns.
+/// Those of `out`.
 pub fn write_json(
     out: &mut dyn Write,
     outcomes: &[SeedOutcome],

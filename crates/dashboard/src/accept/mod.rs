@@ -125,7 +125,7 @@ fn too_many() -> Answer {
 
 /// Answers the requests of one connection.
 async fn answer(stream: TcpStream, server: Arc<impl Answering>, connection: OpenConnection) {
-    // Where the system does not take an option, the connection works as well, with other bounds.
+    // If the system does not take an option, the connection works as well, with other bounds.
     let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
     let _ = set_tcp_user_timeout(&stream, STALL_MS);
     let _ = set_tcp_nodelay(&stream, true);
@@ -146,6 +146,6 @@ async fn answer(stream: TcpStream, server: Arc<impl Answering>, connection: Open
         .header_read_timeout(HEADER_LIMIT)
         .max_buf_size(HEADERS_BYTES_MAX)
         .max_headers(HEADERS_MAX);
-    // What a peer does wrong ends its connection; there is nobody to tell.
+    // A fault of the peer ends its connection; there is nobody to tell.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a known graph could not be had.
+/// Reason why a known graph could not be had.
 #[derive(Debug)]
 pub enum DatasetError {
     /// No known graph has that name.

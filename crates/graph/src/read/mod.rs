@@ -27,7 +27,7 @@ const MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 /// Number of bytes that are read at once; between two reads it is checked whether going on makes sense.
 const PORTION_BYTES: u64 = 1 << 20;
 
-/// From how many bytes on a line that has not ended is refused.
+/// Longest line in bytes; one that has not ended by then is refused.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Options in which two readers of the same file may differ.
@@ -223,7 +223,7 @@ pub fn weights_remark(file: &str) -> String {
     format!("the weights of {file} are not used; --weights file uses them")
 }
 
-/// Why a graph could not be opened.
+/// Reason why a graph could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
     /// There is no such file and no graph of that name.

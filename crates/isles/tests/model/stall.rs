@@ -1,5 +1,4 @@
-//! The output of tests: runs that stand still say what they wait for and end; the other processes of a test are
-//! silent.
+//! Output of tests: runs that stand still say what they wait for and end; other processes of a test are silent.
 //!
 //! The tests that stand still or print are run by others, in a process of their own, with little patience.
 

@@ -17,7 +17,7 @@ use svg::node::element::Element;
 pub struct Bars {
     /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
     /// Name of the categories, or nothing.
     pub categories_label: String,

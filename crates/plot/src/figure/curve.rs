@@ -18,7 +18,7 @@ use svg::node::element::Element;
 pub struct Curve {
     /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
     /// Axis of the variable that the values depend on.
     pub x: Axis,
@@ -35,13 +35,13 @@ pub struct Curve {
 pub struct Series {
     /// Its name; ours and the published one of the same thing have the same.
     pub name: String,
-    /// By whom.
+    /// Origin of the values.
     pub origin: Origin,
     /// The values, in any order.
     pub points: Vec<CurvePoint>,
 }
 
-/// By whom values are.
+/// Origin of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// By Isles, or by the owner of the figure.

@@ -18,11 +18,11 @@ use svg::node::element::Element;
 pub struct Parity {
     /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
     /// The axis of the published figures; it is logarithmic whatever it says.
     pub published: Axis,
-    /// That of ours.
+    /// The axis of our figures.
     pub ours: Axis,
     /// Name of the ratio of the second to the first, such as `Ours / published`.
     pub ratio: String,

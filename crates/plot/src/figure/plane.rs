@@ -18,7 +18,7 @@ use svg::node::element::Element;
 pub struct Plane {
     /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
     /// One cost, of which less is better.
     pub x: Axis,

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Longest log that is read, in bytes; none of ours is longer.
 const LOG_BYTES_MAX: u64 = 512 << 20;
 
-/// Why a log cannot be replayed at all.
+/// Reason why a log cannot be replayed at all.
 #[derive(Debug)]
 pub enum LogError {
     /// The system refused it.

@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 /// Most attempts to read a group that its place may be writing.
 const TRIES: usize = 4;
 
-/// Why counters cannot be read.
+/// Reason why counters cannot be read.
 #[derive(Debug)]
 pub enum PageError {
     /// The system refused it.
@@ -45,7 +45,7 @@ pub struct CounterTable {
 }
 
 impl CounterTable {
-    /// That of this program.
+    /// The table of this program.
     pub(super) const OURS: CounterTable =
         CounterTable { counters: COUNTERS.len() as u64, names_hash: names_hash() };
 }
@@ -153,7 +153,7 @@ impl PagesReader {
         })
     }
 
-    /// When the run began, in milliseconds since 1970.
+    /// Returns the time at which the run began, in milliseconds since 1970.
     pub fn started_unix_ms(&self) -> u64 {
         self.started_unix_ms
     }

@@ -110,8 +110,8 @@ pub struct PlaceWriter {
 }
 
 impl PlaceWriter {
-    /// When the run last said that it was alive, in milliseconds after its start: a beat, some times a second, for who
-    /// would else have to read a clock.
+    /// Returns the time of the run's last heartbeat, in milliseconds after its start. It comes some times a second,
+    /// for those who would otherwise have to read a clock.
     #[inline]
     pub fn alive_ms(&self) -> u64 {
         // Relaxed: only that it changes matters.
