@@ -30,7 +30,7 @@ pub const VERSION: &str = if cfg!(feature = "mpi") {
     env!("CARGO_PKG_VERSION")
 };
 
-/// Builds that take longer are told.
+/// Least time of a build that is reported.
 const TOLD_FROM: Duration = Duration::from_secs(1);
 
 /// A program and the package that it is built of.
@@ -155,7 +155,7 @@ impl Companion {
         std::iter::once(beside).chain(on_path).filter(|file| file.is_file())
     }
 
-    /// Builds the program in the checkout, and returns its file. A build that takes long is told, with its time.
+    /// Builds the program in the checkout, and returns its file. A build that takes long is reported, with its time.
     ///
     /// # Errors
     /// There is no checkout or no Cargo; or the build fails, and has said why.

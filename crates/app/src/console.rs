@@ -21,7 +21,7 @@ pub const COLUMNS: usize = 80;
 /// Writes `text` to standard output, to the last byte.
 ///
 /// # Errors
-/// That of the system, for example if a device is full, or if the reader of a pipe has gone away.
+/// The system reports an error, for example a full device, or a reader of a pipe that has gone away.
 pub fn print(text: impl Display) -> io::Result<()> {
     write_to_stdout(|out| write!(out, "{text}"))
 }
@@ -29,7 +29,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// Lets `content` write to standard output; errors as those of [`print()`].
 ///
 /// # Errors
-/// Those of `content`.
+/// `content` returns an error.
 pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     isles::write_to_standard(content)
 }
@@ -147,8 +147,8 @@ impl Progress {
         Progress { phase, unit, total, grows, before, started: now, told: now, drawn: is_drawn() }
     }
 
-    /// Counts from zero within a phase, by its name and perhaps that of its step; `told` is when something was last
-    /// told.
+    /// Counts from zero within a phase, by its name and perhaps that of its step; `told` is the time of the last
+    /// output.
     pub fn begin_phase(&mut self, phase: Vec<String>, told: Instant) {
         (self.phase, self.told) = (phase, told);
         (self.before, self.started) = (0, Instant::now());

@@ -89,17 +89,17 @@ impl Guard {
         Ok(Guard { secrets: secrets.collect::<Result<_, String>>()?, name, port, body_bytes_max })
     }
 
-    /// The addresses to open, for who may do most: by the name that is ours alone, and by number.
+    /// Returns the addresses to open, with the most powerful role: by the name that is ours alone, and by number.
     pub(crate) fn addresses(&self) -> [String; 2] {
         self.addresses_for(self.secrets.last())
     }
 
-    /// The addresses for those who may only look, where others may do more.
+    /// Returns the addresses for those who may only look, if others may do more.
     pub(crate) fn view_addresses(&self) -> Option<[String; 2]> {
         (self.secrets.len() > 1).then(|| self.addresses_for(self.secrets.first()))
     }
 
-    /// The address by number, and the token of those who may look.
+    /// Returns the address by number, and the token of those who may look.
     pub(crate) fn endpoint(&self) -> (String, &str) {
         let token = self.secrets.first().map_or("", |secrets| secrets.token.as_str());
         (format!("http://127.0.0.1:{}", self.port), token)

@@ -73,7 +73,7 @@ async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
     Ok(json(&answer))
 }
 
-/// Passes on what a job is told.
+/// Passes a control request on to a job.
 async fn tell(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<Answer>> {
     let bad = |detail: &str| Box::new(problem(StatusCode::BAD_REQUEST, "a bad request", detail));
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());

@@ -58,7 +58,7 @@ impl Published {
         Published { seq: snapshot.seq, fields }
     }
 
-    /// Returns the event for a reader that has missed so many snapshots: `missed` is the first field of its object.
+    /// Returns the event for a reader that has missed `missed` snapshots: `missed` is the first field of its object.
     fn event(&self, missed: u64) -> Bytes {
         let Published { seq, fields } = self;
         format!("event: snapshot\nid: {seq}\ndata: {{\"missed\":{missed},{fields}\n\n").into()

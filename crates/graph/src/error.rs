@@ -70,7 +70,7 @@ pub enum GraphError {
         vertex: u64,
         /// Number of edges of the graph.
         edges: u64,
-        /// The last vertex that so many edges can have.
+        /// Last vertex that this number of edges can have.
         last: u64,
     },
     /// A length that no shortest path can use, or a strength that is none.
@@ -90,7 +90,7 @@ pub enum GraphError {
         weight: f64,
         /// Number of vertices of the graph.
         vertices: u64,
-        /// The longest length that so many vertices admit.
+        /// Longest length that this number of vertices admits.
         limit: f64,
     },
     /// The graph has no vertices.
@@ -203,7 +203,7 @@ pub(super) fn check_weight(weight: f64, position: Position, kind: Weights) -> Re
 
 /// Checks that no shortest path over `vertices` vertices overflows, whatever the order of its edges.
 ///
-/// It has fewer edges than the graph has vertices; the factor two is more than the rounding of 2^31 sums comes to.
+/// It has fewer edges than the graph has vertices; the factor two is more than the rounding of 2^31 sums.
 pub(super) fn check_paths(vertices: u64, weights: &[f64]) -> Result<(), GraphError> {
     let weight = weights.iter().copied().fold(0.0, f64::max);
     let limit = f64::MAX / (2 * vertices) as f64;

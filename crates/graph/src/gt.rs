@@ -155,9 +155,9 @@ enum ValueType {
     Number(Number),
     /// Bytes a value: `bool` and `long double`.
     Fixed(u64),
-    /// A length and so many elements of that many bytes: strings, pickled objects, vectors.
+    /// A length, then this number of bytes for each element: strings, pickled objects, vectors.
     Sequence(u64),
-    /// A length and so many strings.
+    /// A length, then strings, of that number.
     Strings,
 }
 

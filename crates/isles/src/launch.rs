@@ -342,7 +342,7 @@ pub(crate) fn pinned_places(environment: &Environment) -> u32 {
     }
 }
 
-/// A place for each of `processors` processors, as far as there can be so many.
+/// Returns a place for each of `processors` processors, up to the largest number of places.
 fn places_on(processors: usize) -> u32 {
     processors.min(isles_transport_shm::PLACES_MAX as usize) as u32
 }

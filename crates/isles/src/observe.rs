@@ -201,7 +201,7 @@ struct Watch {
     log: Option<LogWriter>,
     head: HeadWriter,
     started: Instant,
-    /// Of each place the number of the last line that was kept.
+    /// Number of the last line that was kept, for each place.
     printed: Vec<u64>,
 }
 

@@ -271,8 +271,8 @@ impl Drop for AtomicFile {
 /// Lets `content` write to standard output, to the last byte.
 ///
 /// # Errors
-/// Those of `content`; the reader of a pipe may stop reading, which [`Unwritten::is_closed_output`] tells from a
-/// fault.
+/// `content` returns an error. The reader of a pipe may stop reading; [`Unwritten::is_closed_output`] tells that
+/// from a fault.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     content(&mut out).and_then(|()| out.flush())

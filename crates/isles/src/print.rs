@@ -34,7 +34,7 @@ pub fn notice(line: impl Display) {
 /// Writes a text whose first line is the head of what follows, to its last byte.
 ///
 /// # Errors
-/// That of standard output, for example if a device is full; none of standard error.
+/// Standard output reports an error, for example a full device; errors of standard error are ignored.
 pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
     let marked = color::is_wanted(stream).then(|| color::mark_head(text));
     let text = marked.as_deref().unwrap_or(text);

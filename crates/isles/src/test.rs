@@ -72,7 +72,7 @@ pub(crate) fn seeds_of_tests() -> Range<u64> {
     named.map_or(0..SEEDS, |seed: u64| seed..seed + 1)
 }
 
-/// This test program, told to run the one test `name` only.
+/// Returns this test program, with arguments to run the one test `name` only.
 pub(crate) fn same_test(name: &str) -> Program {
     // The harness knows the test without the name of its crate.
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);

@@ -188,8 +188,8 @@ fn log_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
     )
 }
 
-/// A distance of 1, 2 or 5 times a power of ten (of one, if only whole numbers are wanted) of which so many steps cover
-/// the range.
+/// Returns a distance of 1, 2 or 5 times a power of ten (of one, if only whole numbers are wanted) that covers the
+/// range in at most `steps_max` steps.
 fn round_step(range: f64, steps_max: usize, whole: bool) -> f64 {
     let least = range / steps_max.max(1) as f64;
     let power = 10_f64.powf(least.log10().floor());

@@ -54,7 +54,7 @@ impl Drawing {
     /// Writes it as one SVG document, with its provenance as metadata and as a line of small text.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` returns an error.
     pub fn write(self, provenance: &Provenance, out: &mut dyn Write) -> io::Result<()> {
         Page::write(self.0, provenance, out)
     }

@@ -25,7 +25,7 @@ impl CounterKind {
     }
 }
 
-/// Part of the library that a counter belongs to.
+/// Group that a counter belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CounterGroup {
     /// Every place: tasks, messages, finishes, time, memory.
@@ -76,7 +76,7 @@ impl CounterInfo {
         self.group == CounterGroup::Core
     }
 
-    /// Returns `true` if only some programs use the part that it belongs to.
+    /// Returns `true` if its group is that of a service, which only some programs use.
     pub fn is_of_service(&self) -> bool {
         !matches!(self.group, CounterGroup::Place | CounterGroup::Core)
     }

@@ -150,7 +150,7 @@ impl RunDirectory {
     /// Begins the event log.
     ///
     /// # Errors
-    /// That of the system.
+    /// The system reports an error.
     pub fn begin_log(&self, description: &RunDescription) -> Result<LogWriter, DirectoryError> {
         let path = RunDirectory::log_path(&self.path);
         LogWriter::create(&path, description).map_err(|cause| DirectoryError::System(path, cause))
@@ -159,7 +159,7 @@ impl RunDirectory {
     /// Opens the socket, by which observers are sent `counters`, a file for reading.
     ///
     /// # Errors
-    /// That of the system.
+    /// The system reports an error.
     pub fn listen(
         &self,
         counters: File,

@@ -16,7 +16,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-/// A run of so many places, as it was seen at these times in seconds.
+/// A run of some places, as it was seen at these times in seconds.
 struct Scene {
     screen: Screen,
     builder: SnapshotBuilder,

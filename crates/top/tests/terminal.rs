@@ -105,7 +105,7 @@ impl Session {
         String::from_utf8_lossy(&seen).into_owned()
     }
 
-    /// Of the terminal, for which both ends answer.
+    /// Returns `true` if the terminal, for which both ends answer, is in raw mode.
     fn is_raw(&self) -> bool {
         !tcgetattr(&self.ours).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }

@@ -156,7 +156,8 @@ struct HistoryEntry {
     busy: Box<[f32]>,
     /// The words of all places, counter by counter; none where all are 0, and so of what a program makes no use of.
     counts: Vec<Option<Box<[u64]>>>,
-    /// Of a modelled chip: until when its energy is known, in milliseconds, then that of each place, and of the chip.
+    /// Time until which the energy of a modelled chip is known, in milliseconds, then the energy of each place, and
+    /// of the chip.
     energy: Option<(f64, Box<[f64]>)>,
 }
 
@@ -235,7 +236,7 @@ pub struct HistoryRing {
 }
 
 impl HistoryRing {
-    /// Empty rings of a run of so many places.
+    /// Returns the empty rings of a run of `places` places.
     pub fn new(places: u32) -> HistoryRing {
         let (fine, coarse) = (EntryRing::new(FINE_ENTRIES), EntryRing::new(COARSE_ENTRIES));
         HistoryRing { places: places as usize, fine, coarse, is_cut: false }

@@ -243,12 +243,14 @@ pub trait RunView: Send {
     /// all that was kept.
     fn output(&self, place: u32, after: u64) -> OutputView;
 
-    /// Of a replay: how far it goes in milliseconds, and whether its log ends without the end of the run.
+    /// Returns the length of a replay in milliseconds, and whether its log ends without the end of the run; `None`
+    /// for a live run.
     fn length(&self) -> Option<(u64, bool)>;
 
     /// Returns the summary of a run that is over.
     fn summary(&self) -> Option<Summary>;
 
-    /// Of a replay: the run at a time in milliseconds. None of a live one, which has only its newest snapshot.
+    /// Returns the run at a time in milliseconds, of a replay. `None` for a live run, which has only its newest
+    /// snapshot.
     fn at(&mut self, time_ms: u64) -> Option<Snapshot>;
 }

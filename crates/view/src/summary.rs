@@ -7,7 +7,7 @@ use isles_telemetry::{CounterId, OutputStream, PlaceSample, Sample};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Most lines of a result that are told; the last ones.
+/// Most lines of a result that are shown; the last ones.
 const RESULT_LINES_MAX: usize = 200;
 
 /// A warning that there was, at how many places, and what it said last.
@@ -42,9 +42,9 @@ pub struct Summary {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of each place, the share of the run in which it did not wait, from 0 to 1.
+    /// Share of the run in which each place did not wait, from 0 to 1.
     pub busy: Vec<f64>,
-    /// Of each place, the tasks that have ended there.
+    /// Number of tasks that have ended at each place.
     pub place_tasks: Vec<u64>,
     /// Warnings that there were, by kind.
     pub warnings: Vec<PastWarning>,

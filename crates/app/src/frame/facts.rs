@@ -49,7 +49,7 @@ impl RunFacts {
         format!("{} ({})", count(u64::from(self.places), "place", "places"), self.machine)
     }
 
-    /// Adds what the run came to.
+    /// Adds the seconds, the traffic and the memory of the run.
     pub fn complete(&mut self, seconds: f64, report: &RunReport) {
         (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
         self.memory_peak = memory_peak().filter(|_| !self.is_repeatable);

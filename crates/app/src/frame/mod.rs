@@ -113,7 +113,7 @@ pub trait Application: Args + 'static {
     /// Writes the result as CSV: a line of names, then lines of values.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` returns an error.
     fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
 
     /// The pictures of the result that are wanted: the flag of each, and where it goes.
@@ -124,7 +124,7 @@ pub trait Application: Args + 'static {
     /// Writes the picture that `flag` asks for, one of [`Application::pictures`].
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` returns an error.
     fn write_picture(&self, flag: &str, found: &Self::Found, out: &mut dyn Write) -> io::Result<()> {
         let _ = (flag, found, out);
         Ok(())

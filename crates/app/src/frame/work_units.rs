@@ -108,7 +108,7 @@ pub struct UnitQueue<'a> {
     next: u64,
     /// Units that were taken together and not yet one by one, where the counter is far.
     taken: Range<u64>,
-    /// Those after them, if they have been asked for.
+    /// Units after them, if they have been asked for.
     coming: Option<Asked>,
     /// Time at which the unit under way was taken.
     started: Option<Instant>,

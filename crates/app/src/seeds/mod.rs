@@ -73,7 +73,7 @@ pub fn compare_program(
     })
 }
 
-/// Runs something with so many seeds; `run` returns the summary of one, which is told all of what was said.
+/// Runs a program with `number` seeds; `run` returns the summary of one, and gets all settings of the run.
 fn compare_runs(
     number: &str,
     (places, launch): (&PlaceArguments, &Launch),

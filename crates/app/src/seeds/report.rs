@@ -69,7 +69,7 @@ fn order(mut values: Vec<f64>) -> [f64; 3] {
     [values[0], median, values[last]]
 }
 
-/// A unit in which all figures of a column are told.
+/// Unit of all figures of a column.
 struct Unit {
     name: &'static str,
     /// Least figure for which it is taken.
@@ -78,11 +78,11 @@ struct Unit {
     size: f64,
 }
 
-/// Of picoseconds; milliseconds as long as the line at the end of a run says them.
+/// Units of picoseconds; milliseconds as long as the line at the end of a run says them.
 const TIMES: [Unit; 2] =
     [Unit { name: "s", least: 1e13, size: 1e12 }, Unit { name: "ms", least: 0.0, size: 1e9 }];
 
-/// Of joules.
+/// Units of joules.
 const ENERGIES: [Unit; 3] = [
     Unit { name: "J", least: 1.0, size: 1.0 },
     Unit { name: "mJ", least: 1e-3, size: 1e-3 },
@@ -90,7 +90,7 @@ const ENERGIES: [Unit; 3] = [
 ];
 
 impl Unit {
-    /// The one in which `figure` is told.
+    /// Returns the unit in which `figure` is written.
     fn of(units: &'static [Unit], figure: f64) -> &'static Unit {
         units.iter().find(|unit| figure >= unit.least).unwrap_or(&units[units.len() - 1])
     }
@@ -116,7 +116,7 @@ fn span(values: Vec<f64>) -> ValueRange {
 /// Writes all of it as one object.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` returns an error.
 pub fn write_json(
     out: &mut dyn Write,
     outcomes: &[SeedOutcome],

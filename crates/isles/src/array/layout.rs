@@ -21,7 +21,7 @@ pub enum Distribution {
     Parts(usize),
     /// Indices are dealt out one by one.
     Cyclic,
-    /// Indices are dealt out in blocks of so many.
+    /// Indices are dealt out in blocks of this length.
     BlockCyclic(usize),
 }
 

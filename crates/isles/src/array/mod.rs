@@ -63,7 +63,7 @@ pub struct Halo {
 }
 
 impl Halo {
-    /// A halo of so many elements at each end of each axis. Beyond the ends of the array it stays as it is.
+    /// A halo of `width` elements at each end of each axis. Beyond the ends of the array it stays as it is.
     pub const fn new(width: usize) -> Halo {
         Halo { width, is_periodic: false, without: 0 }
     }
@@ -405,8 +405,8 @@ fn layout_of<T, const N: usize>(
     Ok(layout)
 }
 
-/// Checks that an array of so many elements of type `T` in each axis may fit into the memory of this host, as
-/// [`DistArray::new`] does: for who wants to know it before a run.
+/// Checks that an array with these extents of elements of type `T` may fit into the memory of this host, as
+/// [`DistArray::new`] does: for programs that need to know it before a run.
 ///
 /// # Errors
 /// [`ArrayError::TooLarge`].

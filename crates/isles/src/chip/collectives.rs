@@ -51,8 +51,9 @@ pub enum Broadcast {
     By(Shape),
     /// A part of a slice to each member, and from there to all; a single value goes down a binomial tree.
     ScatterAllGather,
-    /// Down a tree with so many children each by interrupts, whatever the places on the way are doing; a single value
-    /// goes down that tree by messages. Only with the protocol `doorbell`, whose other messages have fewer lines then.
+    /// Down a tree of this many children each by interrupts, whatever the places on the way are doing; a single value
+    /// goes down that tree by messages. Only with the protocol `doorbell`, whose other messages have fewer lines
+    /// then.
     Asynchronous(u32),
 }
 
@@ -129,7 +130,7 @@ impl Reduce {
 }
 
 impl ModelledChip {
-    /// Checks that broadcasts can go as asked for among so many places.
+    /// Checks that broadcasts can use the chosen algorithm among `places` places.
     pub(crate) fn check_broadcast(
         self,
         broadcast: &Setting<Broadcast>,
@@ -240,7 +241,7 @@ impl Collectives for CollectiveChoice {
     }
 }
 
-/// Collectives of one length among so many cores.
+/// Trial of collectives of one length, among `members` cores.
 struct Trial {
     ground: TrialContext,
     members: usize,

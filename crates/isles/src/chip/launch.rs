@@ -394,7 +394,7 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
     )
 }
 
-/// The preset of the clocks, and what else a run was told that is not as without a word.
+/// Returns the preset of the clocks, and the other settings of a run that are not the defaults.
 fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
     let preset = chip.chip().default_preset().name().to_owned();
     let said = [

@@ -256,7 +256,7 @@ impl ModelledChip {
         [own].into_iter().chain(Protocol::ALL).find(fits).unwrap_or(own)
     }
 
-    /// Returns the reason why messages between so many places do not cross it by its own protocol, if they do not.
+    /// Returns the reason why messages between `places` places do not cross it by its own protocol, if they do not.
     pub(crate) fn default_protocol_lack(self, places: u32) -> Option<String> {
         let own = self.costs.default_protocol();
         let lack = self.costs.check_protocol(own, places).err()?;
@@ -301,7 +301,7 @@ impl ModelledChip {
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 
-    /// Checks that the chip carries a protocol among so many places; `source` is where it was written.
+    /// Checks that the chip carries a protocol among `places` places; `source` is where it was written.
     pub(crate) fn check_protocol(
         self,
         source: &str,
@@ -323,7 +323,7 @@ impl ModelledChip {
 }
 
 impl ModelledChip {
-    /// Puts so many places on cores.
+    /// Puts `places` places on cores.
     pub(crate) fn core_map(
         self,
         placement: &Setting<Placement>,

@@ -63,7 +63,7 @@ impl ChipSettings {
         self.own_arguments = work::own_arguments(flags);
     }
 
-    /// Of these, what tests keep to: the protocol.
+    /// Returns the settings that tests keep to: the protocol.
     pub(crate) fn of_test(self) -> ChipSettings {
         ChipSettings { protocol: self.protocol, ..ChipSettings::default() }
     }
@@ -119,12 +119,13 @@ impl ChipSettings {
         chip.check_policy(&self.governor, &core_map)
     }
 
-    /// So many places on the cores of `chip`.
+    /// Puts `places` places on the cores of `chip`.
     pub(crate) fn core_map(&self, chip: ModelledChip, places: u32) -> Result<CoreMap, ConfigError> {
         chip.core_map(&self.placement, places)
     }
 
-    /// The protocol between so many places: the one that was said, or the chip's own, or one that carries so many.
+    /// Returns the protocol between `places` places: the one that was set, or the chip's own, or one that carries
+    /// that many.
     pub(crate) fn protocol_on(&self, chip: ModelledChip, places: u32) -> Protocol {
         self.protocol.value.unwrap_or_else(|| chip.default_protocol(places))
     }

@@ -58,7 +58,8 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// A stretch of so many bytes. `None` on a real machine, and on a chip whose file does not say what memory costs.
+    /// Reserves a stretch of `bytes` bytes. `None` on a real machine, and on a chip whose file does not say what
+    /// memory costs.
     ///
     /// # Panics
     /// On a chip, outside of a task.

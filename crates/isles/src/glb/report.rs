@@ -15,7 +15,7 @@ pub struct PlaceBalance {
     pub batches: u64,
     /// Random steals tried.
     pub asked: u64,
-    /// Of these, those that brought tasks.
+    /// Number of these that brought tasks.
     pub stolen: u64,
     /// Time of the random steals that brought tasks, from the request until the tasks are in the bag.
     pub stealing: Duration,

@@ -79,7 +79,7 @@ pub(super) struct Exit {
 pub(super) struct Sink {
     /// Items whose results were received, or never come.
     pub(super) received: u64,
-    /// Those whose results never come, because their sending was given up.
+    /// Number of those whose results never come, because their sending was given up.
     skipped: u64,
     last: Option<Duration>,
     /// Mean time between two results, in nanoseconds.

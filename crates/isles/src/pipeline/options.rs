@@ -22,8 +22,9 @@ pub struct Options {
     pub costs: Option<StageCosts>,
     /// The most bytes of the state of a stage.
     pub state_bytes_max: usize,
-    /// If a place dies, go on without it: states are saved every so many items. 1 or more; stages without state need no
-    /// checkpoint, and go on with any number. `None`: the death of a place ends the pipeline.
+    /// Number of items between two saves of states, so that the pipeline goes on without a place that dies. 1 or
+    /// more; stages without state need no checkpoint, and go on with any number. `None`: the death of a place ends
+    /// the pipeline.
     pub checkpoint: Option<u64>,
 }
 

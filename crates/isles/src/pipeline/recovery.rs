@@ -124,7 +124,7 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// Ends the groups that there are; returns what they came to.
+    /// Ends the present groups; returns their outcome.
     async fn end_groups(&self) -> Result<()> {
         self.exits.borrow_mut().clear();
         self.source.atomic(|source| {

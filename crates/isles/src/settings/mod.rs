@@ -121,15 +121,16 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
 /// The setting whose values are not all of every machine.
 const REPORT: &SettingRow = setting("report");
 
-/// The variable by which `isles launch` tells its program which flags were said: `ISLES_PLACES=--places`, with commas.
-/// A refusal then names what the user wrote.
+/// Variable by which `isles launch` passes the flags of the user to its program: `ISLES_PLACES=--places`, with
+/// commas. A refusal then names what the user wrote.
 pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 
-/// The variable by which `isles sweep` and `isles run --seeds` tell each of their runs the number of their own process,
-/// with which they end.
+/// Variable by which `isles sweep` and `isles run --seeds` pass the number of their own process to each of their
+/// runs, which end with it.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
-/// The variable by which a program of Isles tells another, which it starts, its own version: both must be of one.
+/// Variable by which a program of Isles passes its own version to another that it starts: both must be of one
+/// version.
 pub const VERSION_VARIABLE: &str = "ISLES_COMMAND_VERSION";
 
 /// Sources of settings: flags, and the variables behind them.
@@ -291,7 +292,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Of these, what tests keep to: nothing is reported or written, and each says its seeds itself.
+    /// Returns the settings that tests keep to: nothing is reported or written, and each test sets its seeds itself.
     pub(crate) fn of_test(self) -> Environment {
         Environment {
             reports: Vec::new(),

@@ -56,9 +56,9 @@ pub struct SettingFlag {
 /// Flags that commands offer together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlagGroup {
-    /// Of every command, whether it runs something or not.
+    /// Settings of every command, whether it runs something or not.
     Command,
-    /// Of a run on any machine.
+    /// Settings of a run on any machine.
     Run,
     /// Settings of a modelled chip.
     Chip,
@@ -80,7 +80,7 @@ pub enum SettingDefault {
 /// The machines on which a setting has a meaning, and what becomes of it on others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machines {
-    /// Those on which it has one.
+    /// Machines on which it has a meaning.
     pub on: &'static [MachineClass],
     /// Effect of the setting on other machines.
     pub elsewhere: Elsewhere,

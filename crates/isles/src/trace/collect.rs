@@ -16,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The variable that tells a process that is a place by which descriptor it hands over; empty: there is no trace.
+/// Variable with the descriptor by which the process of a place hands over its records; empty: there is no trace.
 pub(crate) const TRACE_VARIABLE: &str = "ISLES_JOIN_TRACE";
 
 /// Bytes of a record.
@@ -49,7 +49,7 @@ impl Collector {
     /// A collector for processes that this one is going to start.
     ///
     /// # Errors
-    /// That of the system.
+    /// The system reports an error.
     pub(crate) fn shared() -> io::Result<Collector> {
         Ok(Collector::Shared(Arc::new(memfd_create("isles-trace", MemfdFlags::empty())?.into())))
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const MACHINES: [Machine; 2] = [Machine::Threads, Machine::Loopback];
 
-/// Runs `main` over so many places of each machine.
+/// Runs `main` over each number of places, on each machine.
 fn on_machines<F: Future<Output = Result<()>> + 'static>(places: &[u32], main: fn() -> F) {
     for machine in MACHINES {
         for places in places {

@@ -37,7 +37,7 @@ fn noted() -> (InterruptHandler, Calls) {
     (interrupts::handle(note).expect("the chip has interrupts"), calls)
 }
 
-/// Takes an interrupt after a step of so many cycles.
+/// Takes an interrupt after a step of `busy` cycles.
 async fn take(busy: u64) -> Result<(usize, u64)> {
     let (_handler, calls) = noted();
     Team::world().barrier().await?;
@@ -46,7 +46,8 @@ async fn take(busy: u64) -> Result<(usize, u64)> {
     Ok(calls.when(|calls| !calls.is_empty(), |calls| calls.remove(0)).await)
 }
 
-/// All others take an interrupt of place 0, and compute for so many cycles when it is raised; with the time of raising.
+/// Lets all others take an interrupt of place 0 and compute for `busy` cycles when it is raised; with the time of
+/// raising.
 async fn one_calls_all(busy: u64) -> Result<(u64, Vec<(usize, u64)>)> {
     let others: Vec<Place> = places().skip(1).collect();
     let (sender, receiver) = channel(64);

@@ -48,7 +48,7 @@ where
     (found.take().unwrap(), report)
 }
 
-/// Each place starts a task at the place that is so many further, under one finish; the sum of what they counted.
+/// Starts tasks from each place at others, under one finish; returns the sum of their counts.
 async fn count_neighbours() -> Result<u64> {
     let counts = PlaceLocal::new(|| 0_u64).await?;
     finish(async {

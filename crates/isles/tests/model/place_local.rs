@@ -182,7 +182,7 @@ impl<'de> serde::Deserialize<'de> for Poison {
     }
 }
 
-/// Checks that the death of the place is told with a line of this file, and with no line of the runtime.
+/// Checks that the death of the place is reported with a line of this file, and with no line of the runtime.
 fn assert_death_names(result: Result<()>, line: u32) {
     let error = result.expect_err("a place has died");
     let text = error.to_string();

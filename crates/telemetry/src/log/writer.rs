@@ -40,7 +40,7 @@ pub struct LogWriter {
     last_lists: u64,
     last_sample: u64,
     bytes: u64,
-    /// Of these, those of lines that were printed.
+    /// Number of these bytes that are printed lines.
     output_bytes: u64,
 }
 
@@ -48,7 +48,7 @@ impl LogWriter {
     /// Begins a log at `path`, where there is no file yet. Only its user may read it.
     ///
     /// # Errors
-    /// That of the system.
+    /// The system reports an error.
     pub fn create(path: &Path, description: &RunDescription) -> io::Result<LogWriter> {
         let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let mut writer = LogWriter {
@@ -68,7 +68,7 @@ impl LogWriter {
     /// Appends a sample, unless the log is so long that it is left out.
     ///
     /// # Errors
-    /// That of the system; the log should then be closed.
+    /// The system reports an error; the log should then be closed.
     pub fn append(&mut self, sample: &Sample) -> io::Result<()> {
         let since = |before: u64| sample.time_ms.saturating_sub(before);
         let is_over = sample.end != RunEnd::Running;
@@ -99,7 +99,7 @@ impl LogWriter {
     /// `is_over`: then they are the last ones, and as many as the file of counters holds.
     ///
     /// # Errors
-    /// That of the system; the log should then be closed.
+    /// The system reports an error; the log should then be closed.
     pub fn append_output(&mut self, place: u32, lines: &[OutputLine], is_over: bool) -> io::Result<()> {
         if lines.is_empty() || (self.output_bytes > OUTPUT_BYTES && !is_over) {
             return Ok(());
@@ -117,7 +117,7 @@ impl LogWriter {
     /// Appends the end: how the run ended, and why if it failed.
     ///
     /// # Errors
-    /// That of the system.
+    /// The system reports an error.
     pub fn finish(mut self, end: RunEnd, reason: Option<&str>) -> io::Result<()> {
         let content = postcard::to_allocvec(&(end, reason)).unwrap_or_default();
         self.write(&frame(FrameKind::End, &content))

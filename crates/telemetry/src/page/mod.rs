@@ -101,7 +101,7 @@ const LABEL_BYTES: usize = 64;
 /// Values of an open finish: number, parent, time, live tasks, whom it waits for, where it was opened.
 const FINISH_VALUES: usize = 4 + WAITS + LABEL_BYTES / 8;
 
-/// Values of the group of finishes of a place: how many are told of, then those.
+/// Values of the group of finishes of a place: the number of finishes listed, then their values.
 const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 
 /// Positions of the parts of the file; all in words.
@@ -114,13 +114,13 @@ pub struct PageLayout {
     links: u32,
 }
 
-/// The words of a group of so many values, with its sequence number, in whole lines.
+/// Returns the words of a group of `values` values, with its sequence number, in whole lines.
 const fn group_words(values: usize) -> u64 {
     (values as u64 + 1).next_multiple_of(LINE)
 }
 
 impl PageLayout {
-    /// The file of a run of so many places, on a chip of so many links.
+    /// Returns the layout of the file of a run of `places` places, on a chip of `links` links.
     ///
     /// # Panics
     /// If no run has so many places.

@@ -34,7 +34,7 @@ pub(super) struct RingWriter {
     number: u64,
     end: u64,
     first: u64,
-    /// Of each stream what was printed since the last line feed.
+    /// Text of each stream since its last line feed.
     partial: [Vec<u8>; 3],
 }
 

@@ -96,16 +96,16 @@ pub struct PagesReader {
     file: File,
     layout: PageLayout,
     started_unix_ms: u64,
-    /// Of each place, what was read last.
+    /// Last reading of each place.
     places: Vec<PlaceSample>,
-    /// Of each place, the memory of its process when that was read last.
+    /// Memory of the process of each place at its last reading.
     memory: Vec<u64>,
     /// The last energy of the chip that was that of all cores, too, and the energy of each.
     energy: (EnergySample, Vec<u64>),
     /// Steps done, and steps that there are, of all places since the run began.
     progress: [u64; PROGRESS_WORDS],
     finishes: Vec<Vec<OpenFinish>>,
-    /// Of each place, the messages it had sent when its row of peers was read, and the row.
+    /// Number of messages that each place had sent when its row of peers was read, and the row.
     rows: Vec<(u64, Vec<PairCount>)>,
     missed: u64,
 }

@@ -57,7 +57,7 @@ impl HeadWriter {
         writer
     }
 
-    /// Says that the run was alive so many milliseconds after its start.
+    /// Records that the run was alive `time_ms` milliseconds after its start.
     pub fn heartbeat(&self, time_ms: u64) {
         self.set(head::HEARTBEAT, time_ms);
     }

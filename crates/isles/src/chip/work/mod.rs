@@ -37,7 +37,8 @@ pub enum CodeTime {
     /// The program's own statements by [`work`](crate::work); other code is free.
     #[default]
     Said,
-    /// From this host: so many thousandths of what the code takes here. What the program says is not charged.
+    /// Measured on this host: this many thousandths of the time of the code here. The program's own statements are
+    /// not charged.
     Host(u32),
     /// From the tape of an earlier run, at the path.
     Tape(String),

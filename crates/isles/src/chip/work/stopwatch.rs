@@ -77,7 +77,7 @@ pub(crate) struct HostCode {
 /// From times of this host to cycles of a core, without losing a part of one.
 #[derive(Debug)]
 struct CycleConverter {
-    /// Cycles of the core's own clock for so many parts of a nanosecond.
+    /// Ratio of the core's cycles to parts of a nanosecond: `cycles` cycles take `parts` parts.
     cycles: u128,
     parts: u128,
     /// For each place, what is left over of its last measurement, in parts.
