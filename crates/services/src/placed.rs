@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The number of the end of a task whose place was chosen, on the wire.
 pub(crate) const PLACED: HandlerId = HandlerId(12);
 
-/// What a place knows of the tasks that it has placed; nothing before the first of them.
+/// Load a place knows of the tasks that it has placed; nothing before the first of them.
 pub(crate) struct PlacedTasks(RefCell<Option<LeastBusy>>);
 
 impl Service for PlacedTasks {
@@ -47,7 +47,7 @@ impl Service for PlacedTasks {
     }
 }
 
-/// Where a task goes, and who has to know when it ends; travels with its captures.
+/// Destination of a task, and the place to tell when it ends; travels with its captures.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ChosenPlace {
     to: Place,

@@ -180,12 +180,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         self.share.attachment().try_with(|local| self.here.flush(local, &|_| true));
     }
 
-    /// How many items a bucket has at this place.
+    /// Returns the number of items a bucket holds at this place.
     pub fn bucket(&self) -> usize {
         self.here.capacity()
     }
 
-    /// How many items have left this place in buckets, and how many buckets have.
+    /// Returns the number of items that have left this place in buckets, and the number of those buckets.
     pub fn sent(&self) -> (u64, u64) {
         self.here.counts.get()
     }

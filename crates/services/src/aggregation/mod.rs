@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// What the service asks of the buckets of one aggregator at its place, whatever their items are.
+/// Operations the service needs on the buckets of one aggregator at its place, whatever their items are.
 trait Held {
     /// Lets the buckets leave whose scope is `due`.
     fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool);
@@ -40,11 +40,11 @@ trait Held {
     /// `place` has died.
     fn place_died(&self, local: &Local, place: PlaceId);
 
-    /// How many tasks wait for room here.
+    /// Returns the number of tasks that wait for room here.
     fn waiting(&self) -> usize;
 }
 
-/// What the part of an aggregator is at each place.
+/// Part of an aggregator at each place.
 struct AggregatorPart {
     held: Rc<dyn Held>,
     /// The same, of its type.
@@ -54,15 +54,15 @@ struct AggregatorPart {
 /// The aggregators of one place.
 pub(crate) struct Aggregations {
     all: RefCell<Vec<Weak<dyn Held>>>,
-    /// How many buckets with items each finish has here.
+    /// Number of non-empty buckets of each finish here.
     buckets: RefCell<OrderedMap<Key, u64>>,
-    /// How many buckets have items.
+    /// Number of non-empty buckets.
     held: Cell<usize>,
-    /// Whether a bucket began, left or arrived since the service was asked last.
+    /// True if a bucket began, left or arrived since the service was last asked.
     is_active: Cell<bool>,
     /// When that was so last, as far as the service was asked.
     active_at: Cell<Duration>,
-    /// How long it usually takes until it is so again.
+    /// Usual time between two such events.
     usual_gap: Cell<Duration>,
     /// When buckets may leave, if nothing happens.
     next_flush: Cell<Option<Duration>>,
@@ -102,7 +102,7 @@ impl Aggregations {
         self.all.borrow().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Whether all that lives here of the finish of `scope` are buckets; of what is detached nobody knows.
+    /// Returns `true` if all that lives here of the finish of `scope` are buckets; detached work is not known.
     fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
         let ScopeKind::Counted(key) = scope.kind() else { return true };
         self.buckets.borrow().get(key).is_some_and(|count| local.live_tasks(key) == *count)

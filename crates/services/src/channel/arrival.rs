@@ -215,7 +215,7 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// What became of a value that had gone to `source`.
+    /// Receives the outcome of a value that was sent to `source`.
     fn receive_back(
         &self,
         source: PlaceId,

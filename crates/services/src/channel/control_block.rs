@@ -23,8 +23,8 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
-/// a cache as far as that holds the whole buffer.
+/// Work of one operation at the home: the lines of the two ends and of the waiting tasks, and one value. They are in a
+/// cache as far as that holds the whole buffer.
 pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
     /// The two ends of the buffer, and the two queues of those who wait: a line each.
     const LINES: u64 = 4;
@@ -125,7 +125,7 @@ impl ChannelTable {
         }
     }
 
-    /// Whether a value is in a ring for which some task waits.
+    /// Returns `true` if some task waits for a ring that holds a value.
     #[inline]
     pub(crate) fn have_values(&self) -> bool {
         self.watched.iter().any(|end| end.control().inward.have_values())
@@ -252,19 +252,20 @@ pub(super) struct ControlBlock {
     /// Elsewhere: what may be sent without asking.
     slots: RefCell<SlotPool>,
     pub(super) waits: Waits,
-    /// Who takes the values that have come here.
+    /// Operations that take the values arriving here.
     pub(super) arrivals: RefCell<Arrivals>,
     /// Elsewhere: the home is to be told when there are none.
     is_settling: Cell<bool>,
     next: Cell<u64>,
-    /// What a value ring of it is like, if it can have some; those that come here, and the one that goes from here.
+    /// Shape of a value ring of the channel, if it can have some: of those that come here and of the one that goes from
+    /// here.
     pub(super) ring_shape: Option<RingShape>,
     pub(super) inward: InwardRings,
     pub(super) outward: OnceCell<OutwardRing>,
     /// Nothing goes through that ring before an operation with this number or a later one is answered: a value is under
     /// way in a message that nobody answers, and must not be overtaken.
     held_until: Cell<Option<u64>>,
-    /// What an item begins with.
+    /// Bytes with which each item begins.
     pub(super) item_head: ItemHead,
     /// At the home: how many receives of its tasks look at the clock first, because tasks of other places receive, too.
     watchful: Cell<u32>,
@@ -436,7 +437,7 @@ impl ControlBlock {
         self.waits_if_sent(number, self.tell(local, self.id.home, head))
     }
 
-    /// What became of an operation that waits if its message was sent.
+    /// Returns the outcome of an operation that waits if its message was sent.
     pub(super) fn waits_if_sent(
         &self,
         number: u64,
@@ -553,7 +554,7 @@ impl ControlBlock {
         if self.handles.get() == 0 { ChannelTable::of(local).borrow_mut().remove(self.id) } else { None }
     }
 
-    /// What is left of the channel here goes when no handle and no operation is left.
+    /// Removes what is left of the channel here when no handle and no operation is left.
     pub(super) fn forget_if_unused(&self, local: &Local) {
         let is_unused = || self.waits.is_empty() && self.arrivals.borrow().is_idle();
         if !self.is_home && self.handles.get() == 0 && is_unused() {
@@ -565,7 +566,7 @@ impl ControlBlock {
         }
     }
 
-    /// What the operations that wait here wait for, one line each.
+    /// Describes what the waiting operations here wait for, one line each.
     fn explain(&self) -> Vec<String> {
         let line = |(what, caller)| format!("{what} a channel of {}, at {caller}", self.id.home);
         self.waits.wanted().into_iter().map(line).collect()

@@ -26,11 +26,11 @@ use std::rc::Rc;
 /// Longer memory for steps is not kept.
 const SPARE_BYTES_MAX: usize = 1 << 10;
 
-/// How a send is done. It is lent, never copied: a copy of all of it would wait for the stores that made it.
+/// Options of a send. Passed by reference: a copy would stall on store forwarding.
 pub(super) struct SendOptions {
-    /// Whether room is reserved first, while the value stays with the task.
+    /// True if room is reserved first, while the value stays with the task.
     pub(super) reserves: bool,
-    /// Whether it waits for room.
+    /// True if the send waits for room.
     pub(super) blocking: bool,
     /// The `select!` of which it is a branch.
     pub(super) choice: Choice,
@@ -464,7 +464,7 @@ impl<T: CanSend> End<T> {
         drop_caught(unneeded);
     }
 
-    /// Whether the value could be written.
+    /// Returns `true` if the value could be written.
     fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
         let told = self.tell(local, id.place, &ChannelMessage::Value { operation: id.number }, value);
         let Err(ChannelAnswer::Faulty(fault)) = told else { return true };

@@ -227,7 +227,7 @@ impl<T: CanSend> Sender<T> {
         self.0.end.close();
     }
 
-    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
+    /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }
@@ -278,7 +278,7 @@ impl<T: CanSend> Receiver<T> {
         self.0.end.close();
     }
 
-    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
+    /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }

@@ -19,10 +19,10 @@ use std::task::{Context, Poll};
 
 /// One `select!` that waits.
 pub struct Selection {
-    /// Which of the place's it is: so none of its sends meets one of its receives.
+    /// Number of the `select!` at its place, so that none of its sends meets one of its receives.
     number: u64,
     branches: usize,
-    /// Which branch is looked at first.
+    /// Index of the branch to look at first.
     first: Cell<usize>,
     /// The branch that has sent its value, and does not know yet whether it is taken.
     chosen: Cell<Option<usize>>,
@@ -38,13 +38,13 @@ pub async fn begin(branches: usize, waits: bool) -> Selection {
 }
 
 impl Selection {
-    /// Which branch is looked at as the one of this number; none if one is chosen already.
+    /// Returns the branch to look at in turn `number`, or `None` if another one is already chosen.
     pub fn turn(&self, number: usize) -> Option<usize> {
         let branch = (self.first.get() + number) % self.branches.max(1);
         self.chosen.get().is_none_or(|chosen| chosen == branch).then_some(branch)
     }
 
-    /// Whether a branch is chosen, though it is not over.
+    /// Returns `true` if a branch is chosen but not over.
     pub fn is_chosen(&self) -> bool {
         self.chosen.get().is_some()
     }
@@ -64,7 +64,7 @@ impl Selection {
 pub struct Branch<'p, F> {
     future: Pin<&'p mut F>,
     number: usize,
-    /// Whether it has said that nothing is there.
+    /// True if it has reported that nothing is there.
     is_over: bool,
     /// Receives that wait inside of it, where it is another future around them.
     receives: BranchReceives,
@@ -138,7 +138,7 @@ impl<T: CanSend> Branch<'_, RecvFuture<'_, T>> {
 
 /// A branch of any other future.
 pub trait PollBranch {
-    /// What the future gives.
+    /// Output of the future.
     type Output;
 
     /// Polls it.

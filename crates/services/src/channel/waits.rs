@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::task::{Poll, Waker};
 
-/// What became of an operation. A value that belongs to it is kept by the end.
+/// Outcome of an operation. A value that belongs to it is kept by the end.
 #[derive(Debug)]
 pub(super) enum ChannelAnswer {
     Accepted,
@@ -59,7 +59,10 @@ enum WaitState {
 #[derive(Default)]
 pub(super) struct Waits(RefCell<VecDeque<Wait>>);
 
-/// Where `number` stands in `waits`.
+/// Returns the index of `number` in `waits`.
+///
+/// # Errors
+/// The index at which to insert it.
 ///
 /// # Errors
 /// With where it would stand.
@@ -100,7 +103,7 @@ impl Waits {
         drop(before);
     }
 
-    /// What became of an operation, if that is known; else notes whom to wake.
+    /// Returns the outcome of an operation if it is known; else stores `waker`.
     pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<ChannelAnswer> {
         let mut waits = self.0.borrow_mut();
         if let Some(Wait { state: WaitState::Pending, waker: known, .. }) = find_mut(&mut waits, number) {
@@ -205,7 +208,8 @@ impl Waits {
         self.0.borrow().iter().map(|wait| wait.number).collect()
     }
 
-    /// What each waits for that waits, and where the program began it, in the order of their numbers.
+    /// Returns, for each waiting operation in the order of their numbers, what it waits for and where the program began
+    /// it.
     pub(super) fn wanted(&self) -> Vec<(&'static str, &'static Location<'static>)> {
         let waits = self.0.borrow();
         let pending = waits.iter().filter(|wait| matches!(wait.state, WaitState::Pending));

@@ -123,7 +123,7 @@ impl HubSystem {
             .await
     }
 
-    /// What the kernel of a place has done.
+    /// Returns the counters of the kernel of a place.
     async fn counts_at(&self, place: Place) -> Result<KernelCounts> {
         if place == isles_runtime::here() {
             return Ok(self.counts());

@@ -63,7 +63,7 @@ struct Acquire<'a, T: SharedValue> {
     object: &'a Object<T>,
     mode: GuardMode,
     line: Line,
-    /// Whether a poisoned object is taken as well.
+    /// True if a poisoned object is taken as well.
     repairs: bool,
     /// The number of the wait in the queue here.
     ticket: Option<u64>,
@@ -90,7 +90,7 @@ pub struct ReadGuard<'a, T: SharedValue> {
 pub struct WriteGuard<'a, T: SharedValue> {
     value: Option<RefMut<'a, T>>,
     has_changed: bool,
-    /// What names the flags that others were sent when the guard began.
+    /// Id of the invalidation flags sent to others when the guard began.
     flags: Option<u32>,
     hold: Hold<'a, T>,
 }

@@ -71,10 +71,10 @@ pub(super) enum ObjectMessage {
     Grant {
         mode: GuardMode,
         generation: u64,
-        /// Whether what caches hold may be old.
+        /// True if cached copies may be stale.
         flushes: bool,
         is_poisoned: bool,
-        /// Whether changes follow, and no error.
+        /// True if changes follow, and no error.
         has_changes: bool,
     },
     /// From the home: the token is wanted back, but for this.

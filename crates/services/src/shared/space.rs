@@ -44,12 +44,12 @@ pub struct IndexRange {
 }
 
 impl IndexRange {
-    /// How many indices there are.
+    /// Returns the number of indices.
     pub fn len(&self) -> usize {
         self.end
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no indices.
     pub fn is_empty(&self) -> bool {
         self.end == 0
     }

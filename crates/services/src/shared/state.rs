@@ -33,7 +33,7 @@ struct Flagging {
     token: u32,
     /// Those that have not answered.
     missing: Vec<PlaceId>,
-    /// Whom to tell when all have; none if it began here.
+    /// Place and number to notify when all have answered; `None` if it began here.
     parent: Option<(PlaceId, u32)>,
     waker: Option<Waker>,
 }
@@ -47,14 +47,14 @@ pub(crate) struct ObjectState {
     pub(super) holder: RefCell<Holder>,
     /// The home's side, if this is the home.
     home: Option<RefCell<Home>>,
-    /// What the home has decided and has not done, and whether it is doing it.
+    /// Steps the home has decided and not yet done, and whether it is doing them.
     steps: RefCell<VecDeque<HomeStep>>,
     is_carrying_out: Cell<bool>,
     /// The generation that the home has, as far as this place knows.
     base: Cell<u64>,
     /// Why the copy here is not the value, where it is not.
     unreadable: RefCell<Option<Error>>,
-    /// Whether the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
+    /// True if the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
     is_abandoned: Cell<bool>,
     waits: RefCell<VecDeque<Wait>>,
     next_wait: Cell<u64>,
@@ -64,7 +64,7 @@ pub(crate) struct ObjectState {
     pub(super) counter: Option<MemoryStretch>,
     /// The last count that this place has seen.
     pub(super) seen: Cell<u64>,
-    /// What caches hold may be old.
+    /// True if cached copies may be stale.
     pub(super) is_old: Cell<bool>,
     /// Something was stored that has not been written back.
     pub(super) is_unwritten: Cell<bool>,
@@ -215,7 +215,8 @@ impl ObjectState {
         self.send_back(local, object, back);
     }
 
-    /// Whether this place could not read the value, so that a guard which repairs makes the copy here the value.
+    /// Returns `true` if this place could not read the value, so that a guard which repairs makes the local copy the
+    /// value.
     pub(super) fn is_unread(&self) -> bool {
         !self.holder.borrow().is_current() || self.memory.is_some() && self.is_old.get()
     }
@@ -545,13 +546,13 @@ impl ObjectState {
         }
     }
 
-    /// Whether the program keeps guards apart, and nothing else does.
+    /// Returns `true` if only the program keeps guards apart.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
         self.options.exclusion == super::Exclusion::Program && self.memory.is_some()
     }
 
-    /// What is said of a guard that another one excludes, where the program keeps them apart.
+    /// Returns the error of a guard that another one excludes, if the program keeps them apart.
     pub(super) fn overlap() -> Error {
         let text = "a guard of a shared object while another one of this place excludes it; the object was made with \
                     `Exclusion::Program`, so the program keeps them apart";

@@ -61,7 +61,7 @@ struct Held {
     line: Line,
 }
 
-/// What a task may do that asks for a guard.
+/// Precedence of a task that asks for a guard.
 pub(super) enum Precedence {
     /// Wait for it in its turn.
     InTurn,
@@ -76,7 +76,7 @@ pub(crate) struct ObjectTable {
     last_serial: Cell<u64>,
     held: RefCell<Vec<Held>>,
     last_held: Cell<u64>,
-    /// Where the machine models it: memory that all places share and nothing keeps coherent.
+    /// Memory that all places share and nothing keeps coherent, if the machine models it.
     incoherent_memory: OnceCell<Rc<dyn IncoherentMemory>>,
 }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 ///
 /// Its functions are those of the runtime; a program has no use for them.
 pub trait SharedValue: Sized + 'static {
-    /// Whether code of the program reads the changes, and so may refuse what a sound place has sent.
+    /// True if code of the program reads the changes, and so may refuse what a sound place has sent.
     #[doc(hidden)]
     const IS_READ_BY_PROGRAM: bool;
 
@@ -27,7 +27,7 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn apply(&mut self, bytes: &[u8]) -> Result<(), DecodeError>;
 
-    /// What a guard has changed is of `generation`; returns whether it has changed anything, given that it may have.
+    /// Marks the changes of a guard with `generation`; returns whether it has changed anything, given that it may have.
     #[doc(hidden)]
     fn stamp(&mut self, generation: u64) -> bool;
 
@@ -54,7 +54,7 @@ pub trait SharedValue: Sized + 'static {
         is_old: bool,
     ) -> Result<(), DecodeError>;
 
-    /// Whether any write makes caches of other places old, so that they can be told when it begins.
+    /// Returns `true` if any write makes caches of other places stale, so that they can be told when it begins.
     #[doc(hidden)]
     fn is_cached(&self, memory: &ObjectMemory) -> bool {
         let _ = memory;
@@ -66,12 +66,12 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn store(&mut self, memory: &ObjectMemory, lines: &mut ValueLines) -> Result<bool>;
 
-    /// What was stored goes to memory.
+    /// Writes stored lines back to memory.
     #[doc(hidden)]
     fn write_back(&mut self, memory: &ObjectMemory, lines: &ValueLines);
 }
 
-/// Where a value lies in memory that nothing keeps coherent.
+/// Lines of a value in memory that nothing keeps coherent.
 pub struct ValueLines(pub(super) ByteLines);
 
 impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {

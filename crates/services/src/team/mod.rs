@@ -108,7 +108,7 @@ impl Drop for Together<'_> {
     }
 }
 
-/// What the last handle, anywhere, frees at one place.
+/// Membership of one place, which the last handle, anywhere, frees.
 struct TeamMembership(Rc<TeamState>);
 
 impl Drop for TeamMembership {
@@ -205,7 +205,7 @@ impl Team {
         ongoing.complete(team).await
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn size(&self) -> usize {
         self.state.members().len()
     }
@@ -245,7 +245,7 @@ impl PlaceGroup for Team {
     }
 }
 
-/// How a handle travels; nothing for the team of all places.
+/// Wire form of a handle; nothing for the team of all places.
 type Travelling<PartRef, Members> = Option<(PartRef, TeamId, Members)>;
 
 impl Serialize for Team {

@@ -18,7 +18,7 @@ pub(super) enum Payload {
     Short([u64; SHORT_WORDS], usize),
     /// More, that came in a queue.
     Long(Box<[u8]>),
-    /// What came as a block; it starts at the byte of the number.
+    /// Payload that arrived as a block; it starts at the byte of the number.
     Block(Rc<dyn BlockMemory>, usize),
 }
 
@@ -50,7 +50,7 @@ impl Payload {
         }
     }
 
-    /// Whether it lies in the memory of its sender.
+    /// Returns `true` if it lies in the memory of its sender.
     #[inline]
     pub(super) fn is_block(&self) -> bool {
         matches!(self, Payload::Block(..))

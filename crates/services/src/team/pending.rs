@@ -66,7 +66,7 @@ impl PendingMessages {
         }
     }
 
-    /// Whether one of `source` lies here.
+    /// Returns `true` if a message of `source` is pending here.
     #[inline]
     pub(super) fn holds(&self, source: PlaceId) -> bool {
         self.queues.of(source).is_some_and(|queue| !queue.is_empty())

@@ -235,11 +235,11 @@ impl Team {
     }
 }
 
-/// Where the rows of all members lie in one vector.
+/// Positions of the rows of all members in one vector.
 struct Rows {
-    /// Where each row ends.
+    /// End of each row.
     ends: Vec<usize>,
-    /// Whether all members know them beforehand.
+    /// True if all members know them beforehand.
     are_equal: bool,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Pieces {
     pub(super) block: usize,
     /// From the first byte of one to that of the next.
     pub(super) stride: usize,
-    /// How many there are.
+    /// Number of pieces.
     pub(super) count: usize,
 }
 
@@ -49,7 +49,7 @@ impl Pieces {
         (self.count - 1).checked_mul(self.stride)?.checked_add(self.block)?.checked_add(self.offset)
     }
 
-    /// Whether all of it lies within `bytes` bytes.
+    /// Returns `true` if all of it lies within `bytes` bytes.
     #[inline]
     pub(super) fn is_within(&self, bytes: usize) -> bool {
         if self.count == 1 {
@@ -215,7 +215,7 @@ fn load_piece(words: &[AtomicU64], offset: usize, piece: &mut [u8]) {
     }
 }
 
-/// Where in its word a number of `bytes` bytes at byte `offset` begins, in bits from the lowest.
+/// Returns the lowest bit, within its word, of a number of `bytes` bytes at byte `offset`.
 #[inline]
 fn shift(offset: usize, bytes: usize) -> u32 {
     let within = offset % WORD_BYTES;

@@ -332,9 +332,10 @@ async fn wait(state: &Rc<WindowState>) -> Result<()> {
 pub(super) struct LockRequest<'a> {
     state: &'a Rc<WindowState>,
     target: u32,
-    /// Whether the owner may know of it.
+    /// True if the owner may know of it.
     is_asked: bool,
-    /// Whether the epoch ends if it is given up. Of one that was noted it goes on, and the lock stays noted.
+    /// True if the epoch ends when the request is given up. The epoch of a noted request goes on, and the lock stays
+    /// noted.
     ends_epoch: bool,
 }
 

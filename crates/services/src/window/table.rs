@@ -28,7 +28,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct WindowTable {
     windows: RefCell<OrderedMap<WindowId, Weak<WindowState>>>,
-    /// How many windows this place has made.
+    /// Number of windows this place has made.
     made: Cell<u64>,
     requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
     last_token: Cell<u32>,

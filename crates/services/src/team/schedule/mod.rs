@@ -16,11 +16,11 @@ use std::ops::Range;
 /// One round of a symmetric schedule: send to one member, take from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Round {
-    /// How far `to` is from this member, in ranks.
+    /// Distance from this member to `to`, in ranks.
     pub(super) distance: usize,
-    /// Who is sent to.
+    /// Rank of the receiver.
     pub(super) to: usize,
-    /// Who is heard from.
+    /// Rank of the sender.
     pub(super) from: usize,
 }
 
@@ -81,7 +81,7 @@ impl Tree {
         (relative + self.root) % self.size
     }
 
-    /// Whom this member hears from; none for the root.
+    /// Returns the member from which this one receives; `None` for the root.
     pub(super) fn parent(&self) -> Option<usize> {
         let above = match self.shape {
             Shape::Binomial => self.relative & self.relative.wrapping_sub(1),
@@ -98,7 +98,7 @@ impl Tree {
         below.min(self.size - self.relative)
     }
 
-    /// Whom this member sends to, those with the most below them first.
+    /// Returns the members to which this one sends, those with the most members below them first.
     pub(super) fn children(&self) -> impl Iterator<Item = usize> {
         let Tree { shape, size, relative, .. } = *self;
         let lowest = if relative == 0 { size.next_power_of_two() } else { 1 << relative.trailing_zeros() };
@@ -127,7 +127,7 @@ impl Tree {
     }
 }
 
-/// Where a value stands beside another one of lower or higher ranks.
+/// Side of another value on which a value belongs: that of lower or of higher ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// It belongs before: its ranks are lower.
@@ -177,7 +177,7 @@ impl ReductionTree {
         ReductionTree { pairs: size - width, width, root }
     }
 
-    /// How many members stay after the pairs are folded.
+    /// Returns the number of members that stay after the pairs are folded.
     #[cfg(test)]
     pub(super) fn width(&self) -> usize {
         self.width
@@ -199,7 +199,7 @@ impl ReductionTree {
         if rank < 2 * self.pairs { rank / 2 } else { rank - self.pairs }
     }
 
-    /// Whether `rank` stays after the pairs are folded.
+    /// Returns `true` if `rank` stays after the pairs are folded.
     pub(super) fn stays(&self, rank: usize) -> bool {
         self.member(self.leaf(rank)) == rank
     }
@@ -306,15 +306,15 @@ impl ReductionTree {
 pub(super) struct HalvingRound {
     /// The other member.
     pub(super) with: usize,
-    /// Where its values belong.
+    /// Side to which its values belong.
     pub(super) side: Side,
-    /// What this member goes on with; the other one gives it away.
+    /// Range this member keeps; the other one gives it away.
     pub(super) kept: Range<usize>,
-    /// What the other one goes on with.
+    /// Range the other member keeps.
     pub(super) given: Range<usize>,
 }
 
-/// How a long slice is cut: chunks of the same number of elements, the last one shorter.
+/// Division of a long slice into chunks of the same number of elements, the last one shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunks {
     len: usize,
@@ -327,12 +327,12 @@ impl Chunks {
         Chunks { len, chunk_len }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many there are; an empty slice is one empty chunk, so that its receiver hears of it.
+    /// Returns the number of chunks; an empty slice is one empty chunk, so that its receiver hears of it.
     pub(super) fn count(&self) -> usize {
         self.len.div_ceil(self.chunk_len).max(1)
     }
