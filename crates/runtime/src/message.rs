@@ -78,7 +78,7 @@ fn dispatch(local: &Local, id: HandlerId, source: PlaceId, reader: &mut Reader<'
 /// The head of a travelling body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What runs there.
+    /// Entry point of the body there.
     pub(crate) entry: Entry,
     /// The finish that counts it, or for a call the caller's; none if detached.
     pub(crate) finish: Option<FinishId>,
@@ -120,7 +120,7 @@ pub(crate) struct Arrived<'r, 'a> {
     pub(crate) reader: &'r mut Reader<'a>,
     /// The scope of the task to start; for a spawn it is counted already.
     pub(crate) scope: Scope,
-    /// Whom to answer; unused by a spawn.
+    /// Receiver of the answer; unused by a spawn.
     pub(crate) answer: call::ReplyTo,
 }
 
@@ -152,8 +152,8 @@ impl Refused {
         Refused::ServiceViolation(violation.to_string().into())
     }
 
-    /// Whether a sound place may have sent the message: its task is one of a finish whose home is dead, so nobody waits
-    /// for it.
+    /// Returns `true` if a sound place may have sent the message: its task is one of a finish whose home is dead, so
+    /// nobody waits for it.
     fn is_sound(&self) -> bool {
         matches!(self, Refused::TaskRefusal(TaskRefusal::DeadPlace(_)))
     }

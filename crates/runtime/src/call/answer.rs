@@ -13,7 +13,7 @@ use isles_protocol::finish::Key;
 use isles_transport::{BlockMemory, Class};
 use std::rc::Rc;
 
-/// Whom to answer.
+/// Receiver of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyTo {
     caller: PlaceId,

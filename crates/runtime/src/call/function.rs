@@ -18,7 +18,7 @@ use std::any::type_name;
 /// # Safety
 /// `at(address())` must be the function itself.
 pub(crate) unsafe trait Pointer: Copy {
-    /// Where its code starts.
+    /// Returns the start address of its code.
     fn address(self) -> usize;
 
     /// The function of this type whose code starts at `address`.

@@ -23,7 +23,7 @@ pub(super) struct Shipment<'a> {
     to: PlaceId,
     descriptor: &'static Descriptor,
     site: &'static SiteCell,
-    /// How many bytes the captures probably have.
+    /// Estimated size of the captures, in bytes.
     room: usize,
     encode: &'a Encode<'a>,
 }

@@ -67,7 +67,7 @@ impl<T, E: Debug + 'static> MainOutcome for Result<T, E> {
 /// Gives the type `!` a name on stable Rust.
 #[doc(hidden)]
 pub trait Returns {
-    /// What the function returns.
+    /// Return type of the function.
     type Output;
 }
 

@@ -17,13 +17,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// What the body of a finish may end with: nothing, or a result.
+/// Result with which the body of a finish may end: nothing, or a `Result`.
 #[diagnostic::on_unimplemented(
     message = "the body of a finish ends with `()` or a `Result`, not with `{Self}`",
     note = "to bring a value out of it, end the body with `Ok::<_, isles::Error>(value)`"
 )]
 pub trait Outcome {
-    /// What comes out of the finish if all went well.
+    /// Value of the finish if all went well.
     type Value;
     /// The outcome as a result.
     fn into_outcome(self) -> Result<Self::Value>;
@@ -85,12 +85,12 @@ where
     body: Option<F>,
     /// The key while the finish is open here; shared with its cancellers.
     key: OpenKey,
-    /// Where the program called it; `None`: it is the whole run.
+    /// Location at which the program called it; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
     /// When it was opened, by the clock of a modelled core.
     opened: Option<Duration>,
-    /// What the body ended with.
+    /// Result of the body.
     result: Option<Result<<F::Output as Outcome>::Value>>,
     span: OpenSpan,
 }

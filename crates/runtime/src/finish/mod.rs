@@ -82,7 +82,7 @@ fn error_of(fault: Fault, site: Option<&Location<'_>>) -> Error {
     }
 }
 
-/// What a finish that was cancelled answers.
+/// Returns the error of a finish that was cancelled.
 fn cancelled(reason: &Reason, by_deadline: bool) -> Error {
     let kind = if by_deadline { ErrorKind::DeadlinePassed } else { ErrorKind::Cancelled };
     match reason {
@@ -102,7 +102,7 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
     local.finishes.place_died(local, place);
 }
 
-/// Which finish counts what a task starts; see [`ScopeKind`].
+/// Finish that counts what a task starts; see [`ScopeKind`].
 // One word, as `Key` is: every message hands it on through memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(u64);
@@ -158,10 +158,10 @@ pub(crate) struct RemoteScope {
     pub(crate) caller: PlaceId,
     /// The key here, once the body has started or asked something under the finish.
     pub(crate) key: Option<Key>,
-    /// Whether the finish counts the body; then the answer says so.
+    /// True if the finish counts the body; then the answer says so.
     pub(crate) counted: bool,
     /// The caller's name of the call.
     pub(crate) call: CallId,
-    /// Whether the caller has gone: the body is to be dropped.
+    /// True if the caller has gone: the body is to be dropped.
     pub(crate) abandoned: bool,
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// The outputs of one machine that are not carried out.
 pub struct OutputQueue<O> {
     waiting: RefCell<VecDeque<O>>,
-    /// Whether somebody carries them out now.
+    /// True while the outputs are being carried out.
     carrying: Cell<bool>,
 }
 

@@ -27,9 +27,9 @@ pub(crate) struct FinishTable {
     outputs: OutputQueue<Output>,
     /// The finishes opened here and not released, with who waits.
     open: RefCell<OrderedMap<Key, Open>>,
-    /// Whether any finish was ever cancelled here; else the worker need not ask.
+    /// True if any finish was ever cancelled here; else the worker need not ask.
     any_cancelled: Cell<bool>,
-    /// How many finishes of each kind were released here.
+    /// Number of finishes of each kind that were released here.
     kinds: [Cell<u64>; FinishKind::ALL.len()],
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct FinishTable {
 }
 
 struct Open {
-    /// Where the program called `finish`; `None`: it is the whole run.
+    /// Location at which the program called `finish`; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     /// The finish around it, if the run is observed and it has one.
     parent: Option<FinishId>,
@@ -258,7 +258,7 @@ impl FinishTable {
         released
     }
 
-    /// Whether the tasks of `scope` are to be dropped.
+    /// Returns `true` if the tasks of `scope` must be dropped.
     #[inline]
     pub(crate) fn is_cancelled(&self, scope: Scope) -> bool {
         self.any_cancelled.get()
@@ -319,7 +319,7 @@ impl FinishTable {
         self.cancel(local, key, Reason::Requested("its tasks were not over in time".into()));
     }
 
-    /// What each open finish here waits for, and where the program called it.
+    /// Returns, for each open finish here, the location at which the program called it and what it waits for.
     pub(crate) fn explain(&self) -> Vec<(Option<&'static Location<'static>>, Explanation)> {
         let machine = self.machine.borrow();
         let open = self.open.borrow();
@@ -329,7 +329,8 @@ impl FinishTable {
             .collect()
     }
 
-    /// What the first few open finishes here wait for, where the program called each, and which is around it.
+    /// Returns, for the first few open finishes here, what each waits for, where the program called it, and which
+    /// finish encloses it.
     pub(crate) fn explain_first(
         &self,
         count: usize,
@@ -343,7 +344,7 @@ impl FinishTable {
             .collect()
     }
 
-    /// How many finishes are open here, and how many were released.
+    /// Returns the number of finishes open here, and the number released.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.open.borrow().len() as u64, self.kinds.iter().map(Cell::get).sum())
     }
@@ -353,7 +354,7 @@ impl FinishTable {
         self.machine.borrow().id(key)
     }
 
-    /// How many tasks of the finish live here, and requests under way.
+    /// Returns the number of tasks of the finish that live here, and of requests under way.
     pub(crate) fn live(&self, key: Key) -> u64 {
         self.machine.borrow().live(key)
     }
@@ -363,7 +364,7 @@ impl FinishTable {
         self.machine.borrow().faults().map(|fault| error_of(fault.clone(), None)).collect()
     }
 
-    /// How many finishes of each kind were released here, and the control messages sent from here.
+    /// Returns the number of finishes of each kind that were released here, and of control messages sent from here.
     pub(crate) fn totals(&self) -> (Vec<(FinishKind, u64)>, u64) {
         let kinds = FinishKind::ALL.into_iter().map(|kind| (kind, self.kinds[kind as usize].get()));
         (kinds.filter(|(_, count)| *count > 0).collect(), self.controls_sent.get())

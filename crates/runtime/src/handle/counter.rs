@@ -85,7 +85,7 @@ macro_rules! counter_numbers {
 }
 counter_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
-/// What can be done to a counter.
+/// Operation on a counter.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Operation {
     Add(u64),
@@ -135,7 +135,7 @@ impl Counter {
         Place::of(self.share.id().home)
     }
 
-    /// Whether this place counts without a message: it is the home, or shares memory with it.
+    /// Returns `true` if this place counts without a message: it is the home, or shares memory with it.
     pub fn is_near(&self) -> bool {
         let home = self.share.id().home;
         let is_near = self.share.attachment().with(|local| match self.word {
@@ -224,7 +224,7 @@ impl Counter {
         }
     }
 
-    /// What comes of the operation without a message, if it needs none.
+    /// Returns the result of the operation if it needs no message.
     fn done_here(&self, operation: Operation) -> Option<Result<Option<u64>>> {
         match self.share.attachment().with(|local| local.is_dead(self.share.id().home)) {
             Err(foreign) => Some(Err(foreign)),

@@ -19,7 +19,7 @@ const BATCH_MAX: usize = READY_TASKS_MAX / 256;
 /// Messages that arrived one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
-    /// How many tasks had ever been queued when the last of them had arrived.
+    /// Number of tasks ever queued when the last of them had arrived.
     end: u64,
     messages: usize,
     bytes: usize,
@@ -44,7 +44,7 @@ impl Backlog {
         self.fresh.set((before + bytes, messages + 1));
     }
 
-    /// Whether no more data should be taken in. Of the tasks queued so far, `queued` in number, `begun` have begun.
+    /// Returns `true` if no more data should be taken in. Of the `queued` tasks queued so far, `begun` have begun.
     #[inline]
     pub(crate) fn is_full(&self, queued: u64, begun: u64) -> bool {
         if queued == begun && self.messages.get() == 0 {

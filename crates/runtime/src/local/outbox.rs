@@ -31,7 +31,7 @@ pub(super) trait Transmit {
     fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 }
 
-/// What stands in the queue of one receiver.
+/// Entry in the queue of one receiver.
 enum Waiting {
     One(WaitingMessage),
     /// Its part in the multicast of this number.
@@ -49,7 +49,7 @@ pub(super) struct OutboxTicket {
 }
 
 impl OutboxTicket {
-    /// Whom the message is for.
+    /// Returns the receiver of the message.
     pub(super) fn to(self) -> PlaceId {
         self.to
     }
@@ -63,7 +63,7 @@ struct Multicast {
     message: WaitingMessage,
 }
 
-/// What waits for one receiver.
+/// Queue of one receiver.
 type ReceiverQueue = VecDeque<Waiting>;
 
 /// Both, in the order of their numbers.
@@ -78,7 +78,7 @@ pub(crate) struct Outbox {
     next: [u32; 2],
     /// In the order in which they came, with how many came before.
     multicasts: VecDeque<Multicast>,
-    /// How many multicasts and turns there were.
+    /// Number of multicasts and turns so far.
     numbers: u64,
 }
 
@@ -87,7 +87,7 @@ impl Outbox {
         self.queues[class as usize].len() > CROWD_MIN
     }
 
-    /// Whether a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
+    /// Returns `true` if a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
     pub(super) fn holds(&self, to: PlaceId, class: Class) -> bool {
         self.is_crowded(class) || self.queues[class as usize].contains_key(to)
     }
@@ -100,7 +100,7 @@ impl Outbox {
         turn
     }
 
-    /// Whether nothing waits before `turn`.
+    /// Returns `true` if nothing waits before `turn`.
     pub(super) fn is_next(&self, turn: OutboxTicket) -> bool {
         let line = self.queues[turn.class as usize].get(turn.to);
         matches!(line.and_then(VecDeque::front), Some(Waiting::OutboxTicket(number)) if *number == turn.number)

@@ -25,14 +25,14 @@ const FINISHES_EVERY: Duration = Duration::from_millis(50);
 /// Open finishes that are told of.
 const FINISHES_MAX: usize = 8;
 
-/// What the driver of a chip knows of the core of a place.
+/// Reading of the core of a place by the driver of a chip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoreReading {
     /// Its clock, in kHz.
     pub clock_khz: u64,
     /// Its supply, in microvolts.
     pub microvolts: u64,
-    /// What it has drawn until `energy_ns`, in nanojoules.
+    /// Energy drawn until `energy_ns`, in nanojoules.
     pub energy_nj: u64,
     /// The modelled time until which that is known, in nanoseconds.
     pub energy_ns: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Probe {
     steps: Cell<u32>,
     /// The beat of the run at the last busy step.
     beat: Cell<u64>,
-    /// What the place did at the last copy.
+    /// Activity of the place at the last copy.
     liveness: Cell<Liveness>,
     /// Since when the place does not wait, by its clock; none while it waits.
     awake_since: Cell<Option<Duration>>,
@@ -152,7 +152,7 @@ impl Local {
         }
     }
 
-    /// Whether anybody observes the place.
+    /// Returns `true` if anybody observes the place.
     pub(crate) fn is_observed(&self) -> bool {
         self.probe.get().is_some()
     }
@@ -185,7 +185,7 @@ impl Local {
         }
     }
 
-    /// What those who observe the run see of its steps.
+    /// Returns the steps of the run as its observers see them.
     pub(crate) fn observed_steps(&self) -> Option<(u64, u64, bool)> {
         let seen = self.probe.get()?.writer.borrow().progress();
         Some((seen.done, seen.total, seen.grows))

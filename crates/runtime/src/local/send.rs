@@ -31,7 +31,7 @@ use std::time::Duration;
 /// compiler long and makes no message faster.
 pub type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
 
-/// What a send did.
+/// Outcome of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Length of the message's body in bytes.
@@ -267,7 +267,7 @@ impl Local {
         written.map(|()| (len, fits && !has_lent))
     }
 
-    /// What `encode` writes for this place itself, in `len` bytes.
+    /// Returns the `len` bytes that `encode` writes for this place itself.
     pub fn written_for_here(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
         let mut bytes = vec![0; len];
         let _writing = self.begin_writing(self.here);
@@ -381,8 +381,8 @@ impl Local {
         Ok(())
     }
 
-    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world where the
-    /// other places run only when this one gives the thread back.
+    /// Returns `true` if a send may wait for room: not while messages are delivered, and not in an invented world where
+    /// the other places run only when this one gives the thread back.
     fn may_wait(&self) -> bool {
         !self.delivering.get() && (matches!(self.clock, Clock::Host(_)) || self.others.get().is_some())
     }
@@ -418,16 +418,16 @@ impl Local {
         gone
     }
 
-    /// Whether tasks wait until what was sent before them is on its way, as they do on a host, where the send itself
-    /// waits. On a modelled chip it cannot, and a task may compute for long: neither what waits for room nor what is
-    /// written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is taken in
-    /// that could make room.
+    /// Returns `true` if tasks wait until what was sent before them is on its way, as they do on a host, where the send
+    /// itself waits. On a modelled chip it cannot, and a task may compute for long: neither what waits for room nor
+    /// what is written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is
+    /// taken in that could make room.
     #[inline]
     pub fn keeps_tasks_back(&self) -> bool {
         matches!(self.clock, Clock::Modelled(_)) && self.is_sending() && !self.is_full()
     }
 
-    /// Whether something that was sent needs this place to go on its way.
+    /// Returns `true` if something that was sent needs this place to go on its way.
     pub(crate) fn is_sending(&self) -> bool {
         self.outbox_len.get() > 0 || self.endpoint.is_sending()
     }

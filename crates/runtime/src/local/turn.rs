@@ -40,13 +40,13 @@ pub(crate) struct Turn {
     /// Operations of this turn, where it is measured on a host, and the one that looks at the clock next.
     operations: Cell<u32>,
     next_look: Cell<u32>,
-    /// Whether an operation of this turn has found it long.
+    /// True if an operation of this turn has found it long.
     is_long: Cell<bool>,
-    /// Whether its time begins at the next operation.
+    /// True if its time begins at the next operation.
     begins_anew: Cell<bool>,
-    /// Whether the last look of an operation found nothing anywhere.
+    /// True if the last look of an operation found nothing anywhere.
     looked_in_vain: Cell<bool>,
-    /// Whether an operation has given way because of the time, and none has proceeded since.
+    /// True if an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
     /// The task that gave way and is held, and whether that was because of the time.
     held: Cell<Option<TaskRef>>,
@@ -60,7 +60,7 @@ pub(crate) struct Turn {
     requests: Cell<u64>,
     served: Cell<u64>,
     expected: Cell<usize>,
-    /// How long the turn was for whose end the task is held, and the longest for whose end messages waited.
+    /// Length of the turn for whose end the task is held, and the longest for whose end messages waited.
     held_turn: Cell<Duration>,
     longest: Cell<Duration>,
     /// Successive long turns for whose end none waited.
@@ -76,7 +76,7 @@ fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
 }
 
 impl Turn {
-    /// Whether the turn that was ended is much shorter than those for whose end messages waited.
+    /// Returns `true` if the turn that was ended is much shorter than those for whose end messages waited.
     fn is_brief(&self) -> bool {
         self.held_turn.get() < self.longest.get() / 2
     }
@@ -109,7 +109,7 @@ impl Turn {
 }
 
 impl Local {
-    /// Whether the turn has been long, and an operation that is about to begin shall give way.
+    /// Returns `true` if the turn has been long, and an operation that is about to begin must give way.
     #[inline]
     pub(crate) fn is_turn_long(&self) -> bool {
         let turn = &self.turn;
@@ -130,7 +130,7 @@ impl Local {
         is_long
     }
 
-    /// Whether messages have waited for longer than a turn may take, when an operation sees that some wait.
+    /// Returns `true` if messages have waited for longer than a turn may take, when an operation sees that some wait.
     ///
     /// Looks at the clock at the first, second, fourth, .. such operation of a turn: it costs as much as one.
     fn have_messages_waited(&self) -> bool {
@@ -161,7 +161,7 @@ impl Local {
         !proceeds && self.has_turn_lasted()
     }
 
-    /// Whether this turn has lasted too long by the clock; on a host, only some operations look at it.
+    /// Returns `true` if this turn has lasted too long by the clock; on a host, only some operations look at it.
     fn has_turn_lasted(&self) -> bool {
         let turn = &self.turn;
         let elapsed = || self.clock.now().saturating_sub(turn.start.get());

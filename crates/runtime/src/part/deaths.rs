@@ -13,7 +13,7 @@
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedSet;
 
-/// What is to be done.
+/// Step to take after a death.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeathStep {
     /// Ask this place whether it knows these deaths, in this round.

@@ -40,7 +40,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
 use std::rc::Rc;
 
-/// What the handles to a part stand for at one place.
+/// Value of a part at one place, for which its handles stand.
 pub type Value = Rc<dyn Any>;
 
 /// The name of a part in the whole run.
@@ -52,7 +52,7 @@ pub struct PartId {
     serial: u64,
 }
 
-/// What places say to each other about parts.
+/// Message between places about parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartMessage {
     /// To a lender: so many handles of each part are gone.
@@ -98,7 +98,7 @@ impl PartRef {
         })
     }
 
-    /// Where it may be used.
+    /// Returns the run and place in which it may be used.
     pub fn attachment(&self) -> Attachment {
         self.attachment
     }
@@ -142,12 +142,12 @@ impl PartRef {
         .unwrap_or(Err("a handle can be sent only from within a place"))
     }
 
-    /// What the handle stands for on this place, if it is there and a `T`.
+    /// Returns the value of the part at this place, if it is there and a `T`.
     pub fn value<T: 'static>(&self) -> Option<Rc<T>> {
         self.attachment.try_with(|local| local.parts.borrow().value(self.id()))??.downcast().ok()
     }
 
-    /// Which places have a value, if more than the home do; known where there is one.
+    /// Returns the places that have a value, if more than the home do; known where there is one.
     ///
     /// # Errors
     /// [`Misused`](crate::ErrorKind::Misused): the handle does not belong here.
@@ -226,7 +226,7 @@ impl PartRef {
     }
 }
 
-/// What is said of the name of a handle that no place of the run has given.
+/// Message for the name of a handle that no place of the run has given.
 const NO_PLACE: &str = "a handle of no place of this run";
 
 impl Serialize for PartRef {

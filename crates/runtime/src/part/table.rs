@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(crate) struct PartTable {
     serial: u64,
     entries: PartSlots<Entry>,
-    /// What the message under way takes along, and where, until it is sent or given up.
+    /// Handles in the message under way, and its receivers, until it is sent or given up.
     lent: Vec<(PartId, PlaceId)>,
     /// The parts of which [`PartTable::settle`] has something to say, each once.
     due: Vec<PartId>,
@@ -30,7 +30,7 @@ pub(crate) struct PartTable {
 
 #[derive(Default)]
 struct Entry {
-    /// What the handles stand for here; a handle to a part of its home only has none elsewhere.
+    /// Value of the part here; a handle to a part of its home only has none elsewhere.
     value: Option<Value>,
     /// Handles alive at this place.
     handles: usize,
@@ -39,11 +39,11 @@ struct Entry {
     /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
     /// and none where the part is not in use.
     parent: Option<(PlaceId, u64)>,
-    /// What this place owes to others, who need not wait until the part is out of use here.
+    /// Handles this place owes to others, who need not wait until the part is out of use here.
     owed: OrderedMap<PlaceId, u64>,
     /// The places that have a value, to be freed with the part, if there are more than the home.
     members: Option<Members>,
-    /// Whether it stands in [`PartTable::due`].
+    /// True if it stands in [`PartTable::due`].
     is_due: bool,
 }
 
@@ -78,7 +78,7 @@ impl LentCounts {
         true
     }
 
-    /// Whether some went to one of these places.
+    /// Returns `true` if some handles went to one of these places.
     fn are_at(&self, places: &OrderedSet<PlaceId>) -> bool {
         self.0.iter().any(|(place, _)| places.contains(*place))
     }
@@ -90,7 +90,7 @@ impl LentCounts {
 }
 
 impl Entry {
-    /// Whether a handle lives here or was lent from here.
+    /// Returns `true` if a handle lives here or was lent from here.
     fn is_in_use(&self) -> bool {
         self.handles > 0 || !self.lent.is_empty()
     }
@@ -119,12 +119,12 @@ impl Entry {
     }
 }
 
-/// What is left to do when parts are out of use.
+/// Work left to do when parts are out of use.
 #[derive(Default)]
 pub(super) struct Settled {
     /// The values whose parts are freed; to be dropped when nothing is borrowed.
     pub(super) freed: Vec<Value>,
-    /// What is to be told to whom.
+    /// Messages to send, each with its receiver.
     pub(super) messages: Vec<(PlaceId, PartMessage)>,
 }
 
@@ -193,7 +193,7 @@ impl PartTable {
         self.lent.push((id, to));
     }
 
-    /// Whether a handle is written into the message under way.
+    /// Returns `true` if a handle is written into the message under way.
     pub(crate) fn has_lent(&self) -> bool {
         !self.lent.is_empty()
     }
@@ -274,13 +274,13 @@ impl PartTable {
         Ok(None)
     }
 
-    /// Whether [`PartTable::settle`] has something to say.
+    /// Returns `true` if [`PartTable::settle`] has something to report.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Whether it is time to settle; something is due.
+    /// Returns `true` if it is time to settle; something is due.
     pub(super) fn is_return_due(&mut self, now: Duration) -> bool {
         let since = *self.due_since.get_or_insert(now);
         self.due.len() >= DUE_MAX || now.saturating_sub(since) >= RETURN_WAIT
@@ -393,7 +393,7 @@ impl PartTable {
         self.entries.drain().filter_map(|entry| entry.value).collect()
     }
 
-    /// How many parts this place knows; for tests and reports.
+    /// Returns the number of parts this place knows; for tests and reports.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

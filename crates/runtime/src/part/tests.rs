@@ -14,7 +14,7 @@ use std::time::Duration;
 const PLACES: usize = 4;
 const HOME: PlaceId = PlaceId(0);
 
-/// What is under way to a place.
+/// Message under way to a place.
 enum Message {
     Handle(PartId, PlaceId),
     Part(PartMessage),
@@ -33,7 +33,7 @@ struct World {
     handles: Vec<Vec<PartId>>,
     is_dead: [bool; PLACES],
     ways: [[VecDeque<Message>; PLACES]; PLACES],
-    /// What there is as long as the part is.
+    /// Values that live as long as their part.
     values: HashMap<PartId, Weak<u32>>,
     returns: usize,
 }
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Whether `here` has learned that `place` is dead; what it sends before is lost.
+    /// Returns `true` if `here` has learned that `place` is dead; what it sends before is lost.
     fn knows_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let on_the_way = &self.ways[place.index()][here.index()];
         self.is_dead[place.index()] && !on_the_way.iter().any(|message| matches!(message, Message::Died))
@@ -197,7 +197,7 @@ impl World {
         unused.into_iter().for_each(|id| self.free(here, Some(id)));
     }
 
-    /// Whether a handle of `id` lives at a living place or is under way to one.
+    /// Returns `true` if a handle of `id` lives at a living place or is under way to one.
     fn is_alive(&self, id: PartId) -> bool {
         let is_it = |message: &Message| matches!(message, Message::Handle(sent, _) if *sent == id);
         self.handles.iter().flatten().any(|held| *held == id)

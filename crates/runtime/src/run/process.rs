@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Exit code of a program whose place has ended by itself: that of one whose `main` gives an error.
 const EXIT_FAILED: libc::c_int = 1;
 
-/// Whether this process was forked from a place within a task.
+/// True in a process that was forked from a place within a task.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Watches over forks from now on.

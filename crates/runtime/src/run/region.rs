@@ -17,7 +17,7 @@ const SPANS_MAX: usize = 4_096;
 pub struct MeasuredRegion {
     /// Its name.
     pub name: String,
-    /// How often a task has entered it.
+    /// Number of times a task has entered it.
     pub entries: u64,
     /// At how many places.
     pub places: u32,

@@ -21,7 +21,7 @@ impl Unpark for Waits {
     }
 }
 
-/// What a place needs for its tasks.
+/// Minimal environment of a place for its tasks.
 struct Bare {
     waits: Arc<Waits>,
     injector: &'static Injector,
