@@ -18,7 +18,7 @@ pub struct LeastBusy {
     by_load: OrderedSet<(u32, u32)>,
 }
 
-/// What a place says that took no such task.
+/// Error of a report by a place that took no such task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPlaced;
 

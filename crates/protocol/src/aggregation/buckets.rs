@@ -8,7 +8,7 @@
 use super::router::Router;
 use crate::PlaceId;
 
-/// How much a place holds.
+/// Limits on what a place holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketLimits {
     /// Most items of a bucket.
@@ -38,14 +38,14 @@ pub struct Departure<T, K> {
     pub peer: PlaceId,
     /// The items.
     pub items: Vec<T>,
-    /// Where each goes; empty if all are for `peer`.
+    /// Destination of each item; empty if all are for `peer`.
     pub to: Vec<PlaceId>,
 }
 
-/// What storing an item came to.
+/// Outcome of storing an item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stored<T, K> {
-    /// Whether a bucket has begun with it.
+    /// True if a bucket has begun with it.
     pub has_begun: bool,
     /// Buckets that leave before anything else happens: one of another key, one that is full.
     pub departures: Vec<Departure<T, K>>,
@@ -57,7 +57,7 @@ pub struct Buckets<T, K> {
     router: Router,
     limits: BucketLimits,
     lanes: Vec<Lane<T, K>>,
-    /// How many lanes hold items.
+    /// Number of lanes that hold items.
     held: usize,
 }
 
@@ -66,7 +66,7 @@ struct Lane<T, K> {
     /// Set as long as there are items.
     key: Option<K>,
     items: Vec<T>,
-    /// Where each item goes; empty where all go to one place.
+    /// Destination of each item; empty if all go to one place.
     to: Vec<PlaceId>,
     in_flight: u32,
     /// Is to leave as soon as it may, full or not.
@@ -92,12 +92,12 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         &self.router
     }
 
-    /// How many items a bucket may have.
+    /// Returns the largest number of items in a bucket.
     pub fn capacity(&self) -> usize {
         self.limits.capacity
     }
 
-    /// Whether no bucket has an item.
+    /// Returns `true` if no bucket has an item.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
@@ -210,12 +210,12 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         Some(Departure { key, peer, items, to })
     }
 
-    /// Where a lane leads; none if it was never used.
+    /// Returns the place to which a lane leads, or `None` if it was never used.
     fn peer(&self, index: usize) -> Option<PlaceId> {
         self.router.peer_of(index)
     }
 }
 
-/// What a place acknowledges that got nothing.
+/// Error of an acknowledgement by a place to which nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeverSent;

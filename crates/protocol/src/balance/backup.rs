@@ -14,7 +14,7 @@ const UNSAVED_MAX: usize = 16;
 /// A bag or a part of one, as bytes.
 pub type Image = Vec<u8>;
 
-/// Which numbers have come, of one giver. They come nearly in order.
+/// Numbers that have arrived from one giver. They arrive nearly in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     /// All below this one have come.
@@ -86,7 +86,7 @@ pub struct Save {
     parts: Vec<(PartName, Image)>,
 }
 
-/// What a partner keeps for a place.
+/// Backup that a partner keeps for a place.
 #[derive(Clone, Debug)]
 struct Backup {
     version: u64,
@@ -95,7 +95,7 @@ struct Backup {
     parts: Parts<Image>,
 }
 
-/// What a place knows that matters when others have died.
+/// Facts a place knows that matter when others have died.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeathFacts {
     received: Received,
@@ -105,7 +105,7 @@ pub struct DeathFacts {
     backups: Vec<(usize, Received, Vec<PartName>)>,
 }
 
-/// What a place restores.
+/// Bags and parts that a place restores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RestoreOrders {
     /// Dead places whose bag it takes from the backup.
@@ -118,10 +118,10 @@ pub struct RestoreOrders {
 #[derive(Clone, Debug)]
 pub struct Safety {
     own: usize,
-    /// Who keeps the backup; the first member has none, because nothing goes on without it.
+    /// Place that keeps the backup; the first member has none, because nothing goes on without it.
     partner: Option<usize>,
     version: u64,
-    /// How many parts each place has been given.
+    /// Number of parts each place has been given.
     numbers: OrderedMap<usize, u64>,
     given: Parts<GivenPart>,
     received: Received,
@@ -134,7 +134,8 @@ pub struct Safety {
     told_dead: OrderedSet<usize>,
 }
 
-/// Who keeps the backup of `place`, of `members`, which are in order and have it: the next one below.
+/// Returns the member that keeps the backup of `place`: the next one below it in `members`, which are sorted and
+/// include it.
 pub fn partner(place: usize, members: &[usize]) -> Option<usize> {
     let rank = members.partition_point(|member| *member < place);
     rank.checked_sub(1).map(|below| members[below])
@@ -176,7 +177,7 @@ impl Safety {
         self.unsaved += 1;
     }
 
-    /// Whether so many parts have come that a save is due.
+    /// Returns `true` if so many parts have arrived that a save is due.
     pub fn is_due(&self) -> bool {
         self.unsaved >= UNSAVED_MAX
     }
@@ -238,7 +239,7 @@ impl Safety {
         self.backups.insert(owner, Backup { version, bag, received, parts });
     }
 
-    /// What this place knows about the `dead`; nothing is under way, and it knows these deaths.
+    /// Returns the facts this place knows about the `dead`; nothing is under way, and it knows these deaths.
     pub fn facts(&mut self, dead: &[usize]) -> DeathFacts {
         self.told_dead.extend(dead.iter().copied());
         let given = self.given.keys().filter(|name| dead.contains(&name.thief)).collect();
@@ -268,7 +269,7 @@ impl Safety {
     }
 }
 
-/// Who restores what, of the facts of all living members; the state of a place whose partner died with it is lost.
+/// Assigns the restores, from the facts of all living members; the state of a place whose partner died with it is lost.
 ///
 /// `members` are those before the deaths, in order.
 ///

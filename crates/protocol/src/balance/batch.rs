@@ -7,7 +7,7 @@
 use super::parameters::BATCH_MAX;
 use std::time::Duration;
 
-/// How much longer a batch is than a look for messages: a look costs 1/250, and spoils what the processor has foreseen.
+/// Ratio of a batch to a look for messages: a look costs 1/250, and spoils what the processor has foreseen.
 const LOOKS: u32 = 250;
 
 /// The same where there is nobody who could ask.
@@ -68,7 +68,7 @@ impl Batch {
         }
     }
 
-    /// Whether the next batch is to be measured.
+    /// Returns `true` if the next batch has to be measured.
     pub fn is_due(&mut self) -> bool {
         if self.is_set {
             return false;

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How many members are reached from `first` along lifelines against their direction, as gifts go.
+    /// Returns the number of members reached from `first` along lifelines against their direction, as gifts go.
     fn reached(first: usize, members: usize, base: usize) -> usize {
         let count = dimensions(members, base);
         let all: Vec<Vec<usize>> = (0..members).map(|rank| lifelines(rank, members, base, count)).collect();

@@ -23,10 +23,10 @@ use std::collections::VecDeque;
 /// One place of a run.
 #[derive(Clone, Debug)]
 pub struct Balancer {
-    /// Whether a task of the finish processes the bag, or asks for tasks.
+    /// True if a task of the finish processes the bag, or asks for tasks.
     has_worker: bool,
     asking: Asking,
-    /// Who has this place as a lifeline.
+    /// Places that have this one as a lifeline.
     remembered: Vec<usize>,
     /// Those of them that have asked and got nothing yet, the first one first.
     thieves: VecDeque<usize>,
@@ -64,7 +64,7 @@ impl Balancer {
         self.put()
     }
 
-    /// Who waits for tasks, the first one first.
+    /// Returns the first of the places that wait for tasks.
     pub fn next_thief(&self) -> Option<usize> {
         self.thieves.front().copied()
     }

@@ -6,7 +6,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What is under way between places.
+/// Message under way between places.
 enum Flight {
     /// A request of the first place at the second one.
     Asked(usize, usize, StealKind),
@@ -16,7 +16,7 @@ enum Flight {
     Gift(usize, usize, u64),
 }
 
-/// What a worker does next.
+/// Next step of a worker.
 #[derive(Clone, Copy, PartialEq)]
 enum Worker {
     None,

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-/// What is to be done next.
+/// Action to take next.
 #[must_use = "values would stay here for nobody"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalStep {
@@ -27,7 +27,7 @@ pub enum ArrivalStep {
 /// The receives of a place that have begun, and how many values have come for them.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
-    /// Who waits, in the order in which they came.
+    /// Receives that wait, in order of arrival.
     waiting: VecDeque<u64>,
     /// Requests that nobody waits for any more, and that are not answered yet.
     withdrawn: VecDeque<u64>,
@@ -43,7 +43,7 @@ impl Arrivals {
         self.waiting.push_back(number);
     }
 
-    /// Whether the home will say, or has said, something about this number as a receive.
+    /// Returns `true` if the home will say, or has said, something about this number as a receive.
     pub fn expects(&self, number: u64) -> bool {
         self.waiting.contains(&number) || self.withdrawn.contains(&number)
     }
@@ -96,12 +96,12 @@ impl Arrivals {
         spare
     }
 
-    /// Whether no value is here that could go back.
+    /// Returns `true` if no value is here that could go back.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-    /// Whether no request is open either.
+    /// Returns `true` if no request is open either.
     pub fn is_idle(&self) -> bool {
         self.held == 0 && self.waiting.is_empty() && self.withdrawn.is_empty()
     }

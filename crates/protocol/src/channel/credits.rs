@@ -49,7 +49,7 @@ impl SlotCredit {
 struct CreditTable(Vec<(PlaceId, SlotCredit)>);
 
 impl CreditTable {
-    /// Where the credit of `place` is, or would be.
+    /// Returns the index of the credit of `place`, or as an error the index at which to insert it.
     #[inline]
     fn find(&self, place: PlaceId) -> Result<usize, usize> {
         match self.0.first() {
@@ -226,7 +226,7 @@ impl SlotCredits {
         }
     }
 
-    /// Whether no value is under way, in either direction.
+    /// Returns `true` if no value is under way, in either direction.
     pub(super) fn are_quiet(&self) -> bool {
         let is_quiet = |(_, credit): &(PlaceId, SlotCredit)| {
             credit.out == 0 && credit.lent == 0 && credit.settling.is_none()

@@ -16,14 +16,14 @@ use std::collections::VecDeque;
 pub struct OperationId {
     /// The place of the task that waits.
     pub place: PlaceId,
-    /// Which of its operations.
+    /// Number of the operation at its place.
     pub number: u64,
 }
 
 /// Of several operations of one task at most one happens: the number of that choice at its place, or none.
 pub type Choice = Option<u64>;
 
-/// What is to be done for an operation that has waited, or told to a place that holds slots.
+/// Action to take for an operation that has waited, or message to a place that holds slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelStep<V> {
     /// A receiver gets this value.
@@ -42,7 +42,7 @@ pub enum ChannelStep<V> {
     End(OperationId),
     /// A receiver that was not to wait finds nothing: the sender that it met has left.
     Empty(OperationId),
-    /// Who asked for room may send its value now, if it still wants to.
+    /// The sender that asked for room may send its value now, if it still wants to.
     Grant(OperationId),
     /// The receiver whom a chosen sender has met has left; the sender waits as before, and its value goes back.
     Decline(OperationId, V),
@@ -56,7 +56,7 @@ pub enum ChannelStep<V> {
     Settle(PlaceId),
 }
 
-/// What became of an offer, or of the question for room.
+/// Outcome of an offer, or of the question for room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offered<V> {
     /// The value is in the buffer or received, or room is granted; its place has so many slots more.
@@ -69,7 +69,7 @@ pub enum Offered<V> {
     Full(V),
 }
 
-/// What became of the question for a value.
+/// Outcome of the question for a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted<V> {
     /// Here it is.
@@ -82,7 +82,7 @@ pub enum Wanted<V> {
     Empty,
 }
 
-/// What became of an operation that nobody waits for any more.
+/// Outcome of cancelling an operation that nobody waits for any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled<V> {
     /// It waits no more; its value, if it had one.
@@ -93,7 +93,7 @@ pub enum Cancelled<V> {
     Later,
 }
 
-/// What a task of a place has and has not used, so that others wait.
+/// Resource a task of a place has and has not used, so that others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holding {
     /// Room that it was granted, or of a rendezvous a receiver.
@@ -110,7 +110,7 @@ pub struct SlotViolation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutBackViolation;
 
-/// Who waits to send.
+/// Operation that waits to send.
 #[derive(Clone, Debug)]
 enum Sending<V> {
     /// With a value.
@@ -163,28 +163,28 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// How many values it can hold.
+    /// Returns the capacity, in values.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Whether it has no buffer.
+    /// Returns `true` if the channel has no buffer.
     #[inline]
     pub fn is_rendezvous(&self) -> bool {
         self.capacity == 0
     }
 
-    /// How many values it holds.
+    /// Returns the number of values in the channel.
     pub fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if the channel holds no value.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Whether nothing can be sent any more.
+    /// Returns `true` if nothing can be sent any more.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -198,8 +198,8 @@ impl<V> ChannelHome<V> {
         granted.iter().map(|id| (id.place, Holding::Room)).collect()
     }
 
-    /// How many values and promises of room fill it. Slots of other places do not: so nobody waits for room that a
-    /// place only keeps, and those who use their slots then stand beside the capacity.
+    /// Returns the number of values and promises of room that fill it. Slots of other places do not: so nobody waits
+    /// for room that a place only keeps, and those who use their slots then stand beside the capacity.
     #[inline]
     fn used(&self) -> usize {
         self.buffer.len() + self.granted.len()
@@ -366,8 +366,8 @@ impl<V> ChannelHome<V> {
         Ok(None)
     }
 
-    /// Whether a task of this place may have a value that is under way by a slot at once: none is before it, and nobody
-    /// waits for anything.
+    /// Returns `true` if a task of this place may have a value at once that is under way by a slot: none is before it,
+    /// and nobody waits for anything.
     #[inline]
     pub fn may_pass(&self) -> bool {
         self.buffer.is_empty() && self.sending.is_empty() && self.receiving.is_empty()
@@ -385,7 +385,7 @@ impl<V> ChannelHome<V> {
         Ok(())
     }
 
-    /// How many tasks wait to receive.
+    /// Returns the number of tasks that wait to receive.
     pub fn receivers(&self) -> usize {
         self.receiving.len()
     }
@@ -619,7 +619,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Whether a place may have slots: of a channel of one value they would be room that others see and cannot use.
+    /// Returns `true` if a place may have slots: of a channel of one value they would be room that others see and
+    /// cannot use.
     fn may_give(&self, place: PlaceId) -> bool {
         place != self.here && self.capacity > 1
     }
@@ -675,7 +676,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
+    /// Returns `true` if nothing can be received any more: it is closed, and nothing is here or under way, in either
+    /// direction.
     fn is_over(&self) -> bool {
         self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.credits.are_quiet()
     }

@@ -53,7 +53,7 @@ impl SlotPool {
         self.recall()
     }
 
-    /// Whether the home has said that the channel is closed.
+    /// Returns `true` if the home has said that the channel is closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

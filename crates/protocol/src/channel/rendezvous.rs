@@ -18,14 +18,14 @@ fn choice_of(id: OperationId, choice: Choice) -> ChoiceId {
     choice.map(|number| (id.place, number))
 }
 
-/// Who waits to send.
+/// Sender that waits.
 #[derive(Clone, Debug)]
 struct Sender<V> {
     /// Its turn: a number for each, in the order in which they came.
     turn: u64,
     id: OperationId,
     choice: ChoiceId,
-    /// Whether its task decides: it has asked, and was or will be granted a receiver.
+    /// True if its task decides: it has asked, and was or will be granted a receiver.
     asks: bool,
     waits: bool,
     /// Its value, if that is here.
@@ -36,7 +36,7 @@ struct Sender<V> {
 #[derive(Clone, Debug)]
 struct Loan<V> {
     receiver: OperationId,
-    /// Whose it is. Its value is none as long as it is away.
+    /// Sender of the value. Its value is `None` while it is away.
     sender: Sender<V>,
     /// Nobody waits for the send any more.
     is_given_up: bool,
@@ -53,7 +53,7 @@ struct Grant<V> {
     receiver_choice: ChoiceId,
 }
 
-/// Who waits to receive.
+/// Receiver that waits.
 #[derive(Clone, Copy, Debug)]
 struct Receiver {
     id: OperationId,
@@ -62,7 +62,7 @@ struct Receiver {
     waits: bool,
 }
 
-/// Who waits at a rendezvous.
+/// Senders and receivers that wait at a rendezvous.
 #[derive(Clone, Debug)]
 pub(super) struct Rendezvous<V> {
     next_turn: u64,
@@ -224,7 +224,7 @@ impl<V> Rendezvous<V> {
         Ok(())
     }
 
-    /// Where the loan to `receiver` stands.
+    /// Returns the index of the loan to `receiver`.
     fn loan(&self, receiver: OperationId) -> Option<usize> {
         self.loans.iter().position(|loan| loan.receiver == receiver)
     }
@@ -313,7 +313,7 @@ impl<V> Rendezvous<V> {
         left
     }
 
-    /// Whether this receiver was granted to a sender.
+    /// Returns `true` if this receiver was granted to a sender.
     fn is_claimed(&self, receiver: OperationId) -> bool {
         self.granted.iter().any(|grant| grant.receiver == receiver)
     }
@@ -385,7 +385,7 @@ impl<V> Rendezvous<V> {
         }
     }
 
-    /// How many of those who wait to receive were granted to a sender.
+    /// Returns the number of waiting receivers that were granted to a sender.
     fn claimed(&self) -> usize {
         if self.granted.is_empty() {
             return 0;
@@ -393,7 +393,7 @@ impl<V> Rendezvous<V> {
         self.receiving.iter().filter(|receiver| self.is_claimed(receiver.id)).count()
     }
 
-    /// Who was not to wait, and waited for the choice of a sender that has left, waits no more.
+    /// Ends the wait of nonblocking receivers that waited for the choice of a sender that has left.
     fn dismiss(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         let granted = &self.granted;
         self.receiving.retain(|receiver| {

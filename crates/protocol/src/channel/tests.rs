@@ -16,7 +16,7 @@ const HOSTILE: PlaceId = PlaceId(2);
 
 type Value = u64;
 
-/// What another place says to the home.
+/// Message of another place to the home.
 #[derive(Clone, Debug)]
 enum Message {
     Offer(OperationId, Value),
@@ -32,7 +32,7 @@ enum Message {
     ReturnSlots(u32),
 }
 
-/// What the home says to another place.
+/// Message of the home to another place.
 #[derive(Clone, Debug)]
 enum ToPlace {
     Accepted(OperationId, u32),
@@ -73,7 +73,7 @@ struct World {
     home: ChannelHome<Value>,
     pools: BTreeMap<PlaceId, SlotPool>,
     arrivals: BTreeMap<PlaceId, Arrivals>,
-    /// What has come to a place, with the receive for which it came.
+    /// Values that have arrived at a place, each with the receive for which it came.
     held: BTreeMap<PlaceId, VecDeque<(OperationId, Value)>>,
     operations: BTreeMap<OperationId, Operation>,
     /// The other operation of a task that chooses.
@@ -93,7 +93,7 @@ struct World {
     streams: BTreeMap<PlaceId, Vec<Value>>,
     /// The value of a rendezvous that goes back where it had not been copied: at the home.
     moved: Option<Value>,
-    /// Which places have put back a value.
+    /// Values put back, each with the place that did so.
     travelled: BTreeSet<(PlaceId, Value)>,
     /// Places that are to say when nothing that has arrived is left.
     settling: BTreeSet<PlaceId>,
@@ -103,7 +103,7 @@ struct World {
     decided: BTreeSet<u64>,
     /// Somebody was told that the channel is over.
     is_over: bool,
-    /// Whether [`HOSTILE`] is.
+    /// True if there is a [`HOSTILE`] place.
     has_hostile: bool,
     steps: VecDeque<ChannelStep<Value>>,
     is_carrying: bool,
@@ -154,7 +154,7 @@ impl World {
         self.to_home.get_mut(&from).unwrap().push_back(message);
     }
 
-    /// Whether nobody accounts any more for what goes to this place: it is dead or hostile.
+    /// Returns `true` if nobody accounts any more for what goes to this place: it is dead or hostile.
     fn is_deaf(&self, place: PlaceId) -> bool {
         self.dead.contains(&place) || (self.has_hostile && place == HOSTILE)
     }
@@ -743,7 +743,7 @@ impl World {
         while ways().any(|(place, is_to_home)| self.deliver(place, is_to_home)) {}
     }
 
-    /// What must hold when no message is under way.
+    /// Checks what must hold when no message is under way.
     fn check_quiet(&self) -> Result<(), TestCaseError> {
         let of = |what: fn(&Operation) -> bool| {
             let found = self.operations.iter().filter(move |(_, operation)| what(operation));
@@ -848,7 +848,7 @@ enum Action {
     SayHostile(Message),
 }
 
-/// What happens among the first `places` places.
+/// Returns a strategy for the actions among the first `places` places.
 fn actions(places: u32, deaths: u32) -> impl Strategy<Value = Vec<Action>> {
     proptest::collection::vec(action(places, deaths), 0..120)
 }

@@ -38,12 +38,12 @@ pub enum Control {
     },
 }
 
-/// What a quiet place tells the home of a finish; possibly one part of several.
+/// Report of a quiet place to the home of a finish; possibly one part of several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FinishReport {
     /// The finish.
     pub finish: FinishId,
-    /// How many questions of the home this answers; told in the last part.
+    /// Number of questions of the home that this answers; told in the last part.
     pub answers: u32,
     /// Tasks exchanged since the last report; at most [`REPORT_ENTRIES_MAX`](super::REPORT_ENTRIES_MAX).
     pub entries: Vec<Entry>,
@@ -55,7 +55,7 @@ pub struct FinishReport {
     pub more: bool,
 }
 
-/// What a place must do next, in order.
+/// Action that a place must take next, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Send `control` to `to`.
@@ -69,7 +69,7 @@ pub enum Output {
     Released {
         /// The finish.
         key: Key,
-        /// How it ended.
+        /// Outcome of the finish.
         outcome: Outcome,
     },
     /// Drop the tasks of the finish that are here (each still needs its `end`).

@@ -78,7 +78,7 @@ pub(super) struct Ledger {
     candidates: Vec<PlaceId>,
     /// Tasks that the home sent away.
     departed: u64,
-    /// Whether a task sent a task.
+    /// True if a task sent a task.
     nested: bool,
 }
 
@@ -200,7 +200,7 @@ impl Ledger {
             .fold(positive(reach.from_home), |sum, (_, &balance)| sum.saturating_add(positive(balance)))
     }
 
-    /// Whether some place may have to be asked.
+    /// Returns `true` if some place may have to be asked.
     pub(super) fn has_candidates(&self) -> bool {
         !self.candidates.is_empty()
     }
@@ -219,7 +219,7 @@ impl Ledger {
         None
     }
 
-    /// Whether all that is known adds up and no answer is outstanding.
+    /// Returns `true` if all that is known adds up and no answer is outstanding.
     pub(super) fn is_settled(&self) -> bool {
         self.unsettled == 0 && self.awaited == 0 && self.cross.is_empty()
     }
@@ -237,7 +237,7 @@ impl Ledger {
         reach.touched
     }
 
-    /// What the finish needed so far.
+    /// Returns the kind that the finish has needed so far.
     pub(super) fn kind(&self) -> FinishKind {
         match (self.nested, self.departed) {
             (true, _) => FinishKind::General,

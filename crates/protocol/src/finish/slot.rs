@@ -16,7 +16,7 @@ use crate::place::ExchangeCounts;
 pub(super) struct Slot {
     /// [`FinishId::NONE`] if the slot is free.
     pub(super) id: FinishId,
-    /// How often the slot was freed.
+    /// Number of times the slot was freed.
     pub(super) generation: u32,
     /// Tasks of the finish at this place, running or waiting, and requests under way.
     pub(super) live: u64,
@@ -30,7 +30,7 @@ pub(super) struct Slot {
     pub(super) role: Role,
 }
 
-/// What a slot is for.
+/// Use of a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// Nothing.
@@ -43,7 +43,7 @@ pub(super) enum Role {
     Orphan,
 }
 
-/// What a proxy remembers of its talk with the home.
+/// State of a proxy's exchange with the home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Proxy {
     /// A report was sent; the next one is sent only if asked.
@@ -99,7 +99,7 @@ impl Slot {
         }
     }
 
-    /// Whether a proxy without live tasks has to speak now.
+    /// Returns `true` if a proxy without live tasks has to report now.
     pub(super) fn is_report_due(&self, proxy: &Proxy) -> bool {
         match proxy.question {
             Some(missing) => self.tally.received() >= missing,
@@ -107,7 +107,7 @@ impl Slot {
         }
     }
 
-    /// Whether there is anything that the home has not been told.
+    /// Returns `true` if there is anything that the home has not been told.
     pub(super) fn has_news(&self) -> bool {
         !self.tally.is_zero() || !self.faults.kept.is_empty() || self.faults.lost > 0
     }

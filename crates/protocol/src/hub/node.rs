@@ -17,7 +17,7 @@ use crate::PlaceId;
 use crate::ordered::OrderedSet;
 use std::collections::VecDeque;
 
-/// What a place has to do.
+/// Action a place has to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send a packet to another place.
@@ -28,11 +28,11 @@ pub enum Output {
         task: TaskId,
         /// The number of the request.
         number: u64,
-        /// What its submission has said.
+        /// Tag of its submission.
         tag: u64,
-        /// What it came to.
+        /// Outcome of the request.
         status: Status,
-        /// What it got.
+        /// Data that the request received.
         payload: Vec<u8>,
     },
     /// Schedule a task of this place by another priority.
@@ -53,7 +53,7 @@ pub struct Submission {
     pub hub: HubId,
     /// The side of the hub.
     pub operation: HubOperation,
-    /// Whether it waits.
+    /// True if the request waits.
     pub waits: bool,
     /// The data.
     pub payload: Vec<u8>,
@@ -109,7 +109,7 @@ struct PendingRequest {
     hub: HubId,
     operation: HubOperation,
     tag: u64,
-    /// Whether nobody waits for it any more.
+    /// True if nobody waits for it any more.
     is_given_up: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct HubNode {
     /// Packets of this place to itself that are not served yet.
     own: VecDeque<PacketBody>,
     packets: u64,
-    /// What happened at the hubs of this place, in order.
+    /// Events at the hubs of this place, in order.
     #[cfg(test)]
     pub(super) log: Vec<LogEntry>,
 }
@@ -187,12 +187,12 @@ impl HubNode {
         self.tasks.iter().map(|(task, entry)| (TaskId(task), entry.effective))
     }
 
-    /// How many packets this place has served so far: requests, replies, and changes.
+    /// Returns the number of packets this place has served so far: requests, replies, and changes.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Whether [`reschedule`](HubNode::reschedule) has something to do.
+    /// Returns `true` if [`reschedule`](HubNode::reschedule) has something to do.
     #[inline]
     pub fn is_deferred(&self) -> bool {
         !self.deferred.is_empty()

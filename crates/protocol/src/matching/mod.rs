@@ -16,7 +16,7 @@ pub use credit::{Acknowledgement, MessageCredit, TooMany, UNACKNOWLEDGED_MAX};
 use crate::PlaceId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a message is matched by.
+/// Properties by which a message is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Envelope {
     /// The team.
@@ -27,7 +27,7 @@ pub struct Envelope {
     pub source: PlaceId,
 }
 
-/// What a receive wants.
+/// Messages that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The team.
@@ -39,7 +39,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a message with this envelope is one of these.
+    /// Returns `true` if a message with this envelope is one of these.
     pub fn fits(&self, envelope: &Envelope) -> bool {
         self.team == envelope.team
             && self.tag == envelope.tag
@@ -65,7 +65,7 @@ pub struct Matched<M> {
     pub message: M,
 }
 
-/// What [`Matching::take_if`] did with the oldest unexpected message that is wanted.
+/// Action of [`Matching::take_if`] on the oldest unexpected message that is wanted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Oldest<M> {
     /// It took it.

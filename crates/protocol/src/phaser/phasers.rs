@@ -210,7 +210,7 @@ impl Phasers {
         })
     }
 
-    /// How many phasers this place has a share of.
+    /// Returns the number of phasers of which this place has a share.
     pub fn held(&self) -> usize {
         self.shares.len() - self.free_shares.len()
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What the stages of a pipeline cost for one item, in any one unit of time.
+/// Costs of the stages of a pipeline for one item, in any one unit of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageCosts {
     /// Cost of each stage.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a pipeline says to those who divide the cores.
+/// Demand of a pipeline, for those who divide the cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// The speed-up with 1, 2, .. cores; as long as the number of cores that the pipeline can use at most.
@@ -32,7 +32,7 @@ impl Demand {
     }
 }
 
-/// What a division of cores is to reach.
+/// Goal of a division of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// The greatest sum of speed-ups.
@@ -45,7 +45,8 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// What the worst-off pipeline counts for a pipeline with this many cores; the same for all if only the sum counts.
+    /// Returns the value by which a pipeline with this many cores is ranked for the worst-off; the same for all if only
+    /// the sum counts.
     fn worst(self, demand: &Demand, cores: usize) -> f64 {
         match self {
             Objective::Throughput => 1.0,

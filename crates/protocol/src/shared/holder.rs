@@ -6,7 +6,7 @@
 
 use super::{GuardMode, Token};
 
-/// What a task that wants a guard has to do.
+/// Action of a task that wants a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The guard is there.
@@ -20,13 +20,13 @@ pub enum Admission {
 /// A token that goes back to the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GiveBack {
-    /// What stays here.
+    /// Token that stays here.
     pub keeps: Token,
     /// The generation of the copy here; changes since the home's go with it.
     pub generation: u64,
-    /// Whether it was `Write` that was given up, so that the rest means something.
+    /// True if `Write` was given up, so that the rest means something.
     pub had_written: bool,
-    /// Whether the object is poisoned, as far as this place knows.
+    /// True if the object is poisoned, as far as this place knows.
     pub is_poisoned: bool,
 }
 
@@ -37,9 +37,9 @@ pub struct Granted {
     pub mode: GuardMode,
     /// The generation of the value.
     pub generation: u64,
-    /// Whether the object is poisoned.
+    /// True if the object is poisoned.
     pub is_poisoned: bool,
-    /// Whether the changes that came along could be applied to the copy here.
+    /// True if the changes that came along could be applied to the copy here.
     pub is_applied: bool,
 }
 
@@ -69,7 +69,7 @@ impl Holder {
         Holder { token, ..Holder::default() }
     }
 
-    /// What the place may do without asking.
+    /// Returns the token of this place: what it may do without asking.
     pub fn token(&self) -> Token {
         self.token
     }
@@ -84,25 +84,25 @@ impl Holder {
         self.copy
     }
 
-    /// Whether the copy is the value.
+    /// Returns `true` if the copy is the value.
     #[inline]
     pub fn is_current(&self) -> bool {
         self.copy == self.generation
     }
 
-    /// Whether a guard may show the copy: it is the value, and not poisoned.
+    /// Returns `true` if a guard may show the copy: it is the value, and not poisoned.
     #[inline]
     pub fn is_sound(&self) -> bool {
         self.is_current() && !self.is_poisoned
     }
 
-    /// Whether the object is poisoned, as far as this place knows.
+    /// Returns `true` if the object is poisoned, as far as this place knows.
     #[inline]
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }
 
-    /// How many guards there are.
+    /// Returns the number of guards.
     pub fn guards(&self) -> u32 {
         self.readers + u32::from(self.is_writing)
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// A place asks for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectRequest {
-    /// Who asks.
+    /// Place that asks.
     pub place: PlaceId,
     /// For which guard.
     pub mode: GuardMode,
@@ -19,26 +19,26 @@ pub struct ObjectRequest {
     pub since: u64,
 }
 
-/// What the home has to do.
+/// Action that the home has to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeStep {
     /// Send the token, and the changes since the copy of the request. The place has to forget what its caches hold of
     /// the object if `flushes`.
     Grant {
-        /// What is granted.
+        /// Request that is granted.
         request: ObjectRequest,
         /// The generation of the value.
         generation: u64,
-        /// Whether what caches hold may be old.
+        /// True if cached copies may be stale.
         flushes: bool,
-        /// Whether a writer died.
+        /// True if a writer died.
         is_poisoned: bool,
     },
     /// Ask `place` for its token, but for `keeps`.
     Recall {
-        /// Who has it.
+        /// Place that has the token.
         place: PlaceId,
-        /// What stays there.
+        /// Token that stays there.
         keeps: Token,
     },
 }
@@ -79,7 +79,7 @@ impl Home {
         self.generation
     }
 
-    /// Whether a writer died or panicked.
+    /// Returns `true` if a writer died or panicked.
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }
@@ -131,7 +131,7 @@ impl Home {
         self.proceed()
     }
 
-    /// Whether `place` may write, so that its changes are to be taken.
+    /// Returns `true` if `place` may write, so that its changes are accepted.
     pub fn may_write(&self, place: PlaceId) -> bool {
         self.holders.get(place) == Some(&Token::Write)
     }

@@ -9,7 +9,7 @@
 use super::lock::LockMode;
 use crate::ordered::OrderedMap;
 
-/// What kind of epoch a place is in.
+/// Kind of epoch in which a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochKind {
     /// None.
@@ -29,7 +29,7 @@ pub struct EpochFault<L> {
     pub epoch: EpochKind,
     /// The line that began it, or asked for it.
     pub since: L,
-    /// Whether its `start`, or the lock of the target, was asked for and is not granted yet.
+    /// True if its `start`, or the lock of the target, was requested and is not granted yet.
     pub is_pending: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct EpochFault<L> {
 pub struct AccessEpoch<L> {
     kind: EpochKind,
     since: L,
-    /// Whether something was accessed since the last fence.
+    /// True if something was accessed since the last fence.
     has_accessed: bool,
     /// The targets of the group, in order, while started.
     group: Vec<u32>,
@@ -103,7 +103,7 @@ impl<L: Copy> AccessEpoch<L> {
         self.lock_of(target).map_or_else(|| self.fault(), Lock::fault)
     }
 
-    /// Whether the `start` of the epoch is granted.
+    /// Returns `true` if the `start` of the epoch is granted.
     #[inline]
     fn is_started(&self) -> bool {
         self.kind == EpochKind::Started && self.before.is_none()

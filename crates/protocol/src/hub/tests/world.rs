@@ -224,7 +224,7 @@ impl World {
         all.flat_map(of).collect()
     }
 
-    /// Whether tasks wait for each other's locks.
+    /// Returns `true` if tasks wait for each other's locks.
     fn is_deadlocked(&self) -> bool {
         let mut edges = self.waits_for();
         loop {

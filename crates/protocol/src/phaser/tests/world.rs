@@ -39,7 +39,7 @@ pub enum Mutant {
     SkipOrphans,
 }
 
-/// What stays the same in a world; no part of a state's identity.
+/// Constants of a world; no part of a state's identity.
 #[derive(Debug)]
 pub struct Setting {
     pub places: u32,
@@ -65,7 +65,7 @@ struct Task {
     waits: bool,
 }
 
-/// What can happen next.
+/// Action that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     Run(u32, usize),
