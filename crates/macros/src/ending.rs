@@ -77,7 +77,8 @@ fn convert(result: &mut Expr) {
     }
 }
 
-/// Whether a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of its own.
+/// Returns `true` if a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of
+/// its own.
 fn is_plain(function: &Expr, name: &str) -> bool {
     let says_types = matches!(function, Expr::Path(path)
         if path.path.segments.iter().any(|segment| !segment.arguments.is_none()));

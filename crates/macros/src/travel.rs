@@ -109,7 +109,7 @@ fn place(call: &Call) -> TokenStream {
     quote_spanned!(place.span()=> ::isles::__private::place_of(#place))
 }
 
-/// What both macros have in common.
+/// Parts that both macros have in common.
 struct TravelParts {
     /// The type that stands for the call site.
     site: TokenStream,

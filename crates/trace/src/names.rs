@@ -38,13 +38,13 @@ pub const PICOSECONDS: &str = "1 ns in this file is 1 ps of the chip";
 /// The event with which a trace of the host says of which run it is.
 pub const HOST_RUN: &str = "a run on the host";
 
-/// What the name of the track of a place's activities ends with; on the host, all of it.
+/// Returns the ending of the name of the track of a place's activities; on the host, all of it.
 #[must_use]
 pub fn of_activities(place: PlaceId) -> String {
     format!("place {}", place.0)
 }
 
-/// What the name of each track of a place's calls begins with.
+/// Prefix of the name of each track of a place's calls.
 pub const CALLS_OF: &str = "calls of place ";
 
 /// The number of the place in the name of a track of calls.

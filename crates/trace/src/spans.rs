@@ -36,7 +36,7 @@ pub struct Spans {
     names: BTreeMap<(u32, Option<PlaceId>), Name>,
     /// The first name that nothing has.
     free: Name,
-    /// What the names of tracks end with.
+    /// Ending of the names of tracks.
     ending: &'static str,
 }
 
@@ -112,16 +112,16 @@ impl Spans {
     }
 }
 
-/// What spans are called and where they come from, without the other place.
+/// Name and source of spans, without the other place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanName {
-    /// What it is.
+    /// Name of the span.
     pub name: &'static str,
     /// The line that it comes from.
     pub source: Option<Source>,
 }
 
-/// Where the texts of a topic lie, and the line: topics of one text at two addresses are two, which harms nothing.
+/// Addresses of the texts of a topic, and the line: topics of one text at two addresses are two, which harms nothing.
 type Address = (usize, usize, u32);
 
 /// The lanes of one place.

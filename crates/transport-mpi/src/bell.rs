@@ -23,7 +23,7 @@ pub struct Bell {
     watch: Option<Watch>,
 }
 
-/// How often a farewell is said.
+/// Number of times a farewell is sent.
 const FAREWELLS: usize = 3;
 
 /// Exit code of a rank that has lost another.
@@ -121,7 +121,7 @@ impl Drop for Bell {
     }
 }
 
-/// Who is woken.
+/// Thread to wake.
 struct Unparker(Arc<dyn Unpark>);
 
 impl fmt::Debug for Unparker {
@@ -130,7 +130,7 @@ impl fmt::Debug for Unparker {
     }
 }
 
-/// What a bell and its thread tell each other.
+/// State that a bell and its thread share.
 #[derive(Debug, Default)]
 struct BellState {
     /// Once there is a place to wake: all ranks have met.
@@ -141,7 +141,7 @@ struct BellState {
     is_down: AtomicBool,
 }
 
-/// What a bell has, and its thread, too.
+/// Socket and peers that a bell has, and its thread, too.
 #[derive(Debug)]
 struct Listener {
     socket: UdpSocket,

@@ -49,9 +49,9 @@ pub struct PairCredit {
     sent: [u32; 2],
     blocks_sent: u32,
     block_bytes_sent: u64,
-    /// What the other place is to get back with the next frame.
+    /// Credit to return to the other place with the next frame.
     owed: Returned,
-    /// How often it was not worth a frame of its own, although blocks are owed.
+    /// Number of times it was not worth a frame of its own, although blocks are owed.
     passes: u32,
 }
 
@@ -72,7 +72,7 @@ impl PairCredit {
         }
     }
 
-    /// Whether a record of so many bytes may be sent in `class`.
+    /// Returns `true` if a record of `bytes` bytes may be sent in `class`.
     pub fn has_room(&self, class: Class, bytes: usize) -> bool {
         bytes <= (self.window - self.sent[index(class)]) as usize
     }
@@ -83,7 +83,7 @@ impl PairCredit {
         self.sent[index(class)] += bytes as u32;
     }
 
-    /// Whether a block of so many bytes may be sent.
+    /// Returns `true` if a block of `bytes` bytes may be sent.
     pub fn has_block_room(&self, bytes: u64) -> bool {
         self.blocks_sent == 0
             || self.blocks_sent < BLOCKS_MAX && self.block_bytes_sent.saturating_add(bytes) <= BLOCK_BYTES_MAX
@@ -106,14 +106,14 @@ impl PairCredit {
         self.owed.block_bytes += bytes;
     }
 
-    /// Whether so much is owed that it is worth a frame of its own, although the place has other things to do.
+    /// Returns `true` if the credit owed is worth a frame of its own, although the place has other things to do.
     pub fn is_return_due(&self) -> bool {
         self.owed.records.iter().any(|bytes| *bytes >= self.window / 2)
             || self.owed.blocks >= BLOCKS_MAX / BLOCK_PART
             || self.owed.block_bytes >= BLOCK_BYTES_MAX / u64::from(BLOCK_PART)
     }
 
-    /// Whether blocks are owed: a place that has nothing else to do gives them back in a frame of their own.
+    /// Returns `true` if blocks are owed: a place that has nothing else to do gives them back in a frame of their own.
     pub fn owes_blocks(&self) -> bool {
         self.owed.blocks > 0
     }
@@ -124,7 +124,7 @@ impl PairCredit {
         self.passes >= PASSES_MAX
     }
 
-    /// What the next frame gives back; it is owed no longer.
+    /// Returns the credit that the next frame gives back; it is owed no longer.
     pub fn take_owed(&mut self) -> Returned {
         self.passes = 0;
         std::mem::take(&mut self.owed)

@@ -12,10 +12,10 @@ use isles_transport::{Class, Inbound, PlaceId};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// How many receives are posted while nothing comes.
+/// Number of receives posted while nothing comes.
 const POSTED: usize = 4;
 
-/// Where a frame begins in its memory: so that the content of its first record is aligned as a block is.
+/// Offset of a frame in its memory: chosen so that the content of its first record is aligned as a block is.
 const START: usize = 64 - HEAD_BYTES - RECORD_BYTES;
 
 /// A frame that has come.
@@ -45,7 +45,7 @@ pub(crate) struct FrameInlet {
     /// Bytes of the longest frame.
     room: usize,
     posted: VecDeque<OpenRequest<BlockBytes>>,
-    /// What has come and was not wanted yet, the oldest first.
+    /// Frames that have arrived and were not wanted yet, the oldest first.
     arrived: VecDeque<ArrivedFrame>,
 }
 
@@ -58,7 +58,7 @@ impl FrameInlet {
         inlet
     }
 
-    /// Whether `len` bytes are worth the memory of a whole frame.
+    /// Returns `true` if `len` bytes are worth the memory of a whole frame.
     pub(crate) fn is_worth_a_frame(&self, len: usize) -> bool {
         4 * len >= self.room
     }
@@ -76,7 +76,7 @@ impl FrameInlet {
         }
     }
 
-    /// Whether a frame has come.
+    /// Returns `true` if a frame has arrived.
     pub(crate) fn has_frame(&mut self) -> bool {
         !self.arrived.is_empty() || self.look()
     }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-/// How many may leave at once after a silence.
+/// Number of tokens that may leave at once after a silence.
 const TOKENS: u32 = 4;
 
 /// After so long one more may: several times what a call costs its sender.
@@ -28,7 +28,7 @@ impl Default for TokenBucket {
 }
 
 impl TokenBucket {
-    /// Whether something may leave at once at `now`, which does not go back; uses the right up if so.
+    /// Returns `true`, and uses a token up, if something may leave at once at `now`, which must not go back.
     pub fn take(&mut self, now: Duration) -> bool {
         // Of 64 bits, in which centuries fit: division of longer ones is a call.
         let passed = now.saturating_sub(self.refilled).as_nanos() as u64;

@@ -11,10 +11,10 @@ use std::time::Duration;
 /// Bytes of a beat.
 pub const BEAT_BYTES: usize = 13;
 
-/// How much longer than a beat is due this process was not there itself, and so cannot blame others.
+/// Absence of this process, in beat periods, beyond which it cannot blame others: it was not running itself.
 const ABSENCES: u32 = 2;
 
-/// What a rank says of itself.
+/// Message of a rank about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// It is there.
@@ -32,7 +32,7 @@ pub fn to_bytes(beat: Beat, run: u64, rank: u32) -> [u8; BEAT_BYTES] {
     bytes
 }
 
-/// What [`to_bytes`] has written, of the run with this number; what comes from elsewhere is none.
+/// Decodes what [`to_bytes`] wrote for the run of this number; returns `None` for bytes from elsewhere.
 pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
     let bytes: &[u8; BEAT_BYTES] = bytes.try_into().ok()?;
     let beat = match bytes[0] {
@@ -57,7 +57,7 @@ struct Partner {
 pub struct Watch {
     rank: u32,
     run: u64,
-    /// How long a partner may be silent.
+    /// Longest silence of a partner.
     limit: Duration,
     partners: Vec<Partner>,
     /// Since when silence counts of who was never heard; none once all ranks have met.
@@ -79,12 +79,12 @@ impl Watch {
         self.rank
     }
 
-    /// How long a partner may be silent.
+    /// Returns the longest silence allowed to a partner.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// How often beats are due.
+    /// Returns the interval of beats.
     pub fn period(&self) -> Duration {
         self.limit / 5
     }

@@ -33,7 +33,7 @@ struct Pair {
     segment: Segment,
     here: ShmEndpoint,
     peer: ShmEndpoint,
-    /// How often the end of the peer was told.
+    /// Number of times the end of the peer was told.
     ends: usize,
 }
 

@@ -19,7 +19,7 @@ pub enum Pinning {
     /// where the system puts it, and so do places that are more than the processors, once they were started evenly.
     #[default]
     Auto,
-    /// Where the system puts them.
+    /// Processors that the system chooses.
     No,
     /// Place `p` on the `p`-th of these.
     Processors(Vec<usize>),

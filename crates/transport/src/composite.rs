@@ -34,7 +34,7 @@ const NEAR_LOOKS: u32 = 4;
 /// Where places share processors each look has waited for its turn, so there it is at both.
 const WAITING_LOOKS: u32 = 8;
 
-/// How a transport numbers the places that it reaches.
+/// Numbering of the places that a transport reaches.
 #[derive(Clone, Debug)]
 pub struct PlaceNumbers {
     /// By place of the run: its number in the transport, if that reaches it.
@@ -83,9 +83,9 @@ pub struct CompositeEndpoint<N, F> {
     far_numbers: PlaceNumbers,
     /// By place: the first one on its host.
     hosts: Vec<PlaceId>,
-    /// What both can carry.
+    /// Limits of what both can carry.
     limits: Limits,
-    /// Whether there are far places at all; where there are none, nobody looks for them.
+    /// True if there are far places at all; if there are none, nobody looks for them.
     has_far: bool,
     /// Looks at near places that found something, since the last one at far places.
     near_looks: Cell<u32>,
@@ -129,7 +129,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         CompositeEndpoint { here, near, far, near_numbers, far_numbers, hosts, limits, has_far, near_looks }
     }
 
-    /// Which of the two reaches `place`, with its number there.
+    /// Returns the endpoint that reaches `place`, and its number there.
     #[inline]
     fn way_to(&self, place: PlaceId) -> (&dyn Endpoint, PlaceId) {
         match self.near_numbers.of_place(place) {
@@ -141,7 +141,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         }
     }
 
-    /// Whether `place` is reached by the near transport.
+    /// Returns `true` if `place` is reached by the near transport.
     pub fn is_near(&self, place: PlaceId) -> bool {
         self.near_numbers.of_place(place).is_some()
     }

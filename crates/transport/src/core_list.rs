@@ -19,7 +19,7 @@ pub enum CoreListFault {
     Unreadable,
     /// A core is listed more than once.
     Twice {
-        /// Which.
+        /// Number of the core.
         core: u32,
     },
 }
@@ -73,7 +73,7 @@ impl CoreList {
         if list.is_empty() { Err(CoreListFault::Unreadable) } else { Ok(CoreList(list)) }
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     #[expect(clippy::len_without_is_empty, reason = "one core is there at least")]
     pub fn len(&self) -> u32 {
         let lengths = self.0.iter().map(|(first, last)| u64::from(last - first) + 1);

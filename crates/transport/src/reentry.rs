@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-/// What the owner of an endpoint is in the middle of.
+/// Call in which the owner of an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     Nothing,
@@ -14,7 +14,7 @@ enum Within {
     Fill,
 }
 
-/// Which closure of its caller an endpoint is running.
+/// Guard that knows which closure of its caller an endpoint is running.
 #[derive(Debug)]
 pub struct ReentryGuard(Cell<Within>);
 

@@ -4,7 +4,7 @@
 //! of a modelled chip, whose file knows its core and its caches; on a real machine nobody reads it. Invariant: counts
 //! only grow, and end at the largest number instead of beginning anew.
 
-/// What a step costs on a core: cycles, operations by class, and memory that it touches.
+/// Cost of a step on a core: cycles, operations by class, and memory that it touches.
 ///
 /// Every part may be left out, and each method adds to what was said before:
 ///
@@ -48,9 +48,9 @@ pub const TABLES_MAX: usize = 4;
 /// Memory with accesses in no order, each place as likely as any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// How many accesses there are; one reads, or reads and writes.
+    /// Number of accesses; one reads, or reads and writes.
     pub accesses: u64,
-    /// How long it is; 0 for a table that is not there.
+    /// Length in bytes; 0 for a table that is not there.
     pub bytes: u64,
 }
 
@@ -110,8 +110,8 @@ impl Work {
         Work { streamed_bytes: self.streamed_bytes.saturating_add(bytes), ..self }
     }
 
-    /// What is streamed is a part of a walk through `region` more bytes, whose next part is that of the next step: the
-    /// same byte comes again after so many. Tables are met in all these steps alike.
+    /// Makes what is streamed a part of a walk through `region` more bytes, whose next part is that of the next step:
+    /// the same byte comes again after `region` bytes. Tables are met in all these steps alike.
     ///
     /// So work that is cut into any number of steps asks for the same lines. A list that each step walks through from
     /// its beginning is `streamed(bytes).of(bytes)`, which is also what a step counts as that says no region; but of
@@ -149,13 +149,13 @@ impl Work {
         self
     }
 
-    /// Whether it touches memory that may be in no cache.
+    /// Returns `true` if it touches memory that may be in no cache.
     #[inline]
     pub const fn touches_memory(&self) -> bool {
         self.streamed_bytes > 0 || self.tables[0].bytes > 0
     }
 
-    /// Whether nothing was said.
+    /// Returns `true` if nothing was stated.
     pub const fn is_nothing(&self) -> bool {
         let Work { cycles, integers, floats, divisions, branches, .. } = *self;
         cycles | integers | floats | divisions | branches == 0 && !self.touches_memory()

@@ -180,7 +180,7 @@ fn root(expr: &Expr) -> Option<&Ident> {
     }
 }
 
-/// Whether `name` is spelt like a variable.
+/// Returns `true` if `name` is spelt like a variable.
 fn is_variable(name: &Ident) -> bool {
     let text = name.to_string();
     let letters = text.trim_start_matches("r#").trim_start_matches('_');
@@ -306,7 +306,7 @@ impl<'ast> Visit<'ast> for Walk {
     fn visit_attribute(&mut self, _attribute: &'ast syn::Attribute) {}
 }
 
-/// Whether the operator changes its left side.
+/// Returns `true` if the operator changes its left side.
 fn assigns(operator: &BinOp) -> bool {
     matches!(
         operator,

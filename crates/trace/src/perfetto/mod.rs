@@ -87,7 +87,7 @@ pub struct Track(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub usize);
 
-/// What a span begins with, besides its name.
+/// Details at the beginning of a span, besides its name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Details<'a> {
     /// The flow that goes out from here.
@@ -98,7 +98,7 @@ pub struct Details<'a> {
     pub notes: &'a [(Name, u64)],
 }
 
-/// What has been encoded and not been taken.
+/// Encoder of a trace, with the bytes that have not been taken.
 #[derive(Default)]
 pub struct Encoder {
     /// Longer than what is used of it: an event is laid out where it will stay.
@@ -153,7 +153,7 @@ impl Encoder {
         });
     }
 
-    /// What is encoded so far.
+    /// Returns the bytes encoded so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }

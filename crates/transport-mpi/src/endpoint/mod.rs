@@ -37,7 +37,7 @@ const FRAME_BYTES: usize = 4096;
 /// A place that has not looked in vain for messages for so long was computing, or waited for its turn.
 const AWAY: Duration = Duration::from_micros(5);
 
-/// How long a place sleeps at most: the library moves large messages only while it is called, and a ring may be lost.
+/// Longest sleep of a place: the library moves large messages only while it is called, and a ring may be lost.
 const SLEEP_MOVING: Duration = Duration::from_micros(50);
 const SLEEP: Duration = Duration::from_millis(10);
 
@@ -54,14 +54,14 @@ fn frame_bytes_max(window: u32) -> usize {
     HEAD_BYTES + FRAME_BYTES + window as usize / 2 + 3 * BLOCK_RECORD_BYTES
 }
 
-/// What is known of a place with which there was talk.
+/// State of a place with which there was communication.
 struct RemotePlace {
     credit: PairCredit,
     /// By class.
     frames: [Frame; 2],
     waiting: [VecDeque<Postponed>; 2],
     has_left: bool,
-    /// Whether it stands in [`MpiEndpoint::dirty`].
+    /// True if it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
     /// When something was last sent to it, since the start.
     last_sent: Option<Duration>,
@@ -87,14 +87,14 @@ pub struct MpiEndpoint {
     peers: RefCell<Vec<Option<Box<RemotePlace>>>>,
     /// The places to which something is to be sent, each once.
     dirty: RefCell<Vec<PlaceId>>,
-    /// What the library sends now.
+    /// Frames that the library is sending.
     sent_frames: RefCell<Vec<OpenRequest<FrameBytes>>>,
     sent_blocks: RefCell<Vec<OpenRequest<BlockBytes>>>,
     /// The places and classes that wait for a block.
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
-    /// Where frames come in, and the memory of those that leave.
+    /// Receiver of frames, and the memory of those that leave.
     inlet: RefCell<FrameInlet>,
     frame_pool: Rc<FramePool>,
     /// A send was refused, and since then something was given back.
@@ -156,7 +156,7 @@ impl MpiEndpoint {
         self.inlet.borrow_mut().post_again();
     }
 
-    /// Whether messages may have waited here for a while.
+    /// Returns `true` if messages may have waited here for a while.
     fn was_away(&self) -> bool {
         self.start.elapsed().saturating_sub(self.looked.get()) >= AWAY
     }
@@ -301,14 +301,14 @@ impl MpiEndpoint {
         }
     }
 
-    /// Whether the library has something to do that it does only while it is called.
+    /// Returns `true` if the library has something to do that it does only while it is called.
     fn is_moving(&self) -> bool {
         !self.sent_frames.borrow().is_empty()
             || !self.sent_blocks.borrow().is_empty()
             || !self.stalled.borrow().is_empty()
     }
 
-    /// Whether all others have said that they send nothing more, as far as they do.
+    /// Returns `true` if all others have said that they send nothing more, as far as they do.
     fn have_others_left(&self) -> bool {
         let has_left = |peer: &Option<Box<RemotePlace>>| peer.as_ref().is_some_and(|peer| peer.has_left);
         let left = self.peers.borrow().iter().filter(|peer| has_left(peer)).count();

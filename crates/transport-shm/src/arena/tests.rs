@@ -26,7 +26,7 @@ struct Notes {
     returned: RefCell<BTreeSet<u64>>,
     taken: RefCell<BTreeSet<u64>>,
     pages: RefCell<BTreeSet<u64>>,
-    /// How many bytes have been given pages.
+    /// Number of bytes that have been given pages.
     populated: Cell<u64>,
     exhausted: Cell<bool>,
     /// Since the start.

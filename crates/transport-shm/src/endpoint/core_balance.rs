@@ -89,15 +89,15 @@ impl CoreBalance {
         self.processors.iter().position(|processor| *processor == here)
     }
 
-    /// Which of the run's processors an awake place used last.
+    /// Returns the index, among the run's processors, of the one an awake place last used.
     fn core_of(&self, block: &PlaceBlock) -> Option<usize> {
         let processor = awake_on(block)?;
         self.processors.iter().position(|known| *known == processor)
     }
 }
 
-/// Whether a place that is about to sleep on the processor `here` does better at its own; other places are awake on
-/// `others`.
+/// Returns `true` if a place that is about to sleep on the processor `here` does better at its own; other places are
+/// awake on `others`.
 fn belongs_home(here: usize, home: usize, returns: bool, mut others: impl Iterator<Item = usize>) -> bool {
     here != home && (returns || others.any(|processor| processor == here))
 }

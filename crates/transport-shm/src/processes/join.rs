@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 pub enum JoinError {
     /// The variable does not hold what [`super::spawn`] writes.
     BadVariable {
-        /// What it holds.
+        /// Content of the variable.
         value: String,
     },
     /// The segment refused this process; for another program image the first process has been told.
@@ -32,7 +32,7 @@ pub enum JoinError {
     NoSuchPlace {
         /// The place asked for.
         place: PlaceId,
-        /// How many there are.
+        /// Number of places of the run.
         places: u32,
     },
     /// The first process cannot be watched.
@@ -96,7 +96,7 @@ pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId),
     Ok((segment, place))
 }
 
-/// What the variable hands over.
+/// Values that the variable hands over.
 struct Inherited {
     segment: OwnedFd,
     lifeline: OwnedFd,

@@ -46,7 +46,7 @@ pub enum LaunchError {
         place: PlaceId,
         /// The program.
         program: OsString,
-        /// What the system said.
+        /// Error of the system.
         cause: io::Error,
     },
     /// The system refused what is needed to watch a process.
@@ -55,7 +55,7 @@ pub enum LaunchError {
     EndedEarly {
         /// The place that it was to become.
         place: PlaceId,
-        /// How it ended.
+        /// Exit of the process.
         exit: ProcessExit,
     },
     /// A process was refused, because it runs another program image.
@@ -92,18 +92,18 @@ impl fmt::Display for LaunchError {
 
 impl std::error::Error for LaunchError {}
 
-/// What to start as a place.
+/// Program to start as a place.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The file to execute.
     pub file: OsString,
-    /// What it sees as its own name; `None`: `file`.
+    /// Name that the program sees as its own; `None`: `file`.
     pub name: Option<OsString>,
     /// Its arguments, without the name.
     pub arguments: Vec<OsString>,
     /// Variables that are set beside the inherited ones.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether nothing is heard of it on standard output until it calls [`unmute`].
+    /// True if nothing it writes to standard output is passed on until it calls [`unmute`].
     pub muted: bool,
 }
 

@@ -430,7 +430,7 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
     }
 }
 
-/// How often to look whether everybody has let go of the memory of a run.
+/// Number of looks until everybody has let go of the memory of a run.
 const SETTLES_MAX: u32 = 1_000;
 
 /// The processes that have mapped, or opened, the memory file with this number.

@@ -25,7 +25,7 @@ fn payload(number: u64, len: usize) -> Vec<u8> {
     (0..len).map(|at| (number as usize * 31 + at * 7) as u8 | 1).collect()
 }
 
-/// What a producer may try, in any order.
+/// Action a producer may try, in any order.
 #[derive(Clone, Debug)]
 enum Step {
     /// Put a message: its room, and how much of it is used.

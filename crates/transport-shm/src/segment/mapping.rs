@@ -36,14 +36,14 @@ pub enum MemoryError {
         bytes: u64,
         /// Allowed in all (`ulimit -v`), in bytes, if that is limited.
         limit: Option<u64>,
-        /// What it said.
+        /// Error of the system.
         cause: io::Error,
     },
     /// The system has no memory for the pages that are always needed.
     NoPages {
         /// Needed, in bytes.
         bytes: u64,
-        /// What it said.
+        /// Error of the system.
         cause: io::Error,
     },
 }
@@ -76,7 +76,7 @@ impl fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// How much address space this process may have in all, in bytes; `None` without a limit (`ulimit -v`).
+/// Returns the address space this process may have in all, in bytes; `None` without a limit (`ulimit -v`).
 pub(super) fn address_space_max() -> Option<u64> {
     getrlimit(Resource::As).current
 }

@@ -56,7 +56,7 @@ impl LoopbackEndpoint {
         }
     }
 
-    /// Whether there are places on other hosts.
+    /// Returns `true` if there are places on other hosts.
     fn has_far(&self) -> bool {
         self.shared.places_per_host < self.places()
     }

@@ -16,7 +16,7 @@ fn send(from: &dyn Endpoint, to: PlaceId, class: Class, text: &str) -> Result<()
     })
 }
 
-/// What arrives in one call, as text: `source class bytes`, or `source died`.
+/// Returns the arrivals of one call, as text: `source class bytes`, or `source died`.
 fn arrivals(at: &dyn Endpoint, inbound: Inbound) -> Vec<String> {
     let mut seen = Vec::new();
     let count = at.progress(inbound, &mut |arrival| {

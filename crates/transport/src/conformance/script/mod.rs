@@ -15,7 +15,7 @@ pub(super) mod traffic;
 
 use crate::Endpoint;
 
-/// What a script wants after one step.
+/// Request of a script after one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another step soon: this one did something.
@@ -30,7 +30,7 @@ pub enum Step {
     Leave,
 }
 
-/// What one place does; it panics where a promise is broken.
+/// Program of one place; it panics if a promise is broken.
 pub trait Script {
     /// Does a bounded piece of work with the endpoint of its place.
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step;

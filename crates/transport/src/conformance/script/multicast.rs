@@ -20,7 +20,7 @@ pub(in crate::conformance) struct MulticastExchange {
     expected: BTreeMap<(PlaceId, u8), u32>,
 }
 
-/// How long message `number` is, if it goes to all at once; none where that is not offered for its class.
+/// Returns the length of message `number`, if it goes to all at once; `None` if that is not offered for its class.
 fn shared_len(endpoint: &dyn Endpoint, class: Class, number: u32) -> Option<usize> {
     let bytes = endpoint.multicast()?.bytes(class);
     let lengths = [bytes.start, bytes.start + 1, bytes.end.saturating_sub(1), (bytes.start + bytes.end) / 2];

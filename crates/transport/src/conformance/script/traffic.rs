@@ -21,7 +21,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// How a message is sent.
+/// Form in which a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum SendForm {
     Small,

@@ -18,7 +18,7 @@ const CAPACITY: usize = 16;
 
 const INLINE_BYTES_MAX: usize = 1_024;
 
-/// What does not ring the bell, or what else is wrong.
+/// Fault of the mailbox: the event that does not ring the bell, or another fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deaf {
     No,

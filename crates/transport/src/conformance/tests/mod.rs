@@ -83,7 +83,7 @@ fn narrow(seed: u64) -> Plan {
     plan
 }
 
-/// What the fixture says of a promise.
+/// Returns the verdict of the fixture on a promise.
 fn verdict(fixture: &dyn Fixture, name: &str) -> String {
     let named = all().find(|named| named.name == name).expect("a promise of that name");
     let promise = (named.promise)();
