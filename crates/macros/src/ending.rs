@@ -50,7 +50,7 @@ fn block_ends(block: &mut syn::Block) {
     }
 }
 
-/// Has the branches of `call` changed, if it is a `select!`.
+/// Changes the branches of `call`, if it is a `select!`.
 fn in_select(call: &mut syn::Macro, change: impl FnOnce(&mut Select)) {
     if let Some(mut select) = invocation::select(call) {
         change(&mut select);

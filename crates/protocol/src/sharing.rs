@@ -12,7 +12,7 @@ use crate::ordered::OrderedSet;
 #[derive(Debug)]
 pub struct LeastBusy {
     here: u32,
-    /// By distance: how many places after this one, itself last.
+    /// Loads by distance, in places after this one; itself last.
     loads: Vec<u32>,
     /// Load and distance of each place that lives.
     by_load: OrderedSet<(u32, u32)>,
@@ -23,7 +23,8 @@ pub struct LeastBusy {
 pub struct NotPlaced;
 
 impl LeastBusy {
-    /// That of place `here` of `places`, of which those live for which `is_alive` says so; nothing is placed yet.
+    /// Returns the loads as place `here` of `places` sees them, of which those live for which `is_alive` says so;
+    /// nothing is placed yet.
     pub fn new(here: PlaceId, places: u32, is_alive: impl Fn(PlaceId) -> bool) -> LeastBusy {
         let mut chooser =
             LeastBusy { here: here.0, loads: vec![0; places as usize], by_load: OrderedSet::new() };

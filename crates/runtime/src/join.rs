@@ -103,7 +103,7 @@ struct Woken(Mutex<Calls>);
 struct Calls {
     /// Their numbers, each once.
     numbers: Vec<usize>,
-    /// By number, whether it is among them.
+    /// Membership in that list, by number.
     is_noted: Vec<bool>,
     /// The task that waits for all; none while it polls.
     task: Option<Waker>,

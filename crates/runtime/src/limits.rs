@@ -33,11 +33,11 @@ pub(crate) const AWAITED_OPERATION_MIN: Duration = Duration::from_nanos(2_500);
 /// come. That is what computing beside others may cost, at worst.
 pub(crate) const TURN_PART: u32 = 16;
 
-/// And for no longer than this: several times what a message takes, and what the system takes to wake who waits for it.
+/// Longest such wait: several times what a message takes, and what the system takes to wake who waits for it.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
-/// So many receives at the home of a channel look at the clock after a task of another place has asked for a value, or
-/// has got a receiver: the next one comes within a few pieces of work.
+/// Number of receives at the home of a channel that look at the clock after a task of another place has asked for a
+/// value, or has got a receiver: the next one comes within a few pieces of work.
 pub const WATCHFUL_RECEIVES: u32 = 32;
 
 /// After so many long turns without a message for their end fewer are waited for: others may be late now and then, and

@@ -11,9 +11,9 @@ use std::rc::Rc;
 /// The members of a team, in the order of their ranks; cheap to clone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Members {
-    /// So many places, each with its own number as its rank.
+    /// All of the first *n* places, each with its own number as its rank.
     All(u32),
-    /// These.
+    /// The listed places, by rank.
     Listed(#[serde(with = "list")] Rc<[PlaceId]>),
 }
 

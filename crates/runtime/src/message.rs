@@ -58,7 +58,7 @@ impl Handler {
     }
 }
 
-/// Has the receiver with the number `id` on the wire receive a message of `source`.
+/// Delivers a message of `source` to the receiver with the number `id` on the wire.
 ///
 /// # Errors
 /// The message is refused: by its receiver, or because there is none.
@@ -124,7 +124,7 @@ pub(crate) struct Arrived<'r, 'a> {
     pub(crate) answer: call::ReplyTo,
 }
 
-/// Why a message was refused; it did nothing.
+/// Reason why a message was refused; it did nothing.
 ///
 /// It is the fault of its sender, but for one kind: a task of a finish whose home is dead comes from a sound place.
 #[derive(Debug)]

@@ -134,7 +134,7 @@ impl Timers {
         !is_set
     }
 
-    /// When the first timer is due.
+    /// Returns the time at which the first timer is due.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.entries.borrow().first().map(|((time, _), _)| Duration::from_nanos(time))
     }

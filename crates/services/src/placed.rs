@@ -33,7 +33,7 @@ impl Service for PlacedTasks {
         }
     }
 
-    /// Nobody waits here.
+    /// Nobody waits here, so there is nothing to explain.
     fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
         Vec::new()
     }

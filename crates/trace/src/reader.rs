@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a file gives no events.
+/// Reason why a file gives no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// It is no trace, or one of another program; the text says what is wrong.
@@ -54,7 +54,7 @@ pub enum Note {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackEvent {
-    /// When it happens, in units of the file.
+    /// Time of the event, in units of the file.
     pub time: u64,
     /// Kind of the event.
     pub kind: EventKind,

@@ -29,7 +29,7 @@ struct Topic {
 pub struct Spans {
     /// The process of each place: on a chip, its tile.
     tiles: Vec<Track>,
-    /// By place.
+    /// Tracks of each place.
     lanes: Vec<Vec<SpanTrack>>,
     topics: Vec<Topic>,
     /// Names of spans that are in the file, by topic and other place. A name that two topics have is there twice.
@@ -127,7 +127,7 @@ type Address = (usize, usize, u32);
 /// The lanes of one place.
 #[derive(Default)]
 struct TrackPool {
-    /// Those that were ever taken are below.
+    /// Number of lanes ever taken.
     all: u32,
     free: BTreeSet<u32>,
 }
@@ -135,7 +135,7 @@ struct TrackPool {
 /// The open spans of a run.
 #[derive(Default)]
 pub struct OpenSpans {
-    /// By place, as far as it has had spans.
+    /// Tracks by place, as far as it has had spans.
     lanes: Vec<TrackPool>,
     topics: BTreeMap<Address, u32>,
 }

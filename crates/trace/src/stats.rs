@@ -53,7 +53,7 @@ pub struct PairTraffic {
     pub messages: u64,
     /// Bytes of all of them.
     pub bytes: u64,
-    /// Those of which both ends are in the file.
+    /// Number of messages of which both ends are in the file.
     pub ways: u64,
     /// Total time these were under way, from the beginning of sending to the beginning of handling, in units of the
     /// file; negative times are those of clocks that differ.
@@ -75,7 +75,7 @@ impl PairTraffic {
 pub struct FinishSpan {
     /// Length of the span, in units of the file.
     pub time: u64,
-    /// When it began.
+    /// Time at which it began, in units of the file.
     pub start: u64,
     /// The place that waited for it.
     pub place: u32,
@@ -86,7 +86,7 @@ pub struct FinishSpan {
 /// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Of which run the trace is.
+    /// Name of the run of the trace.
     pub run: String,
     /// The unit of all times.
     pub unit: TimeUnit,
@@ -107,9 +107,9 @@ pub struct Stats {
 /// Ends of messages whose other end has not been read yet, by flow.
 #[derive(Default)]
 struct LooseEnds {
-    /// From, to, and when.
+    /// Sender, receiver and time of each message sent.
     sent: HashMap<u64, (u32, u32, u64)>,
-    /// When.
+    /// Time of each message received.
     received: HashMap<u64, u64>,
 }
 

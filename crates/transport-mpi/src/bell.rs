@@ -18,7 +18,7 @@ use std::{fmt, io};
 #[derive(Debug)]
 pub struct Bell {
     listener: Listener,
-    /// By rank: after so long without a frame to it, it may sleep.
+    /// Time without a frame to each rank, after which that rank may sleep.
     silences: Vec<Duration>,
     watch: Option<Watch>,
 }

@@ -60,7 +60,7 @@ pub struct PairCredit {
 pub struct TooMuchReturned;
 
 impl PairCredit {
-    /// Nothing is under way.
+    /// Returns the credit of a pair with nothing under way.
     pub fn new(window: u32) -> PairCredit {
         PairCredit {
             window,

@@ -37,10 +37,10 @@ impl ArrivedFrame {
     }
 }
 
-/// See the file header.
+/// Receives that wait for frames, and the frames that have arrived.
 pub(crate) struct FrameInlet {
     library: Rc<Library>,
-    /// That of frames alone, all of which are as long.
+    /// Memory of frames alone, all of which have the same length.
     pool: Rc<BlockPool>,
     /// Bytes of the longest frame.
     room: usize,

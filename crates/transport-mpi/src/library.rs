@@ -48,7 +48,7 @@ unsafe extern "C" {
 /// The tag of what is sent before or after a run.
 const APART: u32 = 0;
 
-/// Why the library could not be begun.
+/// Reason why the library could not be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(String);
 
@@ -68,7 +68,7 @@ impl std::error::Error for MpiError {}
 pub(crate) struct OpenRequest<B> {
     /// In the table of the shim, while the request is open.
     slot: Option<c_int>,
-    /// Until they are taken.
+    /// Bytes of the request, until they are taken.
     bytes: Option<B>,
 }
 
@@ -408,7 +408,7 @@ pub(crate) fn leave(code: i32) -> ! {
     unsafe { shim_leave(code) }
 }
 
-/// Why the library cannot be used: a word of the shim, or an error code of the library.
+/// Returns the reason why the library cannot be used: a word of the shim, or an error code of the library.
 fn refusal(code: c_int) -> String {
     let text = match code {
         -1 => "it does not offer MPI_THREAD_FUNNELED; allowed: MPI_Init_thread with that, or more",

@@ -17,7 +17,7 @@ const REFILL: Duration = Duration::from_micros(25);
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     tokens: u32,
-    /// When the last one came, since some start.
+    /// Time at which the last token came, since some start.
     refilled: Duration,
 }
 

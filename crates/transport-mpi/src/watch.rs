@@ -48,7 +48,7 @@ pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
 #[derive(Clone, Debug)]
 struct Partner {
     rank: u32,
-    /// When it was heard last; none before the first time.
+    /// Time at which it was last heard; `None` before the first time.
     heard: Option<Duration>,
 }
 
@@ -60,7 +60,7 @@ pub struct Watch {
     /// Longest silence of a partner.
     limit: Duration,
     partners: Vec<Partner>,
-    /// Since when silence counts of who was never heard; none once all ranks have met.
+    /// Time since which silence counts for ranks that were never heard; `None` once all ranks have met.
     since: Option<Duration>,
     looked: Duration,
 }
@@ -89,7 +89,7 @@ impl Watch {
         self.limit / 5
     }
 
-    /// To whom beats go.
+    /// Returns the ranks to which beats go.
     pub fn partners(&self) -> impl Iterator<Item = u32> + '_ {
         self.partners.iter().map(|partner| partner.rank)
     }

@@ -65,7 +65,10 @@ impl Script<'_> {
     }
 }
 
-/// Has a peer do what `input` means to a place.
+/// Runs a peer that does what `input` means to a place.
+///
+/// # Panics
+/// If the place breaks a promise of its endpoint.
 ///
 /// # Panics
 /// If the place breaks a promise of its endpoint.

@@ -28,9 +28,9 @@ pub(crate) enum Lifecycle {
 pub(crate) enum ExitCause {
     /// Nobody saw it, or it is a thread.
     Unseen,
-    /// By itself, with this code.
+    /// It ended by itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
 }
 
@@ -95,7 +95,7 @@ impl Lifecycle {
         matches!(self, Lifecycle::Ended(_) | Lifecycle::Refused | Lifecycle::Corrupt(_))
     }
 
-    /// Why the place is dead, if it is.
+    /// Returns the cause of death of the place, if it is dead.
     pub fn death(self, place: PlaceId) -> Option<Death> {
         match self {
             Lifecycle::Absent | Lifecycle::Joined | Lifecycle::Left => None,

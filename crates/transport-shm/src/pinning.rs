@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// On which processors the places of a run stay.
+/// Processors on which the places of a run stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
     /// Each place on one of its own, apart from those of other runs while there are free ones. One place alone stays
@@ -28,7 +28,7 @@ pub enum Pinning {
 /// The processors of one run.
 #[derive(Debug, Default)]
 pub(crate) struct CoreAssignment {
-    /// By place; empty if none is kept for any.
+    /// Processors by place; empty if none is kept for any.
     pub processors: Vec<usize>,
     claims: Vec<UnixDatagram>,
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// The far half of a [`CompositeEndpoint`].
 pub trait FarEndpoint: Endpoint {
-    /// From now on this endpoint is not waited on itself: `near` ends the waits in which its place sleeps.
+    /// Makes `near` end the waits in which its place sleeps: from now on this endpoint is not waited on itself.
     fn wakes_by(&self, near: Arc<dyn Unpark>);
 
     /// Called before the place sleeps: sends what was held back. How long the place may sleep at most without a look at
@@ -37,9 +37,9 @@ const WAITING_LOOKS: u32 = 8;
 /// Numbering of the places that a transport reaches.
 #[derive(Clone, Debug)]
 pub struct PlaceNumbers {
-    /// By place of the run: its number in the transport, if that reaches it.
+    /// Number in the transport of each place of the run, if that reaches it.
     inner: Vec<Option<PlaceId>>,
-    /// By number in the transport.
+    /// Place of the run of each number in the transport.
     outer: Vec<Option<PlaceId>>,
 }
 
@@ -81,7 +81,7 @@ pub struct CompositeEndpoint<N, F> {
     far: F,
     near_numbers: PlaceNumbers,
     far_numbers: PlaceNumbers,
-    /// By place: the first one on its host.
+    /// First place on the host of each place.
     hosts: Vec<PlaceId>,
     /// Limits of what both can carry.
     limits: Limits,
@@ -331,7 +331,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         self.near.span_sink()
     }
 
-    /// None: its receivers may be reached in two ways, and then it would not be one message.
+    /// Returns `None`: its receivers may be reached in two ways, and then it would not be one message.
     fn multicast(&self) -> Option<&dyn Multicast> {
         None
     }

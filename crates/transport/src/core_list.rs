@@ -12,7 +12,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CoreList(Vec<(u32, u32)>);
 
-/// Why something is no list of cores.
+/// Reason why something is no list of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreListFault {
     /// It is not cores and ranges with commas, or there is no core at all.

@@ -88,7 +88,7 @@ pub struct Message<'a> {
     pub body: Body<'a>,
 }
 
-/// Why a place counts as dead.
+/// Reason why a place counts as dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Death {
     /// It is gone, and nobody saw how: its endpoint was dropped, or its simulated world took it away.
@@ -120,7 +120,7 @@ pub enum Arrival<'a> {
     Died {
         /// The dead place.
         place: PlaceId,
-        /// Why.
+        /// Cause of its death.
         cause: Death,
     },
 }
@@ -145,7 +145,7 @@ pub enum Next {
     Taken,
 }
 
-/// Why nothing was sent.
+/// Reason why nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// No room at the moment: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
@@ -269,7 +269,7 @@ pub trait Endpoint {
     /// May be called from within `deliver` of [`Endpoint::progress`].
     fn condemn(&self, place: PlaceId);
 
-    /// Why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
+    /// Returns the reason why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
     fn death(&self, place: PlaceId) -> Option<Death>;
 
     /// Returns `true` if some of what was sent can go on its way only with further calls of this endpoint.
@@ -428,10 +428,10 @@ pub struct LentSlice {
     pub token: u64,
 }
 
-/// Why a lent slice could not be read.
+/// Reason why a lent slice could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LendingError {
-    /// It is lent no more, or its place is dead; what was read of it is void.
+    /// The loan has ended, or its place is dead; what was read of it is void.
     Ended,
     /// The system lets no process of the run read another one. So it stays.
     NotAllowed,

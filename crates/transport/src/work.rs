@@ -36,7 +36,7 @@ pub struct Work {
     pub streamed_bytes: u64,
     /// Through how many bytes the walk goes, of which these are a part; 0 if nobody has said.
     pub streamed_region: u64,
-    /// In how many pieces, each somewhere else.
+    /// Number of pieces, each somewhere else.
     pub streamed_pieces: u64,
     /// Tables with accesses in no order.
     pub tables: [Table; TABLES_MAX],
@@ -55,7 +55,7 @@ pub struct Table {
 }
 
 impl Work {
-    /// Nothing.
+    /// Returns no work.
     pub const fn new() -> Work {
         Work {
             cycles: 0,
@@ -70,37 +70,37 @@ impl Work {
         }
     }
 
-    /// So many more cycles of the core.
+    /// Adds `number` cycles of the core.
     #[must_use]
     pub const fn cycles(self, number: u64) -> Work {
         Work { cycles: self.cycles.saturating_add(number), ..self }
     }
 
-    /// So many more operations on integers and addresses, loads and stores among them.
+    /// Adds `number` operations on integers and addresses, loads and stores among them.
     #[must_use]
     pub const fn integers(self, number: u64) -> Work {
         Work { integers: self.integers.saturating_add(number), ..self }
     }
 
-    /// So many more additions, multiplications and comparisons of floating-point numbers.
+    /// Adds `number` additions, multiplications and comparisons of floating-point numbers.
     #[must_use]
     pub const fn floats(self, number: u64) -> Work {
         Work { floats: self.floats.saturating_add(number), ..self }
     }
 
-    /// So many more divisions and square roots.
+    /// Adds `number` divisions and square roots.
     #[must_use]
     pub const fn divisions(self, number: u64) -> Work {
         Work { divisions: self.divisions.saturating_add(number), ..self }
     }
 
-    /// So many more jumps that depend on a comparison.
+    /// Adds `number` jumps that depend on a comparison.
     #[must_use]
     pub const fn branches(self, number: u64) -> Work {
         Work { branches: self.branches.saturating_add(number), ..self }
     }
 
-    /// So many more bytes that are walked through in order, once each.
+    /// Adds `bytes` bytes that are walked through in order, once each.
     ///
     /// They are found in a cache only as far as that holds all the memory of the step. A list that is walked through
     /// again and again is that many steps. If a step is one of several that walk through a longer list together, say
@@ -134,7 +134,7 @@ impl Work {
         Work { streamed_pieces: self.streamed_pieces.saturating_add(number), ..self }
     }
 
-    /// So many accesses to anywhere in another table of `bytes` bytes, each place as likely as any other.
+    /// Adds `accesses` accesses to anywhere in another table of `bytes` bytes, each place as likely as any other.
     ///
     /// Tables and streams of one step compete for the caches, and what is used more often is found more often.
     #[must_use]

@@ -95,7 +95,7 @@ fn block_ends(block: &syn::Block, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// Of the macros only `select!` has ends that are seen.
+/// Visits the ends of a macro; only those of `select!` are seen.
 fn macro_ends(call: &syn::Macro, visit: &mut dyn FnMut(&Expr)) {
     if let Some(mut select) = invocation::select(call) {
         select.bodies_mut().for_each(|body| ends(body, visit));

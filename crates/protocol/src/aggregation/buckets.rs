@@ -32,7 +32,7 @@ impl BucketLimits {
 /// A bucket that leaves: send it to `peer`, who acknowledges it when its items are handed on.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Departure<T, K> {
-    /// To whom its items belong.
+    /// Key to which its items belong.
     pub key: K,
     /// The next place; this one itself if they have arrived, which then need not be acknowledged.
     pub peer: PlaceId,
@@ -69,7 +69,7 @@ struct Lane<T, K> {
     /// Destination of each item; empty if all go to one place.
     to: Vec<PlaceId>,
     in_flight: u32,
-    /// Is to leave as soon as it may, full or not.
+    /// True if it must leave as soon as it may, full or not.
     is_due: bool,
 }
 

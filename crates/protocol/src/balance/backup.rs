@@ -19,7 +19,7 @@ pub type Image = Vec<u8>;
 pub struct Numbers {
     /// All below this one have come.
     below: u64,
-    /// And these.
+    /// Numbers beyond `below` that have arrived.
     beyond: OrderedSet<u64>,
 }
 
@@ -101,7 +101,7 @@ pub struct DeathFacts {
     received: Received,
     /// Parts that it has given to the dead, and that may not have been safe there.
     given: Vec<PartName>,
-    /// For each dead place whose backup it has: the parts that it had received, and those that it had given.
+    /// Parts received, and parts given, of each dead place whose backup it has.
     backups: Vec<(usize, Received, Vec<PartName>)>,
 }
 
@@ -130,7 +130,7 @@ pub struct Safety {
     unsettled: OrderedSet<usize>,
     telling: OrderedMap<u64, Vec<(usize, Numbers)>>,
     backups: OrderedMap<usize, Backup>,
-    /// Of whom the facts have been told: their backups stay as they were then.
+    /// Dead places of which the facts have been told: their backups stay as they were then.
     told_dead: OrderedSet<usize>,
 }
 
@@ -142,7 +142,7 @@ pub fn partner(place: usize, members: &[usize]) -> Option<usize> {
 }
 
 impl Safety {
-    /// That of the place `own`, of `members`, which are in order and have it.
+    /// Returns the state of the place `own`, of `members`, which are sorted and include it.
     pub fn new(own: usize, members: &[usize]) -> Safety {
         Safety {
             own,

@@ -13,8 +13,8 @@ const LOOKS: u32 = 250;
 /// The same where there is nobody who could ask.
 const LOOKS_ALONE: u32 = 1000;
 
-/// So many times shorter are the batches of a place that was asked for tasks: who asks once has too little, and will
-/// ask again.
+/// Divisor of the batches of a place that was asked for tasks: a place that asks once has too little, and will ask
+/// again.
 const SHORTER: u32 = 25;
 
 /// Batches that are shorter after a request.

@@ -28,12 +28,13 @@ pub struct Balancer {
     asking: Asking,
     /// Places that have this one as a lifeline.
     remembered: Vec<usize>,
-    /// Those of them that have asked and got nothing yet, the first one first.
+    /// Those of them that have asked and received nothing yet, the first one first.
     thieves: VecDeque<usize>,
 }
 
 impl Balancer {
-    /// That of the place `own`, at rest, of `members`, which are in order and have it. All lifelines have been asked.
+    /// Returns the state of the place `own`, at rest, of `members`, which are sorted and include it. All lifelines have
+    /// been asked.
     ///
     /// `draw` returns a random number below the one it is given.
     pub fn new(
@@ -51,7 +52,7 @@ impl Balancer {
         }
     }
 
-    /// There are tasks in the bag. Returns whether a worker is to be started.
+    /// Notes that there are tasks in the bag. Returns whether to start a worker.
     #[must_use = "tasks without a worker stay for ever"]
     pub fn put(&mut self) -> bool {
         !std::mem::replace(&mut self.has_worker, true)

@@ -28,7 +28,7 @@ pub struct Parameters {
     pub lifeline_base: u32,
     /// Lifelines of a place (z); `None`: as few as connect all places, ceil(log_l P). More have no use.
     pub lifelines: Option<u32>,
-    /// Of how many places a place chooses those that it asks at random (m), 1 or more.
+    /// Number of places from which a place chooses those that it asks at random (m), 1 or more.
     pub victims_max: u32,
     /// The seed of the random choices. The result does not depend on it.
     pub seed: u64,

@@ -20,7 +20,7 @@ pub enum ArrivalStep {
     Replace(u64),
     /// The request of this receive is to be withdrawn: the home answers it, by a value that was on its way or without.
     Withdraw(u64),
-    /// So many of the values that came last go back, the last one first.
+    /// The last values to arrive, in this number, go back, the last one first.
     PutBack(usize),
 }
 

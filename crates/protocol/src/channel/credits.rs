@@ -16,12 +16,12 @@ struct SlotCredit {
     kept: u32,
     /// Values of it in the buffer, whose slots will be kept for it.
     buffered: u32,
-    /// It was asked to return them.
+    /// True if it was asked to return them.
     is_recalled: bool,
     /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
     /// was asked last. A receiver that takes them says nothing, so they are as many as a long run has values.
     lent: u64,
-    /// It was asked to say when all that had gone there before are taken or put back: these.
+    /// Values still to be taken or put back, if it was asked to say when all that had gone there before are.
     settling: Option<u64>,
 }
 
@@ -242,7 +242,7 @@ impl SlotCredits {
     }
 }
 
-/// Those who wait to receive, the longest first.
+/// Tasks that wait to receive, the longest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receivers(VecDeque<OperationId>);
 

@@ -20,7 +20,7 @@ pub struct OperationId {
     pub number: u64,
 }
 
-/// Of several operations of one task at most one happens: the number of that choice at its place, or none.
+/// Number of a task's choice at its place, of whose operations at most one happens; or `None`.
 pub type Choice = Option<u64>;
 
 /// Action to take for an operation that has waited, or message to a place that holds slots.
@@ -65,7 +65,7 @@ pub enum Offered<V> {
     Waits,
     /// The channel is closed.
     Refused(V),
-    /// There is no room, and it was not to wait.
+    /// There is no room, and it does not wait.
     Full(V),
 }
 
@@ -78,14 +78,14 @@ pub enum Wanted<V> {
     Waits,
     /// The channel is closed and empty.
     Ended,
-    /// There is nothing, and it was not to wait.
+    /// There is no value, and it does not wait.
     Empty,
 }
 
 /// Outcome of cancelling an operation that nobody waits for any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled<V> {
-    /// It waits no more; its value, if it had one.
+    /// It no longer waits; its value, if it had one.
     Now(Option<V>),
     /// Room that was granted to it is free again. It was told of that room, and is told nothing more.
     Granted,
@@ -135,14 +135,14 @@ pub struct ChannelHome<V> {
     /// Each value with the place for which its slot is kept, if there is one.
     buffer: VecDeque<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
-    /// Those who asked and have room.
+    /// Operations that asked and have room.
     granted: Vec<OperationId>,
     receiving: Receivers,
     credits: SlotCredits,
     /// All who wait, of a rendezvous; it has nothing of the above.
     rendezvous: Rendezvous<V>,
     is_closed: bool,
-    /// There are no receivers any more.
+    /// True if there are no receivers any more.
     is_abandoned: bool,
 }
 
@@ -507,7 +507,7 @@ impl<V> ChannelHome<V> {
         self.end_if_over(steps);
     }
 
-    /// Nobody waits for this operation any more.
+    /// Cancels an operation that nobody waits for any more.
     pub fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Cancelled<V> {
         if self.is_rendezvous() {
             return self.rendezvous.cancel(id, steps);
@@ -544,7 +544,7 @@ impl<V> ChannelHome<V> {
         Ok(())
     }
 
-    /// Nothing can be sent any more. What was sent can still be received.
+    /// Closes the channel: nothing can be sent any more. What was sent can still be received.
     pub fn close(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if std::mem::replace(&mut self.is_closed, true) {
             return;
@@ -561,7 +561,7 @@ impl<V> ChannelHome<V> {
         self.end_if_over(steps);
     }
 
-    /// Nobody can receive any more: closes it, and gives the values that nobody will have.
+    /// Closes the channel because nobody can receive any more; returns the values that nobody will have.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn abandon(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         self.is_abandoned = true;

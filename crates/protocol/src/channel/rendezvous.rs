@@ -38,9 +38,9 @@ struct Loan<V> {
     receiver: OperationId,
     /// Sender of the value. Its value is `None` while it is away.
     sender: Sender<V>,
-    /// Nobody waits for the send any more.
+    /// True if nobody waits for the send any more.
     is_given_up: bool,
-    /// It was not taken, though its value, which was only copied there, is not back yet.
+    /// True if it was not taken, though its value, which was only copied there, is not back yet.
     is_back: bool,
 }
 
@@ -58,7 +58,7 @@ struct Grant<V> {
 struct Receiver {
     id: OperationId,
     choice: ChoiceId,
-    /// If not, it waits only for the sender that was granted it.
+    /// True if it waits for any sender; else only for the one that was granted it.
     waits: bool,
 }
 
@@ -349,7 +349,7 @@ impl<V> Rendezvous<V> {
         }
     }
 
-    /// There is no receiver: the sender waits with its value, or decides again, or was not to wait.
+    /// Handles a sender without a receiver: it waits with its value, or decides again, or does not wait.
     fn wait_again(&mut self, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         let back = match (sender.waits, sender.asks) {
             (false, _) => return steps.push(ChannelStep::Full(sender.id, Some(value))),

@@ -84,7 +84,7 @@ struct World {
     next: u64,
     /// Values whose send ended well.
     sent: BTreeSet<Value>,
-    /// By whom each value was received.
+    /// Receiver of each value.
     received: Vec<(PlaceId, Value)>,
     /// Values that a dead place may have had.
     doubtful: BTreeSet<Value>,
@@ -815,7 +815,8 @@ impl World {
         Ok(())
     }
 
-    /// To each place the values of a task come in their order, but for those that were put back by another place.
+    /// Checks that the values of a task reach each place in their order, except those that were put back by another
+    /// place.
     fn check_order(&self) -> Result<(), TestCaseError> {
         for (place, values) in
             (0..PLACES).map(PlaceId).flat_map(|to| self.streams.values().map(move |of| (to, of)))
@@ -937,7 +938,7 @@ fn run_in(mut world: World, actions: Vec<Action>) -> Result<World, TestCaseError
     Ok(world)
 }
 
-/// So many worlds of each kind; `ISLES_TEST_SEEDS` says how many, where more are wanted.
+/// Returns the configuration: this many worlds of each kind, or `ISLES_TEST_SEEDS` if more are wanted.
 fn config() -> ProptestConfig {
     let rounds = std::env::var("ISLES_TEST_SEEDS").ok().and_then(|rounds| rounds.parse().ok());
     ProptestConfig::with_cases(rounds.unwrap_or(512))

@@ -28,7 +28,7 @@ pub enum Control {
     Cancel {
         /// The finish.
         finish: FinishId,
-        /// Why.
+        /// Reason of the cancellation.
         reason: Reason,
     },
     /// From the home: these finishes are over; nobody will name them again.
@@ -76,12 +76,12 @@ pub enum Output {
     Cancelled {
         /// The finish.
         key: Key,
-        /// Why.
+        /// Reason of the cancellation.
         reason: Reason,
     },
 }
 
-/// Why a task may not travel, or may not be taken in. Nothing was counted.
+/// Reason why a task may not travel, or may not be taken in. Nothing was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskRefusal {
     /// The other place, or the home of the finish, is gone.

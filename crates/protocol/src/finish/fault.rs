@@ -105,7 +105,7 @@ impl Fault {
     }
 }
 
-/// Why a finish is cancelled.
+/// Reason why a finish is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// Somebody asked for it.

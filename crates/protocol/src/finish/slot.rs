@@ -25,7 +25,7 @@ pub(super) struct Slot {
     pub(super) tally: ExchangeCounts,
     pub(super) faults: Faults,
     pub(super) cancelled: Option<Box<Reason>>,
-    /// Of a finish opened here: questions asked since the last rest.
+    /// Number of questions asked since the last rest, of a finish opened here.
     pub(super) asked: u32,
     pub(super) role: Role,
 }

@@ -63,7 +63,7 @@ enum Named {
     Hub(HubId),
 }
 
-/// Why a directory, or a map of it, is refused.
+/// Reason why a directory, or a map of it, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectoryFault {
     /// Two tasks or hubs have this name.

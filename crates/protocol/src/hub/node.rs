@@ -118,7 +118,7 @@ struct PendingRequest {
 pub struct HubNode {
     here: PlaceId,
     directory: Directory,
-    /// Those of this place.
+    /// Hubs of this place.
     hubs: IndexTable<Hub>,
     tasks: IndexTable<Task>,
     pending: RequestTable<PendingRequest>,
@@ -265,7 +265,8 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
-    /// Nobody waits for a request any more. It is withdrawn; a lock or a block that it has got meanwhile is given back.
+    /// Gives up a request that nobody waits for any more. It is withdrawn; a lock or a block that it has received
+    /// meanwhile is given back.
     pub fn give_up(&mut self, number: u64, outputs: &mut Vec<Output>) {
         if let Some(pending) = self.pending.get_mut(number) {
             pending.is_given_up = true;

@@ -13,7 +13,7 @@ pub use placement::{CoreLoad, Policy};
 
 use std::fmt;
 
-/// In which state a job is.
+/// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
     /// Nobody has started it.
@@ -30,7 +30,7 @@ pub enum JobState {
     Checkpointed,
     /// Its state is on its way from one place to another.
     Moving,
-    /// It is to end as soon as it can.
+    /// It must end as soon as it can.
     Stopping,
     /// It was ended from outside.
     Stopped,

@@ -59,7 +59,7 @@ pub struct ReceiveId(pub u64);
 pub struct Matched<M> {
     /// Its envelope.
     pub envelope: Envelope,
-    /// Its place in the order.
+    /// Position in the order of arrival.
     pub order: u64,
     /// The message.
     pub message: M,

@@ -80,7 +80,7 @@ pub enum Output {
     },
 }
 
-/// Why a call was refused; nothing was changed.
+/// Reason why a call was refused; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhaserError {
     /// The task is not registered (any more).

@@ -64,7 +64,7 @@ impl Objective {
     }
 }
 
-/// Why cores cannot be divided.
+/// Reason why cores cannot be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivisionFault {
     /// The pipelines.

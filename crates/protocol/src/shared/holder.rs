@@ -33,7 +33,7 @@ pub struct GiveBack {
 /// A token that the home grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// For which guard.
+    /// Mode of the guard.
     pub mode: GuardMode,
     /// The generation of the value.
     pub generation: u64,
@@ -47,7 +47,7 @@ pub struct Granted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAsked;
 
-/// See the file header.
+/// One place's side of a shared object: its token, the guards of its tasks, and the state of its copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
     token: Token,

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub struct ObjectRequest {
     /// Place that asks.
     pub place: PlaceId,
-    /// For which guard.
+    /// Mode of the guard.
     pub mode: GuardMode,
     /// The generation of its copy.
     pub since: u64,
@@ -47,7 +47,7 @@ pub enum HomeStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHeld;
 
-/// See the file header.
+/// The home's side of a shared object: the holders of tokens, the waiting requests, and the stale copies.
 #[derive(Debug)]
 pub struct Home {
     controller: Controller,

@@ -36,9 +36,9 @@ pub struct WindowAccess<L> {
     pub origin: PlaceId,
     /// Kind of the access.
     pub kind: AccessKind,
-    /// In which epoch.
+    /// Epoch of the access.
     pub epoch: EpochTag,
-    /// After how many fences of the window; a fence is behind what was done before it at all places, in any epoch.
+    /// Number of fences of the window before it; a fence is behind what was done before it at all places, in any epoch.
     pub fences: u64,
     /// Ranges of elements, in order and disjoint.
     pub elements: Vec<Range<u64>>,

@@ -22,7 +22,7 @@ pub enum EpochKind {
     Locked,
 }
 
-/// Why something may not be done now: the epoch that it met, and the line that made it so.
+/// Reason why something may not be done now: the epoch that it met, and the line that began it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpochFault<L> {
     /// The epoch.
@@ -97,7 +97,7 @@ impl<L: Copy> AccessEpoch<L> {
         if may { Ok(()) } else { Err(self.refusal(target)) }
     }
 
-    /// Why `target` may not be accessed, or unlocked.
+    /// Returns the reason why `target` may not be accessed, or unlocked.
     #[cold]
     fn refusal(&self, target: u32) -> EpochFault<L> {
         self.lock_of(target).map_or_else(|| self.fault(), Lock::fault)

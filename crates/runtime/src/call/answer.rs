@@ -27,7 +27,7 @@ const VALUE: u32 = 1;
 const COUNTED: u32 = 2;
 
 impl ReplyTo {
-    /// Nobody waits.
+    /// No receiver: nobody waits.
     pub(crate) const NONE: ReplyTo = ReplyTo { caller: PlaceId(0), slot: None };
 
     pub(crate) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {

@@ -26,7 +26,7 @@ pub(crate) struct Descriptor {
     run: Run,
 }
 
-/// Why an entry was refused.
+/// Reason why an entry was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryFault {
     /// The offset is outside the descriptor range, or not aligned.

@@ -11,25 +11,25 @@ use isles_transport::{Source, Span, SpanId};
 
 /// The name of the span of a task's turn.
 pub(crate) const TASK: &str = "task";
-/// That of an `at!` at its caller.
+/// Name of the span of an `at!` at its caller.
 pub(crate) const CALL: &str = "at →";
-/// That of an `at!` at the place that it went to.
+/// Name of the span of an `at!` at the place that it went to.
 pub(crate) const BODY: &str = "at ←";
-/// That of a finish.
+/// Name of the span of a finish.
 pub(crate) const FINISH: &str = "finish";
-/// That of a send over a channel or to a member of a team.
+/// Name of the span of a send over a channel or to a member of a team.
 pub const SEND: &str = "send →";
-/// That of a receive.
+/// Name of the span of a receive.
 pub const RECEIVE: &str = "recv ←";
-/// That of a put into a window.
+/// Name of the span of a put into a window.
 pub const PUT: &str = "put →";
-/// That of a get from a window.
+/// Name of the span of a get from a window.
 pub const GET: &str = "get ←";
-/// That of a window's fence.
+/// Name of the span of a window's fence.
 pub const FENCE: &str = "fence";
-/// That of a window's lock.
+/// Name of the span of a window's lock.
 pub const LOCK: &str = "lock";
-/// That of the whole run.
+/// Name of the span of the whole run.
 pub(crate) const RUN: &str = "the whole run";
 
 /// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.
@@ -69,7 +69,7 @@ impl Local {
 }
 
 impl OpenSpan {
-    /// Nothing that could end.
+    /// Absent span: nothing that could end.
     pub const NONE: OpenSpan = OpenSpan(NONE);
 }
 

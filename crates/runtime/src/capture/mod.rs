@@ -248,7 +248,7 @@ changeable! {
 )]
 pub trait TravelsWithInteriorMutability {}
 
-/// For which these traits hold, so that they have an implementation.
+/// Type for which these traits hold, so that they have an implementation.
 pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]

@@ -88,7 +88,7 @@ where
     /// Location at which the program called it; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
-    /// When it was opened, by the clock of a modelled core.
+    /// Time at which it was opened, by the clock of a modelled core.
     opened: Option<Duration>,
     /// Result of the body.
     result: Option<Result<<F::Output as Outcome>::Value>>,

@@ -112,7 +112,7 @@ const REMOTE: u64 = (u32::MAX - 1) as u64;
 const DETACHED: u64 = u32::MAX as u64;
 
 impl Scope {
-    /// None; see [`ScopeKind::Detached`].
+    /// Scope without a finish; see [`ScopeKind::Detached`].
     pub const DETACHED: Scope = Scope(DETACHED << 32);
 
     /// Returns the scope of a task that the finish `key` of this place counts.
@@ -146,7 +146,7 @@ pub enum ScopeKind {
     /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The
     /// number is its entry in the place's table of `RemoteScope` scopes.
     Remote(u32),
-    /// None: the task was started with `spawn_detached`.
+    /// No finish: the task was started with `spawn_detached`.
     Detached,
 }
 

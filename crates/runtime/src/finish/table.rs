@@ -35,7 +35,7 @@ pub(crate) struct FinishTable {
     controls_sent: Cell<u64>,
     /// The machine holds questions back until the place rests.
     holds_back: Cell<bool>,
-    /// Since when nothing happens here, if questions are held back.
+    /// Time since which nothing happens here, if questions are held back.
     idle_since: Cell<Option<Duration>>,
     /// Steps in which something happened, since questions are held back.
     busy_steps: Cell<u32>,
@@ -50,7 +50,8 @@ struct Open {
     outcome: Option<Outcome>,
     deadline: Option<TimerId>,
     deadline_passed: bool,
-    /// Nobody waits any more: forget it when it is released, and end the task that held its place in this scope.
+    /// Scope in which a task held its place, if nobody waits any more: the finish is forgotten when it is released, and
+    /// that task ended.
     held: Option<Scope>,
 }
 
@@ -238,7 +239,7 @@ impl FinishTable {
         Some(Error::collect(errors, outcome.faults_lost).map_or(Ok(()), Err))
     }
 
-    /// Nobody waits for the finish any more; `held` is a task's scope that is ended when it is released.
+    /// Detaches a finish that nobody waits for any more; `held` is a task's scope that is ended when it is released.
     pub(super) fn detach(&self, local: &Local, key: Key, held: Scope) {
         if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.held = Some(held);
@@ -272,7 +273,7 @@ impl FinishTable {
         }
     }
 
-    /// When the place has rested, if nothing happens, and may ask what was held back.
+    /// Returns the time at which the place has rested, if nothing happens, and may ask what was held back.
     pub(crate) fn next_rest(&self) -> Option<Duration> {
         self.idle_since.get().map(|since| since + REST)
     }

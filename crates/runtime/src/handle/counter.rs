@@ -89,7 +89,7 @@ counter_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Operation {
     Add(u64),
-    /// So many below a limit, or those that are left.
+    /// Takes at most the second number below the first, or those that are left.
     TakeBelow(u64, u64),
     Set(u64),
 }

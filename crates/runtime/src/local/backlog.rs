@@ -25,7 +25,7 @@ struct Batch {
     bytes: usize,
 }
 
-/// See the file header.
+/// Count of the messages a place has taken in whose tasks have not begun: its credit to its peers.
 #[derive(Default)]
 pub(crate) struct Backlog {
     /// Bytes and number of messages since the last mark.

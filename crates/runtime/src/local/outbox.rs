@@ -24,10 +24,10 @@ pub(super) struct WaitingMessage {
 
 /// Tries to send what waited. A message to a dead place is dropped: its sender hears of the death.
 pub(super) trait Transmit {
-    /// To one place.
+    /// Transmits to one place.
     fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 
-    /// To several at once.
+    /// Transmits to several places at once.
     fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 }
 
@@ -69,10 +69,10 @@ type ReceiverQueue = VecDeque<Waiting>;
 /// Both, in the order of their numbers.
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
-/// See the file header.
+/// Messages that wait for room in a queue, in the order in which they were to be sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// By class, control first.
+    /// Queues by class, control first.
     queues: [OrderedMap<PlaceId, ReceiverQueue>; 2],
     /// The number of the receiver from which on a crowd is tried next.
     next: [u32; 2],

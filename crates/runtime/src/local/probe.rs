@@ -47,11 +47,11 @@ pub(crate) struct Probe {
     beat: Cell<u64>,
     /// Activity of the place at the last copy.
     liveness: Cell<Liveness>,
-    /// Since when the place does not wait, by its clock; none while it waits.
+    /// Time since which the place does not wait, by its clock; `None` while it waits.
     awake_since: Cell<Option<Duration>>,
-    /// For how long it did not wait before that.
+    /// Time for which it did not wait before that.
     busy: Cell<Duration>,
-    /// When open finishes were last told of, how many, and when each of them was first.
+    /// Time of the last report of open finishes, their number, and when each of them was first seen.
     told: Cell<Duration>,
     told_count: Cell<usize>,
     first_seen: RefCell<OrderedMap<u64, u64>>,
@@ -104,8 +104,9 @@ impl Local {
         }
     }
 
-    /// When a step begins, if that has to be known: where time is modelled and the place is observed, of the first step
-    /// after an empty one. Until the next empty one the place does not wait, so no step between reads the clock.
+    /// Returns the time at which a step begins, if it has to be known: where time is modelled and the place is
+    /// observed, of the first step after an empty one. Until the next empty one the place does not wait, so no step
+    /// between reads the clock.
     #[inline]
     pub(super) fn step_begin(&self) -> Option<Duration> {
         let probe = self.probe.get()?;

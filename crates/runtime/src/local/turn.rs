@@ -31,11 +31,11 @@ use std::time::Duration;
 /// The turn of a place.
 #[derive(Default)]
 pub(crate) struct Turn {
-    /// When it began; where its beginning is not measured, when an operation first saw that messages wait.
+    /// Beginning of the turn; if that is not measured, when an operation first saw that messages wait.
     start: Cell<Duration>,
     /// Operations of this turn that saw that messages wait, where its beginning is not measured.
     sightings: Cell<u32>,
-    /// For how many operations more the place counts as one that messages wait for: they look at the clock.
+    /// Number of further operations for which the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
     /// Operations of this turn, where it is measured on a host, and the one that looks at the clock next.
     operations: Cell<u32>,
@@ -51,7 +51,7 @@ pub(crate) struct Turn {
     /// The task that gave way and is held, and whether that was because of the time.
     held: Cell<Option<TaskRef>>,
     after_long: Cell<bool>,
-    /// When it goes on if nothing more comes, and at the latest; none if after the next look.
+    /// Time at which it goes on if nothing more comes, and the latest such time; `None` if after the next look.
     due: Cell<Option<Duration>>,
     latest: Cell<Duration>,
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
@@ -295,7 +295,7 @@ impl Local {
         }
     }
 
-    /// When the task that is held goes on, if nothing comes.
+    /// Returns the time at which the task that is held goes on, if nothing comes.
     pub(crate) fn turn_due(&self) -> Option<Duration> {
         self.turn.due.get()
     }

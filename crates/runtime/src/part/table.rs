@@ -22,7 +22,7 @@ pub(crate) struct PartTable {
     lent: Vec<(PartId, PlaceId)>,
     /// The parts of which [`PartTable::settle`] has something to say, each once.
     due: Vec<PartId>,
-    /// Since when it is known that there are any.
+    /// Time since which it is known that there are any.
     due_since: Option<Duration>,
     /// The deaths that are known here.
     pub(super) deaths: Deaths,
@@ -286,7 +286,7 @@ impl PartTable {
         self.due.len() >= DUE_MAX || now.saturating_sub(since) >= RETURN_WAIT
     }
 
-    /// When it is time to settle, if nothing happens.
+    /// Returns the time to settle, if nothing happens.
     pub(crate) fn next_settling(&self) -> Option<Duration> {
         self.due_since.map(|since| since + RETURN_WAIT)
     }

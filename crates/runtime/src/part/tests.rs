@@ -29,7 +29,7 @@ fn others(here: PlaceId) -> Vec<PlaceId> {
 /// Books of places, with the handles that live there, and what is under way between each two of them, in order.
 struct World {
     books: Vec<PartTable>,
-    /// For each place, the parts that it has handles of, each as often as it has one.
+    /// Parts of which each place has handles, each as often as it has one.
     handles: Vec<Vec<PartId>>,
     is_dead: [bool; PLACES],
     ways: [[VecDeque<Message>; PLACES]; PLACES],

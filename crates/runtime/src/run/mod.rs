@@ -186,9 +186,9 @@ fn drive(
 /// Limit on the time without an event at the first place; if nothing is set, there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// Until what everyone waits for is printed, once for each silence.
+    /// Time until what everyone waits for is printed, once for each silence.
     pub report: Option<Duration>,
-    /// Until the run is given up.
+    /// Time until the run is given up.
     pub limit: Option<Duration>,
 }
 
@@ -202,11 +202,11 @@ impl Stall {
 /// A time in which nothing happens at a place.
 struct StallWatch {
     stall: Stall,
-    /// When it was first noticed, by the place's clock.
+    /// Time at which it was first noticed, by the place's clock.
     since: Option<Duration>,
     /// True if the places have told each other in which collectives they wait.
     compared: bool,
-    /// When it was told; once is enough.
+    /// Time at which it was reported; once is enough.
     told: Option<Duration>,
     /// True if those that did not answer then have been named.
     judged: bool,

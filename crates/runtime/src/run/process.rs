@@ -77,7 +77,7 @@ fn end_forked(here: PlaceId) {
     unsafe { libc::_exit(EXIT_FAILED) };
 }
 
-/// Why a thread has no place.
+/// Returns the reason why a thread has no place.
 #[cold]
 pub(crate) fn why_no_place() -> &'static str {
     // Relaxed is enough: as above.

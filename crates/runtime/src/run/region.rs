@@ -19,9 +19,10 @@ pub struct MeasuredRegion {
     pub name: String,
     /// Number of times a task has entered it.
     pub entries: u64,
-    /// At how many places.
+    /// Number of places that have entered it.
     pub places: u32,
-    /// When at least one task was in it: begins and ends by the clocks of the places, in order and apart.
+    /// Times during which at least one task was in it: begins and ends by the clocks of the places, in order and
+    /// disjoint.
     pub spans: Vec<(Duration, Duration)>,
 }
 

@@ -187,7 +187,7 @@ impl Local {
         self.services().take_fault().map_or(Ok(()), Err)
     }
 
-    /// When there will be something to do by the place's clock, if nothing happens.
+    /// Returns the time by the place's clock at which there will be something to do, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
         let due = earlier(self.timers.next(), self.turn_due());
         let due = earlier(earlier(due, self.finishes.next_rest()), self.services().next_due());

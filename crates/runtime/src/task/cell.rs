@@ -58,7 +58,7 @@ const _: () = assert!(size_of::<TaskHeader>() == 40);
 struct TaskVtable {
     poll: PollFn,
     drop_future: unsafe fn(NonNull<TaskHeader>),
-    /// Of the whole cell.
+    /// Layout of the whole cell.
     layout: Layout,
     priority: Priority,
 }

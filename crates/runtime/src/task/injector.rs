@@ -15,7 +15,7 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
 
-/// See the file header.
+/// Way back into a place for a task that is woken.
 pub(crate) struct Injector {
     /// The way to the place; `None` once it has ended.
     inbox: Mutex<Option<Inbox>>,
@@ -57,7 +57,7 @@ pub(crate) struct TaskMemory {
 }
 
 impl TaskMemory {
-    /// For the place that `unpark` wakes, with an injector whose place has ended, or a new one.
+    /// Makes the memory for the place that `unpark` wakes, with an injector whose place has ended, or a new one.
     pub(crate) fn new(unpark: Arc<dyn Unpark>) -> TaskMemory {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let injector = match idle {

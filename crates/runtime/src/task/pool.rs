@@ -144,7 +144,7 @@ impl Pool {
         self.note_freed(1);
     }
 
-    /// So much memory that fits into no cell was freed by others.
+    /// Notes that others have freed `count` values that fit into no cell.
     pub(super) fn note_freed(&self, count: usize) {
         self.live.set(self.live.get() - count);
     }

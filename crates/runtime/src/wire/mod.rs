@@ -71,7 +71,7 @@ const fn aligned(position: usize, alignment: usize) -> usize {
     position.saturating_add(alignment - 1) & !(alignment - 1)
 }
 
-/// Why a value has no encoding.
+/// Reason why a value has no encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -81,7 +81,7 @@ pub enum EncodeError {
     Unsupported(postcard::Error),
     /// Its `Serialize` panicked; the text says where and what.
     Panicked(Box<str>),
-    /// It was written once more, and had another length.
+    /// It was written twice, with different lengths.
     Unsteady,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Why bytes are not what they should be. Either the sender runs another program, or memory was damaged.
+/// Reason why bytes are not what they should be. Either the sender runs another program, or memory was damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {

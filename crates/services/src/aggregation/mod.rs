@@ -60,11 +60,11 @@ pub(crate) struct Aggregations {
     held: Cell<usize>,
     /// True if a bucket began, left or arrived since the service was last asked.
     is_active: Cell<bool>,
-    /// When that was so last, as far as the service was asked.
+    /// Time of the last such event, as far as the service was asked.
     active_at: Cell<Duration>,
     /// Usual time between two such events.
     usual_gap: Cell<Duration>,
-    /// When buckets may leave, if nothing happens.
+    /// Time at which buckets may leave, if nothing happens.
     next_flush: Cell<Option<Duration>>,
 }
 

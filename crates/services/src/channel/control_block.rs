@@ -194,13 +194,14 @@ pub(super) trait AnyEnd {
     /// Gives up a receive that waits; it begins anew when it is polled again.
     fn suspend_receive(self: Rc<Self>, local: &Local, number: u64);
 
-    /// At the home: which places' tasks have what those who wait to send wait for, one line each.
+    /// Describes, at the home, which places' tasks have what the waiting senders wait for, one line each.
     fn explain_holders(&self) -> Vec<String>;
 
     /// A place is dead, and all that it sent has arrived.
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
 
-    /// At the home: gives values of rings to the tasks that wait for them; how many, and whether some still wait.
+    /// Gives, at the home, values of rings to the tasks that wait for them; returns how many, and whether some still
+    /// wait.
     fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool);
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
@@ -247,7 +248,7 @@ pub(super) struct ControlBlock {
     pub(super) attachment: Attachment,
     pub(super) capacity: u32,
     is_home: bool,
-    /// At a home on a modelled chip: what one operation costs there.
+    /// Cost of one operation at a home on a modelled chip.
     pub(super) access: Option<Work>,
     /// Elsewhere: what may be sent without asking.
     slots: RefCell<SlotPool>,
@@ -262,12 +263,12 @@ pub(super) struct ControlBlock {
     pub(super) ring_shape: Option<RingShape>,
     pub(super) inward: InwardRings,
     pub(super) outward: OnceCell<OutwardRing>,
-    /// Nothing goes through that ring before an operation with this number or a later one is answered: a value is under
-    /// way in a message that nobody answers, and must not be overtaken.
+    /// Number of the operation whose answer, or that of a later one, releases the ring; until then nothing goes through
+    /// it: a value is under way in a message that nobody answers, and must not be overtaken.
     held_until: Cell<Option<u64>>,
     /// Bytes with which each item begins.
     pub(super) item_head: ItemHead,
-    /// At the home: how many receives of its tasks look at the clock first, because tasks of other places receive, too.
+    /// Number of receives of the home's tasks that look at the clock first, because tasks of other places receive, too.
     watchful: Cell<u32>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
     handles: Cell<u32>,
@@ -547,7 +548,7 @@ impl ControlBlock {
         }
     }
 
-    /// At the home: one kind of handles less; the channel, if that was the last.
+    /// Releases, at the home, one kind of handles; returns the channel, if that was the last.
     #[must_use = "what is in the channel is to be dropped when nothing is borrowed"]
     pub(super) fn release_kind(&self, local: &Local) -> Option<Rc<dyn AnyEnd>> {
         self.handles.set(self.handles.get() - 1);

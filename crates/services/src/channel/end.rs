@@ -342,7 +342,7 @@ impl<T: CanSend> End<T> {
         Some(value)
     }
 
-    /// Nothing shall be sent any more, says a task here.
+    /// Closes the channel on behalf of a task here: nothing can be sent any more.
     pub(super) fn close(self: &Rc<Self>) {
         self.control.attachment.try_with(|local| {
             let Some(home) = &self.home else { return self.control.close_from_afar(local) };
@@ -352,7 +352,7 @@ impl<T: CanSend> End<T> {
         });
     }
 
-    /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
+    /// Ends one side at the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
     pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
         let abandoned = self.control.attachment.try_with(|local| {
             let mut steps = self.new_steps();
@@ -507,7 +507,7 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// Nobody waits for the answer to this receive any more, says this place to the home.
+    /// Tells the home that nobody waits for the answer to this receive any more.
     fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
@@ -569,7 +569,7 @@ impl<T: CanSend> End<T> {
         Some(returned.swap_remove(found).1)
     }
 
-    /// Nobody waits for this receive any more.
+    /// Gives up a receive that nobody waits for any more.
     pub(super) fn give_up_receive(self: &Rc<Self>, number: u64) {
         self.control.attachment.try_with(|local| {
             if let Some(is_ready) = self.control.waits.give_up_receive(number) {
@@ -580,7 +580,8 @@ impl<T: CanSend> End<T> {
         });
     }
 
-    /// Nobody waits for this send any more. Whether its value was sent, if it had been handed over, nobody knows.
+    /// Gives up a send that nobody waits for any more. If its value had been handed over, it is unknown whether it was
+    /// sent.
     pub(super) fn give_up_send(self: &Rc<Self>, number: u64) {
         self.control.attachment.try_with(|local| {
             if self.control.waits.give_up_send(number) {

@@ -97,7 +97,7 @@ fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiv
     Ok((Sender(side(false)), Receiver(side(true))))
 }
 
-/// At the home: what all senders stand for, or all receivers.
+/// State at the home of all senders, or of all receivers.
 struct Side<T: CanSend> {
     end: Rc<End<T>>,
     is_receiver: bool,

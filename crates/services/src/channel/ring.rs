@@ -31,7 +31,7 @@ const ITEMS_MIN: u32 = 16;
 /// time the writer takes for ten to forty more.
 const STREAM_PAUSES: u32 = 64;
 
-/// So many values of one look are not few: whoever takes them is slower than who writes.
+/// Number of values of one look from which they are not few: the reader is slower than the writer.
 const STREAM_VALUES: u64 = 64;
 
 /// The words that count the values written and taken, and the first of the cells. Each count is alone on two lines,
@@ -329,7 +329,7 @@ pub(super) struct InwardRings {
 /// Ring from which a value is taken.
 #[derive(Clone, Copy)]
 pub(super) enum TakeFrom {
-    /// That of this place.
+    /// The ring of this place.
     Place(PlaceId),
     /// Any; a stream may be looked at for some time, if the place `may_look`.
     Any {

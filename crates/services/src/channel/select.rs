@@ -178,7 +178,7 @@ impl<F: Future> PollBranch for Branch<'_, F> {
 /// Receives that wait note themselves as long as this lives, which ends also if the branch panics.
 struct Noting<'a> {
     noted: &'a mut BranchReceives,
-    /// Those of a `select!` around this one, which has these as well.
+    /// Receives of a `select!` around this one, which has these as well.
     outer: Option<(u64, BranchReceives)>,
 }
 

@@ -160,7 +160,8 @@ impl HubKernel {
         self.drive(|node, outputs| node.time_out(asked.number, outputs));
     }
 
-    /// Nobody waits for the request any more. One that has returned is as it is: its lock or block goes back.
+    /// Gives up a request that nobody waits for any more. One that has returned is as it is: its lock or block goes
+    /// back.
     pub(super) fn give_up(&self, asked: SubmittedRequest) {
         let wait = self.waits.borrow_mut().remove(asked.wait);
         if let Some(None) = wait {

@@ -34,7 +34,7 @@ type TaskBody<'a, V> = Pin<Box<dyn Future<Output = Result<V>> + 'a>>;
 /// The tasks of this place that run, and what those have come to that have ended.
 struct HubWorker<'a, V> {
     kernel: Rc<HubKernel>,
-    /// By the number of the task; none of one that is elsewhere or has ended.
+    /// Bodies by the number of their task; `None` for a task that is elsewhere or has ended.
     bodies: Vec<Option<(TaskBody<'a, V>, Waker)>>,
     left: usize,
     values: Vec<(String, V)>,

@@ -61,7 +61,7 @@ impl TravellingRegistrations {
 /// Registrations that captures may take while these are read.
 struct LandingGuard<'a> {
     travelling: &'a TravellingRegistrations,
-    /// Those of the captures during whose reading these are read.
+    /// Registrations of the captures during whose reading these are read.
     before: Vec<Option<Registration>>,
 }
 

@@ -116,7 +116,7 @@ impl ByteLines {
         Some(ByteLines { head: memory.memory.take(kind, LINE_BYTES)?, body: None })
     }
 
-    /// Those with the head that starts there.
+    /// Returns the lines whose head starts at `start`.
     pub(super) fn at(kind: MemoryKind, start: u64, controller: u32) -> ByteLines {
         ByteLines { head: MemoryStretch { start, bytes: LINE_BYTES, kind, controller }, body: None }
     }

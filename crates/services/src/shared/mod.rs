@@ -101,22 +101,22 @@ impl Default for SharedOptions {
 }
 
 impl SharedOptions {
-    /// These, with another controller.
+    /// Returns these options with another controller.
     pub fn controller(self, controller: Controller) -> SharedOptions {
         SharedOptions { controller, ..self }
     }
 
-    /// These, with another kind of memory.
+    /// Returns these options with another kind of memory.
     pub fn memory(self, memory: MemoryKind) -> SharedOptions {
         SharedOptions { memory, ..self }
     }
 
-    /// These, of a program that keeps guards apart by itself.
+    /// Returns these options for a program that keeps guards apart by itself.
     pub fn exclusive_by_program(self) -> SharedOptions {
         SharedOptions { exclusion: Exclusion::Program, ..self }
     }
 
-    /// These, with all flushes forgotten.
+    /// Returns these options with all flushes forgotten.
     pub fn without_flushes(self) -> SharedOptions {
         SharedOptions { flushes: false, ..self }
     }

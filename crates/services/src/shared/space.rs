@@ -38,7 +38,7 @@ pub struct IndexSpace {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IndexRange {
     end: usize,
-    /// See the file header.
+    /// Number of indices for which every observing mapping has an element; not below the end of the space.
     reserve: usize,
     observers: Vec<ObjectId>,
 }

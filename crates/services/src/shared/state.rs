@@ -31,14 +31,14 @@ struct Wait {
 /// Places that are being told that their caches are old.
 struct Flagging {
     token: u32,
-    /// Those that have not answered.
+    /// Places that have not answered.
     missing: Vec<PlaceId>,
     /// Place and number to notify when all have answered; `None` if it began here.
     parent: Option<(PlaceId, u32)>,
     waker: Option<Waker>,
 }
 
-/// See the file header.
+/// State of one object at one place: its token, the waiting tasks, and on modelled chips when its caches are stale.
 pub(crate) struct ObjectState {
     pub(super) id: ObjectId,
     pub(super) attachment: Attachment,
@@ -52,7 +52,7 @@ pub(crate) struct ObjectState {
     is_carrying_out: Cell<bool>,
     /// The generation that the home has, as far as this place knows.
     base: Cell<u64>,
-    /// Why the copy here is not the value, where it is not.
+    /// Error because of which the copy here is not the value, if it is not.
     unreadable: RefCell<Option<Error>>,
     /// True if the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
     is_abandoned: Cell<bool>,

@@ -38,7 +38,7 @@ pub(super) trait AnyObject {
     fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth;
 }
 
-/// Why the changes of another place were not applied.
+/// Reason why the changes of another place were not applied.
 pub(super) enum ApplyFault {
     /// The program cannot read what it has written: its `Deserialize` fails or panics.
     Unreadable(DecodeError),

@@ -31,7 +31,7 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn stamp(&mut self, generation: u64) -> bool;
 
-    /// Has `len` elements from now on, if it is an array with fewer.
+    /// Grows to `len` elements, if it is an array with fewer.
     #[doc(hidden)]
     fn grow_to(&mut self, len: usize) {
         let _ = len;

@@ -71,7 +71,7 @@ macro_rules! services {
                 vec![$( &self.$service ),+]
             }
 
-            /// Has the receiver with the number `id` on the wire receive a message of `source`.
+            /// Delivers a message of `source` to the receiver with the number `id` on the wire.
             #[inline]
             fn dispatch(
                 local: &Local,

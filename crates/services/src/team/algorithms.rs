@@ -70,7 +70,8 @@ pub(super) const LOOKS_AROUND: u32 = 16;
 /// Number of collectives a task does before it yields to the other tasks of its place.
 pub(super) const YIELD_EVERY: u32 = 64;
 
-/// At so many teams of which a place has messages but no handle, it asks their makers which of them are over.
+/// Number of teams of which a place has messages but no handle, from which on it asks their makers which of them are
+/// over.
 ///
 /// A step can overtake the handle to its team, and waits for it. What is left of a team that was given up waits for a
 /// handle that never comes; its maker knows.

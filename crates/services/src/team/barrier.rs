@@ -22,7 +22,7 @@ impl Team {
     }
 }
 
-/// See the file header.
+/// Future of a barrier.
 struct Barrier<'t> {
     begin: Begin<'t>,
     /// Remaining work, if it was not over at once.

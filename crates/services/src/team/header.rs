@@ -113,7 +113,7 @@ impl CollectiveKind {
         "split",
     ];
 
-    /// Those of which one member is the root.
+    /// Collectives of which one member is the root.
     const ROOTED: [CollectiveKind; 10] = [
         CollectiveKind::Broadcast,
         CollectiveKind::BroadcastSlice,
@@ -176,7 +176,7 @@ impl TeamNotice {
 pub(super) struct ElementType(u32);
 
 impl ElementType {
-    /// Of a collective that carries nothing of the program's.
+    /// Element type of a collective that carries nothing of the program's.
     pub(super) const NONE: ElementType = ElementType(0);
 
     /// As many as the length of a slice leaves of its word.
@@ -311,7 +311,7 @@ const _: () = assert!(
 );
 
 impl CollectiveTag {
-    /// Of no collective.
+    /// Tag of no collective.
     pub(super) const NONE: CollectiveTag = CollectiveTag(u64::MAX, ElementType::NONE);
 
     /// The first step of a collective; `root` is 0 if it has none.
@@ -385,7 +385,7 @@ impl fmt::Display for CollectiveTag {
 pub(super) struct TeamHeader {
     pub(super) team: TeamId,
     pub(super) tag: CollectiveTag,
-    /// Of a transfer of a slice: all of its bytes, below 2^[`TeamHeader::LENGTH_BITS`]; else 0.
+    /// Number of bytes of a transfer of a slice, below 2^[`TeamHeader::LENGTH_BITS`]; else 0.
     pub(super) bytes: u64,
 }
 

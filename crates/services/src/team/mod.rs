@@ -89,7 +89,7 @@ use std::rc::Rc;
 /// make a new team of the same places with [`Team::from_places`]; that is the way for [`Team::world`], too.
 #[derive(Clone)]
 pub struct Team {
-    /// None for the team of all places, which is never freed.
+    /// Handle that keeps the team; `None` for the team of all places, which is never freed.
     share: Option<PartRef>,
     state: Rc<TeamState>,
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// Words of the longest payload that is kept without an allocation.
 const SHORT_WORDS: usize = 4;
 
-/// See the file header.
+/// Payload of an arrived message, until it is taken.
 pub(super) enum Payload {
     /// As many bytes as the number says, in words: those of the messages of short collectives are moved from
     /// register to register.

@@ -22,9 +22,9 @@ pub(super) struct PendingMessages {
 }
 
 enum Queues {
-    /// Of each place, by its number.
+    /// Queues of all places, by number.
     All(Box<[Queue]>),
-    /// Of those that have sent something.
+    /// Queues of the places that have sent something.
     Known(HashMap<PlaceId, Queue, NumberHasherBuilder>),
 }
 
@@ -47,7 +47,7 @@ impl Queues {
 }
 
 impl PendingMessages {
-    /// Nothing, in a run of so many places.
+    /// Returns an empty set of messages, for a run of `places` places.
     pub(super) fn new(places: u32) -> PendingMessages {
         let queues = match places {
             0..=FEW => Queues::All((0..places).map(|_| Queue::new()).collect()),

@@ -248,7 +248,7 @@ impl Rows {
         Rows { ends: (1..=size).map(|count| count * len).collect(), are_equal: true }
     }
 
-    /// Of `len` elements in as many parts of one length as there are members; the last ones are shorter, or empty.
+    /// Cuts `len` elements into as many rows of one length as there are members; the last ones are shorter, or empty.
     fn cut(size: usize, len: usize) -> Rows {
         let part = len.div_ceil(size);
         Rows { ends: (1..=size).map(|count| (count * part).min(len)).collect(), are_equal: true }
@@ -496,7 +496,7 @@ fn stated_bytes<T>(rows: &Rows, all: &[T]) -> usize {
     if rows.are_equal { size_of_val(all) } else { 0 }
 }
 
-/// By doubled distances: what a member knows is always the rows from its own on.
+/// Collects by doubled distances: what a member knows is always the rows from its own on.
 async fn collect_short<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rows: &Rows,

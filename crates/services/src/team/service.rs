@@ -89,8 +89,8 @@ impl Teams {
     }
 }
 
-/// Has `local` tell, in its next turn, in which collectives it waits; returns false if it waits in none. Its unparker
-/// is told.
+/// Makes `local` report, in its next turn, in which collectives it waits, and wakes it; returns `false` if it waits in
+/// none.
 pub fn compare_waits_soon(local: &Local) -> bool {
     let teams = &Teams::of(local);
     let waits = teams.table.borrow().waits();

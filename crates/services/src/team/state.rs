@@ -70,7 +70,7 @@ pub(super) struct TeamState {
     /// Reports of members about the last collectives, and about those that others have begun before this one, by their
     /// numbers: the first step, and who reported it.
     known: [Cell<(CollectiveTag, PlaceId)>; KNOWN],
-    /// Why the team is of no use any more.
+    /// Error that made the team unusable.
     broken: RefCell<Option<Error>>,
     /// True if `broken` holds something.
     is_broken: Cell<bool>,
@@ -295,7 +295,7 @@ impl TeamState {
         .await
     }
 
-    /// Why the team is of no use any more, if it is not; the caller hands that on to the program.
+    /// Returns the error that made the team unusable, if any; the caller passes it to the program.
     #[inline]
     pub(super) fn broken(&self) -> Option<Error> {
         if !self.is_broken.get() {
@@ -465,7 +465,7 @@ pub(super) struct TeamTable {
     states: Vec<Rc<TeamState>>,
     /// Number of teams this place has made.
     made: u64,
-    /// At so many teams of which no handle has come, their makers are asked.
+    /// Number of teams without a handle here at which their makers are asked.
     asks_at: usize,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Pieces {
     pub(super) offset: usize,
     /// The length of each.
     pub(super) block: usize,
-    /// From the first byte of one to that of the next.
+    /// Distance from the first byte of one to that of the next.
     pub(super) stride: usize,
     /// Number of pieces.
     pub(super) count: usize,

@@ -29,9 +29,9 @@ pub(super) enum NotedWhat {
 /// Fate of notes that could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotSent {
-    /// They stay noted, before those that were added since.
+    /// The notes stay, before those that were added since.
     Kept,
-    /// They are dropped: their epoch has ended.
+    /// The notes are dropped: their epoch has ended.
     Dropped,
 }
 

@@ -90,7 +90,7 @@ struct Wait {
     what: String,
 }
 
-/// See the file header.
+/// State of one window at one place: its part, the location of the others, its epochs, and the waiting tasks.
 pub(crate) struct WindowState {
     pub(super) id: WindowId,
     pub(super) attachment: Attachment,

@@ -216,7 +216,7 @@ struct Unflushed {
 }
 
 impl Unflushed {
-    /// Those of `target`, if there are any.
+    /// Takes the unflushed accesses to `target`, if there are any.
     fn take(state: &Rc<WindowState>, target: u32) -> Option<Unflushed> {
         let is_touched = state.peers[target as usize].is_touched.take();
         is_touched.then(|| Unflushed { state: Rc::clone(state), target, is_answered: false })

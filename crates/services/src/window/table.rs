@@ -37,7 +37,7 @@ pub(crate) struct WindowTable {
 /// A request under way.
 struct PendingRequest {
     to: PlaceId,
-    /// For what, in words.
+    /// Purpose of the request, in words.
     what: &'static str,
     answer: Option<Result<Vec<u8>>>,
     waker: Option<Waker>,

@@ -57,13 +57,13 @@ fn frame_bytes_max(window: u32) -> usize {
 /// State of a place with which there was communication.
 struct RemotePlace {
     credit: PairCredit,
-    /// By class.
+    /// Frames by class.
     frames: [Frame; 2],
     waiting: [VecDeque<Postponed>; 2],
     has_left: bool,
     /// True if it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
-    /// When something was last sent to it, since the start.
+    /// Time at which something was last sent to it, since the start.
     last_sent: Option<Duration>,
     bucket: TokenBucket,
     next_tag: u32,
@@ -104,9 +104,9 @@ pub struct MpiEndpoint {
     has_left: Cell<bool>,
     end_limit: Option<Duration>,
     start: Instant,
-    /// That of frames which leave before a task runs.
+    /// Tokens of frames that leave before a task runs.
     bucket: Cell<TokenBucket>,
-    /// When this place last looked for messages and found none, since the start.
+    /// Time at which this place last looked for messages and found none, since the start.
     looked: Cell<Duration>,
     unparked: Arc<EndedWait>,
     reentry: ReentryGuard,
@@ -496,12 +496,12 @@ impl Endpoint for MpiEndpoint {
         Arc::clone(&self.unparked) as Arc<dyn Unpark>
     }
 
-    /// None is: a rank that dies ends the run, because neither library goes on without it.
+    /// Returns `false`: a rank that dies ends the run, because neither library goes on without it.
     fn is_dead(&self, _place: PlaceId) -> bool {
         false
     }
 
-    /// None: see [`Endpoint::is_dead`].
+    /// Returns `None`: see [`Endpoint::is_dead`].
     fn death(&self, _place: PlaceId) -> Option<Death> {
         None
     }

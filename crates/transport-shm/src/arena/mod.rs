@@ -47,7 +47,7 @@ pub(crate) trait BlockStore {
     fn release(&self, offset: u64, len: u64);
 }
 
-/// Why there is no block.
+/// Reason why there is no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocationError {
     /// Too much is lent; it comes back.
@@ -100,7 +100,7 @@ struct LargeBlockUse {
     /// The most in this period, and in the one before.
     peaks: [u64; 2],
     since: Instant,
-    /// When a block was lent last.
+    /// Time at which a block was last lent.
     last: Instant,
 }
 

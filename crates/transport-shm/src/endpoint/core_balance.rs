@@ -102,7 +102,7 @@ fn belongs_home(here: usize, home: usize, returns: bool, mut others: impl Iterat
     here != home && (returns || others.any(|processor| processor == here))
 }
 
-/// On which processor a place was seen last, if it is awake.
+/// Returns the processor on which a place was last seen, if it is awake.
 fn awake_on(block: &PlaceBlock) -> Option<usize> {
     // Relaxed: hints; a place that is counted where it is not makes one move too many.
     let word = block.processor.load(Ordering::Relaxed);

@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 /// Number of messages of one ring that are delivered before the next ring has its turn.
 pub(crate) const BATCH: usize = 64;
 
-/// After how many messages of one ring in one turn they count as a stream, whose next lines are asked for early.
+/// Number of messages of one ring in one turn from which they count as a stream, whose next lines are requested early.
 const STREAM: usize = 4;
 
 /// Words of one class of a bell.
@@ -94,9 +94,9 @@ pub(super) struct Inlets {
     here: PlaceId,
     /// All other places, in order.
     peers: Box<[Inlet]>,
-    /// With a bell: this place's own.
+    /// Block of this place, if there is a bell.
     own: Option<View<PlaceBlock>>,
-    /// With a bell: places that have rung for control, and for data, and whose rings have not been found empty.
+    /// Places that have rung the bell for control, and for data, and whose rings have not been found empty.
     pending: [Pending; 2],
     /// Classes that the last `progress` was allowed to take.
     inbound: Cell<Inbound>,

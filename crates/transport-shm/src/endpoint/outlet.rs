@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Why nothing was sent.
+/// Reason why nothing was sent.
 pub(super) enum SendFailure {
     /// As the caller of the endpoint is told.
     Send(SendError),
@@ -81,7 +81,7 @@ impl Outlet {
 /// The ways to all peers, and the arena of this place.
 pub(super) struct Outlets {
     here: PlaceId,
-    /// By place; none for the place itself.
+    /// Outlets by place; `None` for the place itself.
     peers: Box<[Option<Outlet>]>,
     fencing: Fencing,
     /// True if receivers have to be rung for.

@@ -49,9 +49,9 @@ pub(super) fn wait_aside(process: Pid) -> io::Result<OwnedFd> {
 /// Way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// By itself, with this code.
+    /// It ended by itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
     /// It had to be ended, because it was still there at the end of the time allowed.
     Overdue,
@@ -109,7 +109,7 @@ impl ChildTable {
 /// The processes that one [`super::spawn`] started; dropping it ends those that are left.
 pub struct Children {
     roster: Arc<ChildTable>,
-    /// Until the watch runs.
+    /// Children until the watch runs.
     unwatched: Vec<Child>,
     notice: ExitDescriptor,
     watch: Option<JoinHandle<()>>,

@@ -18,7 +18,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
-/// Why a process that was started as a place could not become it.
+/// Reason why a process that was started as a place could not become it.
 #[derive(Debug)]
 pub enum JoinError {
     /// The variable does not hold what [`super::spawn`] writes.

@@ -37,7 +37,7 @@ use std::sync::Arc;
 /// observed.
 pub const JOIN_VARIABLE: &str = "ISLES_JOIN";
 
-/// Why the places could not be started, or did not arrive.
+/// Reason why the places could not be started, or did not arrive.
 #[derive(Debug)]
 pub enum LaunchError {
     /// The system did not start the program.
@@ -202,7 +202,7 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
     command
 }
 
-/// Has the system end this process when `parent` ends, which it may have done already.
+/// Makes the system end this process when `parent` ends, which it may have done already.
 fn follow(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(parent) {

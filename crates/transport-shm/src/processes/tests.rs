@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const IMAGE: Image = *b"the test program";
 const ROLE: &str = "ISLES_TEST_ROLE";
-/// Nothing here takes long; this only keeps a broken build from hanging.
+/// Time limit of the tests: nothing here takes long; this only keeps a broken build from hanging.
 const LIMIT: Duration = Duration::from_secs(60);
 const STOP: HandlerId = HandlerId(9);
 
@@ -361,7 +361,7 @@ fn limits_of_the_system_are_named_with_what_was_needed() {
     assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
 }
 
-/// At most half of what there may be, with so many places.
+/// The arenas take at most half of the limit, however many places there are.
 #[test]
 fn arenas_shrink_until_the_segment_fits_a_limit() {
     for (limit, arena_bytes) in [(400_000_000, 8_u64 << 30), (4_000_000, 64 << 20), (1_000_000, 32 << 20)] {

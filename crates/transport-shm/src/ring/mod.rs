@@ -157,7 +157,7 @@ pub(crate) enum RingFault {
     Message,
 }
 
-/// Why nothing was put into the ring.
+/// Reason why nothing was put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutError {
     /// No room; the consumer will ring when there is.

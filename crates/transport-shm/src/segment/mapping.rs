@@ -18,30 +18,30 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// Why the memory of a segment could not be had.
+/// Reason why the memory of a segment could not be had.
 #[derive(Debug)]
 pub enum MemoryError {
     /// The limit on file sizes (`ulimit -f`) is below the address space that the segment needs.
     FileSizeLimit {
-        /// Needed, in bytes.
+        /// Size needed, in bytes.
         bytes: u64,
-        /// Allowed, in bytes.
+        /// Size allowed, in bytes.
         limit: u64,
     },
     /// The system refused a file without a name, most often because too many descriptors are open.
     NoDescriptor(io::Error),
     /// The system refused that much address space.
     NoAddressSpace {
-        /// Needed, in bytes.
+        /// Size needed, in bytes.
         bytes: u64,
-        /// Allowed in all (`ulimit -v`), in bytes, if that is limited.
+        /// Size allowed in all (`ulimit -v`), in bytes, if that is limited.
         limit: Option<u64>,
         /// Error of the system.
         cause: io::Error,
     },
     /// The system has no memory for the pages that are always needed.
     NoPages {
-        /// Needed, in bytes.
+        /// Size needed, in bytes.
         bytes: u64,
         /// Error of the system.
         cause: io::Error,

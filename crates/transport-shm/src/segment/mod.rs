@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 /// Identifies a program image; places of different images cannot run together.
 pub type Image = [u8; 16];
 
-/// Why there is no segment, or no endpoint of it.
+/// Reason why there is no segment, or no endpoint of it.
 #[derive(Debug)]
 pub enum SegmentError {
     /// The sizes cannot make a segment; the text says which rule they break.

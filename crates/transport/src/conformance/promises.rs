@@ -44,7 +44,7 @@ pub fn an_abandoned_message_leaves_no_trace() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::of(here, abandoned)) }
 }
 
-/// With no room for data a control message still gets through.
+/// A control message still gets through if there is no room for data.
 pub fn control_passes_a_full_data_queue() -> Promise {
     Promise { places: 2, script: |here| back_pressure(here, 1, Size::Least) }
 }

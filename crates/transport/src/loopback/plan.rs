@@ -20,7 +20,7 @@ pub struct ClassDelivery {
 pub struct PlannedDeath {
     /// Place that dies.
     pub place: PlaceId,
-    /// At which step of the world.
+    /// Step of the world at which it happens.
     pub step: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct PlannedDeath {
 pub struct PlannedStop {
     /// Place that is stopped.
     pub place: PlaceId,
-    /// From which step of the world until which.
+    /// Steps of the world during which it lasts.
     pub steps: Range<u64>,
 }
 

@@ -278,7 +278,7 @@ impl State {
         }
     }
 
-    /// Why `place`, which is dead, died.
+    /// Returns the cause of death of `place`, which is dead.
     pub(super) fn cause(&self, place: PlaceId) -> Death {
         match self.sites[place.index()].condemned_by {
             Some(witness) => {

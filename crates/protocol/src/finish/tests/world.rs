@@ -82,7 +82,7 @@ impl Hash for Setting {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// On whose account a task runs.
+/// Account on which a task runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Account {
     Governed { id: FinishId, key: Key },
@@ -652,7 +652,7 @@ impl crate::tests::World for World<'_> {
         }
     }
 
-    /// Nothing more can happen: each finish must be over, and nothing left behind.
+    /// Checks the end, when nothing more can happen: each finish must be over, and nothing left behind.
     fn check_end(&self) -> Result<(), String> {
         if let Some(&(place, key)) = self.roots.keys().find(|(place, _)| !self.dead.contains(place)) {
             return Err(format!("hangs: {}", self.machines[place as usize].waiting_for(key)));

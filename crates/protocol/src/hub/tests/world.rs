@@ -49,7 +49,7 @@ struct World {
     routes: Vec<Routes>,
     outboxes: Vec<PacketQueue>,
     inboxes: Vec<PacketQueue>,
-    /// By the sender and the receiver.
+    /// Packets under way, by the sender and the receiver.
     links: BTreeMap<(usize, usize), VecDeque<HubPacket>>,
     /// The requests of each task that have not returned.
     waiting: Vec<Vec<u64>>,

@@ -519,7 +519,7 @@ pub(super) enum Unexpected {
     Received(PlaceId),
     /// One that has to be received otherwise, or another receive is the next one.
     Other,
-    /// None: the next message to arrive is for this receive.
+    /// No message: the next one to arrive is for this receive.
     Nothing,
 }
 

@@ -12,7 +12,7 @@ use super::{Shape, Tree};
 #[derive(Debug)]
 pub(in crate::team) struct TeamHosts {
     rank: usize,
-    /// By rank: the number of its host; hosts are counted as they appear.
+    /// Number of each member's host, by rank; hosts are counted as they appear.
     of: Vec<u32>,
     /// The lowest rank on each host.
     leaders: Vec<usize>,

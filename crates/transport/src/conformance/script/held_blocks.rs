@@ -14,19 +14,19 @@ const ROUNDS: u32 = 20;
 /// Length of a block, if the transport takes such blocks; short, so that the script costs little.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// So many blocks are taken for memory without end; fixtures with less memory than that show something.
+/// Number of blocks taken for memory without end; fixtures with less memory than that show something.
 const BLOCKS_MAX: u64 = 100;
 
 /// Turns that place 1 lets pass before it drops a block: time for place 0 to fall asleep.
 const TURNS: u32 = 2_000;
 
-/// From place 1: how many blocks it has taken in.
+/// Message of place 1: the number of blocks it has taken in.
 const COUNT: HandlerId = HandlerId(1);
 
-/// From place 0: please drop a block.
+/// Message of place 0: please drop a block.
 const DROP: HandlerId = HandlerId(2);
 
-/// From place 0: no more blocks come than so many.
+/// Message of place 0: the number of blocks that come in all.
 const END: HandlerId = HandlerId(3);
 
 /// The script of `here`.

@@ -14,7 +14,7 @@ const MESSAGES: u32 = 60;
 #[derive(Default)]
 pub(in crate::conformance) struct MulticastExchange {
     is_refusal_checked: bool,
-    /// By class: the number of the next message, and how many places it was sent to.
+    /// Number of the next message, and of places it was sent to, by class.
     next: [(u32, u32); 2],
     /// The number that comes next, by source and class.
     expected: BTreeMap<(PlaceId, u8), u32>,

@@ -13,13 +13,13 @@ const ROUNDS: u64 = 60;
 /// Length of a block, if the transport takes such blocks.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// So many blocks are taken for memory without end; fixtures with less memory than that show something.
+/// Number of blocks taken for memory without end; fixtures with less memory than that show something.
 const BLOCKS_MAX: u64 = 200;
 
-/// From place 0: take data up to that many blocks in all, then no more.
+/// Message of place 0: take data up to that many blocks in all, then no more.
 const GO: HandlerId = HandlerId(1);
 
-/// From place 0: so many blocks come in all, of data and of control.
+/// Message of place 0: the numbers of blocks that come in all, of data and of control.
 const END: HandlerId = HandlerId(2);
 
 /// The script of `here`.

@@ -55,7 +55,7 @@ pub(super) enum Fault {
     PrivateRegions,
     DirtyRegions,
     NeverWakes,
-    /// Of several places that a message goes to, the last gets none.
+    /// The last of several receivers of a message gets none.
     ForgetsOne,
     MasksPlaces,
 }

@@ -309,7 +309,7 @@ impl Endpoint for Mailbox {
         self.office.lock()[place.index()].dead
     }
 
-    /// Nobody says why.
+    /// Returns the death without its reason.
     fn death(&self, place: PlaceId) -> Option<Death> {
         self.is_dead(place).then_some(Death::Ended)
     }
