@@ -25,7 +25,7 @@ mod usage;
 use proc_macro::TokenStream;
 use syn::{ItemFn, parse_macro_input};
 
-/// Runs a body at a place and gives its value back: `at!(place, body).await?`.
+/// Runs a body at a place and returns its value: `at!(place, body).await?`.
 ///
 /// The call is a future of `Result<V, isles::Error>`, where `V` is the type of the body; nothing happens
 /// before it is polled. At `place == here()` the body runs as it stands and nothing is serialised. Elsewhere

@@ -40,16 +40,16 @@ pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 /// value, or has got a receiver: the next one comes within a few pieces of work.
 pub const WATCHFUL_RECEIVES: u32 = 32;
 
-/// After so many long turns without a message for their end fewer are waited for: others may be late now and then, and
-/// waiting in vain costs a [`TURN_PART`]th of each.
+/// Number of long turns without a message for their end, after which fewer are waited for: others may be late now and
+/// then, and waiting in vain costs a [`TURN_PART`]th of each.
 pub(crate) const TURNS_IN_VAIN_MAX: u32 = 4;
 
 /// After so much effort an operation looks whether messages wait, where turns are not measured: a look takes as long as
 /// half of the shortest operation, of 13 ns.
 pub(crate) const LOOK_EFFORT: u32 = 8;
 
-/// After a long turn for whose end messages waited so many operations of a place look at the clock, whether messages
-/// wait or not: a few pieces of work.
+/// Number of operations of a place that look at the clock, whether messages wait or not, after a long turn for whose
+/// end messages waited: a few pieces of work.
 pub(crate) const LONG_TURN_LOOKS: u32 = 32;
 
 /// First guess of the room that a message needs, in bytes; longer ones are measured by the first attempt.
@@ -104,14 +104,14 @@ pub const QUIET_GAPS: u32 = 4;
 /// Longest gap that counts as usual, so that the last buckets of a finish leave soon.
 pub const GAP_MAX: Duration = Duration::from_micros(100);
 
-/// After so many steps in which something happened it asks all the same.
+/// Number of steps in which something happened, after which it asks all the same.
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
 
 /// Time for which a place holds back returns of handles that are gone, so that one message returns many: as long as
 /// hundreds of tasks, and still short for what the part holds.
 pub(crate) const RETURN_WAIT: Duration = Duration::from_millis(1);
 
-/// After so many parts it gives back all the same.
+/// Number of parts after which it gives back all the same.
 pub(crate) const DUE_MAX: usize = 256;
 
 /// Most parts in one message that gives handles back: at most 402 bytes, so it hardly ever needs a block.

@@ -210,7 +210,7 @@ fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
     }
 }
 
-/// Counts a message of so many bytes; if it was refused, its sender may be to blame.
+/// Counts a message of `bytes` bytes; if it was refused, its sender may be to blame.
 #[inline]
 fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refused>) {
     local.tally.received(bytes);

@@ -167,7 +167,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
 }
 
 impl Stats {
-    /// Takes an event without length; returns whether it says of which run the trace is.
+    /// Takes an event without length; returns whether it names the run of the trace.
     fn note(&mut self, event: &TrackEvent) -> bool {
         let number = |note| event.text(note)?.parse::<u64>().ok();
         let place = number(names::PLACE).and_then(|place| u32::try_from(place).ok());

@@ -24,11 +24,11 @@ pub const BLOCK_BYTES_MAX: u64 = 64 << 20;
 /// The part of these that is given back at once.
 const BLOCK_PART: u32 = 8;
 
-/// Blocks that are owed wait for the next frame for so many looks of a place that always has other things to do: their
+/// Number of looks, of a place that always has other things to do, for which owed blocks wait for the next frame: their
 /// sender may wait for any of them.
 const PASSES_MAX: u32 = 8;
 
-/// The window of each pair and class in a run of so many places, in bytes: a multiple of 8.
+/// Returns the window of each pair and class in a run of `places` places, in bytes: a multiple of 8.
 pub fn window(places: u32) -> u32 {
     let share = WINDOWS_BYTES / u64::from(places.max(1));
     (share.clamp(u64::from(WINDOW_MIN), u64::from(WINDOW_MAX)) as u32) & !7

@@ -61,7 +61,7 @@ pub enum FrameRecord<'a> {
     Message(HandlerId, &'a [u8]),
     /// A large one that is short enough for the frame.
     InlineBlock(HandlerId, &'a [u8]),
-    /// A large one, of so many bytes, which comes by itself with this tag.
+    /// A large one, with its length in bytes; it comes by itself with this tag.
     Block(HandlerId, u64, u32),
     /// The place has left: it sends nothing more.
     Left,

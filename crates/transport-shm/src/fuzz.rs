@@ -188,7 +188,7 @@ impl Pair {
         self.here.wait(Some(Duration::ZERO));
     }
 
-    /// The peer dies, if it is not dead yet; the place hears of it.
+    /// Kills the peer, if it is not dead yet; the place learns of it.
     fn conclude(mut self) {
         self.segment.mark_dead(PEER);
         for _ in 0..TURNS_MAX {

@@ -27,7 +27,8 @@ pub trait FarEndpoint: Endpoint {
     fn before_sleep(&self) -> Option<Duration>;
 }
 
-/// After so many looks at near places that found something, one at far places; where nothing is found, at each look.
+/// Number of looks at near places that found something, after which one is at far places; if nothing is found, each
+/// look is at both.
 const NEAR_LOOKS: u32 = 4;
 
 /// In a wait, after so many looks at near places one at far places: a library takes as long for one as a near message.

@@ -128,7 +128,8 @@ impl Work {
         Work { streamed_region: self.streamed_region.saturating_add(region), ..self }
     }
 
-    /// The walk begins somewhere else so many more times, as with the rows of a graph: a line more each time.
+    /// Adds `number` pieces: the walk begins somewhere else this many more times, as with the rows of a graph, and
+    /// costs one more line each time.
     #[must_use]
     pub const fn pieces(self, number: u64) -> Work {
         Work { streamed_pieces: self.streamed_pieces.saturating_add(number), ..self }

@@ -18,8 +18,8 @@ pub struct BucketLimits {
 }
 
 impl BucketLimits {
-    /// The limits by which a place holds at most `lookahead` items, filling or on their way; each bucket has one at
-    /// least, and one of a lane is on its way.
+    /// Returns the limits with which a place holds at most `lookahead` items, filling or on their way; each bucket has
+    /// one at least, and one of a lane is on its way.
     pub fn within(router: &Router, lookahead: usize, in_flight: u32) -> BucketLimits {
         // The place's own bucket is applied at once.
         let buckets = |in_flight: u32| router.peers() * (1 + in_flight as usize) + 1;

@@ -125,7 +125,7 @@ pub struct Safety {
     numbers: OrderedMap<usize, u64>,
     given: Parts<GivenPart>,
     received: Received,
-    /// Parts taken in since the last save, and by it: who is told when the partner has it.
+    /// Parts taken in since the last save; and those whose giver is told when the partner has the save.
     unsaved: usize,
     unsettled: OrderedSet<usize>,
     telling: OrderedMap<u64, Vec<(usize, Numbers)>>,
@@ -204,7 +204,8 @@ impl Safety {
         (version, Some((partner, Save { version, bag, received, given, parts })))
     }
 
-    /// The partner has taken a save in, if there is one. Returns who is to be told that its parts are safe, and which.
+    /// Notes that the partner has taken a save in, if there is one. Returns the places to tell that their parts are
+    /// safe, and which parts.
     pub fn saved(&mut self, version: u64) -> Vec<(usize, Numbers)> {
         self.given.for_each_mut(|_, given| {
             given.is_saved |= given.version.is_some_and(|first| first <= version);

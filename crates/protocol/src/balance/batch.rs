@@ -23,7 +23,7 @@ const SHORT_AFTER_REQUEST: u32 = 64;
 /// Tasks of the first batch: as in X10's library.
 const FIRST: u32 = 100;
 
-/// One batch of so many is measured.
+/// Interval at which batches are measured, in batches.
 const MEASURED: u32 = 8;
 
 /// Most time of a batch that is chosen by measuring; a thief waits for half of it.

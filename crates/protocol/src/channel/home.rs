@@ -30,7 +30,7 @@ pub enum ChannelStep<V> {
     Deliver(OperationId, V),
     /// A receiver is offered the value of a rendezvous; its place says whether it was taken.
     Lend(OperationId, V),
-    /// The value of a sender is in the buffer or received; its place has so many slots more.
+    /// The value of a sender is in the buffer or received; its place has this many more slots.
     Accept(OperationId, u32),
     /// A sender is refused, because the channel is closed; its value goes back, if it had been handed over.
     Refuse(OperationId, Option<V>),
@@ -48,18 +48,18 @@ pub enum ChannelStep<V> {
     Decline(OperationId, V),
     /// Slots of a place are free again.
     Announce(PlaceId, u32),
-    /// A place shall return the slots that it has not used.
+    /// A place must return the slots that it has not used.
     Recall(PlaceId),
     /// The same, and there are no more: the channel is closed.
     Close(PlaceId),
-    /// A place shall say when each value that went there has been taken or put back.
+    /// A place must say when each value that went there has been taken or put back.
     Settle(PlaceId),
 }
 
 /// Outcome of an offer, or of the question for room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offered<V> {
-    /// The value is in the buffer or received, or room is granted; its place has so many slots more.
+    /// The value is in the buffer or received, or room is granted; its place has this many more slots.
     Accepted(u32),
     /// It waits.
     Waits,
@@ -147,7 +147,7 @@ pub struct ChannelHome<V> {
 }
 
 impl<V> ChannelHome<V> {
-    /// An open channel of so many values, whose home is `here`.
+    /// Makes an open channel of `capacity` values, whose home is `here`.
     pub fn new(here: PlaceId, capacity: u32) -> ChannelHome<V> {
         ChannelHome {
             here,

@@ -34,7 +34,7 @@ impl SlotPool {
         is_there
     }
 
-    /// The home has given so many: how many go back, because the channel was closed meanwhile.
+    /// Accepts `slots` slots from the home; returns how many go back because the channel was closed meanwhile.
     #[must_use = "slots that go back must be returned"]
     pub fn grant(&mut self, slots: u32) -> u32 {
         let (kept, back) = if self.is_closed { (0, slots) } else { (slots, 0) };

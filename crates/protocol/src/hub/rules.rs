@@ -268,7 +268,7 @@ impl HubRule for FifoRule {
     }
 }
 
-/// A memory pool or a packet pool: numbers of blocks that are free, and who has the others.
+/// Rule of a memory pool or a packet pool: numbers of free blocks, and the owners of the others.
 #[derive(Debug)]
 struct PoolRule {
     /// The last is given away next.

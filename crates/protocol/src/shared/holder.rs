@@ -79,7 +79,7 @@ impl Holder {
         self.generation
     }
 
-    /// The generation of the copy here: the home need not send older changes.
+    /// Returns the generation of the copy here: the home need not send older changes.
     pub fn copy_generation(&self) -> u64 {
         self.copy
     }
@@ -138,7 +138,7 @@ impl Holder {
         self.readers += 1;
     }
 
-    /// A guard ends; `has_changed` says of a writer whether it may have written. Returns what goes back.
+    /// Ends a guard; for a writer, `has_changed` says whether it may have written. Returns the token that goes back.
     #[inline]
     pub fn release(&mut self, mode: GuardMode, has_changed: bool) -> Option<GiveBack> {
         match mode {

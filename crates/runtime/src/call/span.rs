@@ -37,13 +37,13 @@ pub(crate) const RUN: &str = "the whole run";
 pub struct LibrarySpan(#[expect(dead_code, reason = "it ends when it is dropped")] OpenSpan);
 
 impl LibrarySpan {
-    /// Begins a span called `name` that has to do with `other`, at the place of the calling task.
+    /// Begins a span called `name` that concerns `other`, at the place of the calling task.
     pub fn begin(name: &'static str, other: PlaceId) -> LibrarySpan {
         LibrarySpan(Local::with(|local| local.span(name, Some(other), || None)))
     }
 }
 
-/// No endpoint has so many open.
+/// Number of no span: no endpoint has so many open.
 const NONE: SpanId = SpanId(u32::MAX);
 
 /// A span of this place, until it is dropped; or none, where nobody draws any.

@@ -46,7 +46,7 @@ impl Local {
         Some(key)
     }
 
-    /// The key of the finish of `scope`, for what need not be counted yet; none if it is detached.
+    /// Returns the key of the finish of `scope`, for what need not be counted yet; `None` if it is detached.
     #[inline]
     pub(crate) fn visiting_key(&self, scope: Scope) -> Option<Key> {
         match scope.kind() {

@@ -175,7 +175,7 @@ impl Drop for FlagGuard<'_> {
 
 impl Local {
     /// Returns the state of the place that `endpoint` attaches, with the services that `services` makes for place
-    /// `here` of so many places.
+    /// `here` of the run's places.
     pub fn new(
         endpoint: Box<dyn Endpoint>,
         clock: Clock,

@@ -22,7 +22,7 @@ pub(super) struct WaitingMessage {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Tries to send what waited. A message to a dead place is dropped: its sender hears of the death.
+/// Sends waiting messages. A message to a dead place is dropped: its sender learns of the death.
 pub(super) trait Transmit {
     /// Transmits to one place.
     fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent>;

@@ -247,7 +247,7 @@ impl Local {
         written.map_err(Unsent::Unencodable)
     }
 
-    /// Writes what `encode` writes for `to` into `room`; gives its length, and whether `room` holds all of it and may
+    /// Writes what `encode` writes for `to` into `room`; returns its length, and whether `room` holds all of it and may
     /// be sent as it is: handles are lent by the message that takes them along.
     pub fn write_ahead(
         &self,

@@ -109,8 +109,8 @@ impl PartRef {
         PartId { home: self.home, serial: self.serial }
     }
 
-    /// A handle that has arrived, which `lender` counts, or nobody, with what it stands for here; none if it is of no
-    /// place of this run.
+    /// Adopts a handle that has arrived, which `lender` counts, or nobody. Returns it with the value of the part here;
+    /// `None` if it is of no place of this run.
     #[inline]
     fn adopt(id: PartId, lender: Option<PlaceId>) -> Option<(PartRef, Option<Value>)> {
         Local::try_with(|local| {
@@ -189,7 +189,7 @@ impl PartRef {
         Ok((self.home.0, self.serial, u8::from(lender.is_some()), lender.unwrap_or(self.home).0))
     }
 
-    /// The handle that has arrived under a name; none if it is of no place of this run.
+    /// Returns the handle that has arrived under a name; `None` if it is of no place of this run.
     #[inline]
     fn named((home, serial, lenders, lender): Name) -> Option<(PartRef, Option<Value>)> {
         let lender = match lenders {

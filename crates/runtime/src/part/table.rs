@@ -65,7 +65,7 @@ impl LentCounts {
         }
     }
 
-    /// Takes so many off again; false if there are not so many.
+    /// Subtracts `count`; returns `false` if there are fewer.
     #[inline]
     fn take_off(&mut self, to: PlaceId, count: u64) -> bool {
         let Some(at) = self.0.iter().position(|(place, known)| *place == to && *known >= count) else {
@@ -105,7 +105,7 @@ impl Entry {
         }
     }
 
-    /// As [`Entry::owe`], where the lender is not the parent, and there is one or need not be.
+    /// Owes as [`Entry::owe`] does, if the lender is not the parent, and a parent exists or is not needed.
     #[cold]
     fn owe_beside(&mut self, lender: PlaceId, home: PlaceId) {
         match &mut self.parent {

@@ -457,7 +457,7 @@ impl ControlBlock {
         self.waits.begin(number, what, caller);
     }
 
-    /// Says to the home that nothing shall be sent any more.
+    /// Tells the home that nothing can be sent any more.
     pub(super) fn close_from_afar(&self, local: &Local) {
         let unused = self.slots.borrow_mut().close();
         // A dead home has no channel that could be closed.

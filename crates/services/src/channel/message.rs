@@ -41,7 +41,7 @@ pub(super) enum ChannelMessage {
     ReturnSlots { count: u32 },
     /// To the home: nothing shall be sent any more.
     Close,
-    /// The value is in the buffer or received; so many slots come along.
+    /// The value is in the buffer or received; `slots` more slots come along.
     Accepted { operation: u64, slots: u32 },
     /// The channel is closed.
     Refused { operation: u64 },
@@ -65,7 +65,7 @@ pub(super) enum ChannelMessage {
     Recall,
     /// Unused slots are wanted back, and the channel is closed.
     Closed,
-    /// The place shall say when each value that has gone there is taken or put back.
+    /// The place must say when each value that has gone there is taken or put back.
     Settle,
     /// To the home: the answer to `Settle`.
     Settled,

@@ -76,7 +76,7 @@ impl<'p, F> Branch<'p, F> {
         Branch { future, number, is_over: false, receives: Vec::new() }
     }
 
-    /// Polls the future; none if it is not ready and shall not wait.
+    /// Polls the future; ready with `None` if it is not ready and must not wait.
     fn poll_future<O>(&mut self, poll: impl FnOnce(Pin<&mut F>) -> Poll<Option<O>>) -> Poll<Option<O>> {
         if self.is_over {
             return Poll::Ready(None);

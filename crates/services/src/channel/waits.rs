@@ -36,7 +36,7 @@ pub(super) enum ChannelAnswer {
     Suspended,
 }
 
-/// An answer came to an operation that was given up, or to none.
+/// Error of an answer to an operation that was given up, or to none.
 pub(super) struct NobodyWaits;
 
 /// An operation that waits here.

@@ -304,7 +304,7 @@ impl<T: SharedValue> Object<T> {
         is_told.then(|| Local::with(|local| state.flag_others(local)))
     }
 
-    /// A writer ends. Returns whether others' copies are old by it, and what names the flags that they were sent.
+    /// Ends a write. Returns whether remote copies are now stale, and the id of the invalidation sent.
     fn end_write(
         &self,
         mut value: RefMut<'_, T>,

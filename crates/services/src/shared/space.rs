@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::panic::Location;
 
-/// Indices by which mappings grow at once: a chunk of elements of eight bytes.
+/// Number of indices by which mappings grow at once: a chunk of elements of eight bytes.
 const RESERVED: usize = CHUNK_BYTES / 8;
 
 /// Indices from zero to an end that grows, and the mappings whose keys they are. A handle that can be sent to any

@@ -37,7 +37,7 @@ pub trait SharedValue: Sized + 'static {
         let _ = len;
     }
 
-    /// Puts the value into the machine's memory; returns the lines by which other places find it.
+    /// Puts the value into the machine's memory; returns the lines at which other places find it.
     #[doc(hidden)]
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines>;
 
@@ -61,8 +61,8 @@ pub trait SharedValue: Sized + 'static {
         true
     }
 
-    /// A write guard ends, which may have changed something. Returns whether caches of other places are old by it, and
-    /// so something is to be written back.
+    /// Ends a write guard that may have changed something. Returns whether caches of other places are now stale, so
+    /// that something has to be written back.
     #[doc(hidden)]
     fn store(&mut self, memory: &ObjectMemory, lines: &mut ValueLines) -> Result<bool>;
 

@@ -243,7 +243,7 @@ impl ElementType {
     }
 }
 
-/// The number of a type, which need not live for ever: what it borrows makes no difference here.
+/// Returns the number of a type, which need not be `'static`: what it borrows makes no difference here.
 #[inline]
 fn type_id<T: ?Sized>() -> TypeId {
     trait TypeOf {

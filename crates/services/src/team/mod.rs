@@ -146,7 +146,7 @@ impl Team {
         Team { share: None, state: Local::with(TeamTable::world) }
     }
 
-    /// A new team of `places`, in that order.
+    /// Makes a new team of `places`, in that order.
     ///
     /// One place makes it and sends the handle to the members, who take part from wherever they get it. The
     /// maker need not be a member. Costs no message.

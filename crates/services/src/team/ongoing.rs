@@ -384,7 +384,7 @@ impl<'t> OngoingCollective<'t> {
         others.iter().try_for_each(|other| self.signal(*other, first))
     }
 
-    /// Waits until all members have come here, and hears of it, along `tree`.
+    /// Waits until all members have arrived here, and learns of it, along `tree`.
     #[cold]
     async fn meet_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
         for child in tree.children() {
@@ -633,7 +633,7 @@ impl Drop for OngoingCollective<'_> {
     }
 }
 
-/// Tells the team that this member gives its collective up, and why, unless it is of no use already.
+/// Tells the team that this member gives its collective up, and why, unless it is broken already.
 #[cold]
 pub(super) fn give_up(state: &TeamState, why: &str) {
     // Outside of the place there is nobody left to tell.

@@ -192,7 +192,7 @@ impl TeamState {
         Ok(())
     }
 
-    /// Compares what `source` says of a collective with what is known of it.
+    /// Compares the report of `source` about a collective with what is known of it.
     #[inline]
     fn compare(&self, local: &Local, source: PlaceId, tag: CollectiveTag) -> Result<(), Error> {
         let tag = tag.first_step();
@@ -242,7 +242,7 @@ impl TeamState {
         reason
     }
 
-    /// Tells all other members why the team is of no use any more.
+    /// Tells all other members why the team is broken.
     fn tell_others(&self, local: &Local) {
         let reason = self.broken.borrow().as_ref().map(|reason| reason.to_wire(ERROR_BYTES_MAX));
         let Some(reason) = reason else { return };
@@ -251,7 +251,7 @@ impl TeamState {
         }
     }
 
-    /// Says that the team is of no use any more, and forgets what has arrived; the first reason stays.
+    /// Marks the team broken, and forgets what has arrived; the first reason stays.
     pub(super) fn break_up(&self, reason: Error) {
         if self.is_broken.replace(true) {
             return;
@@ -264,6 +264,9 @@ impl TeamState {
     }
 
     /// Waits for `future`, a collective, or until the team is broken. Dropped before its end, it breaks the team.
+    ///
+    /// # Errors
+    /// That of the future, or the reason why the team is broken.
     ///
     /// # Errors
     /// That of the future, or why the team is of no use any more.
@@ -493,7 +496,7 @@ impl TeamTable {
         teams.state(local, id)
     }
 
-    /// The seat in team `id`, which need not be there yet.
+    /// Returns the state of team `id`, and makes it if it is not there yet.
     #[inline]
     pub(super) fn state(&mut self, local: &Local, id: TeamId) -> Rc<TeamState> {
         match self.find(id) {
@@ -714,7 +717,7 @@ impl Drop for BrokenWait<'_> {
     }
 }
 
-/// Sends `notice` of team `id`, and what follows it; to a dead place it need not go.
+/// Sends `notice` of team `id`, and what follows it; ignored if the receiver is dead.
 fn notify(local: &Local, to: PlaceId, id: TeamId, notice: TeamNotice, rest: &[u8]) {
     let _ = local.send(to, Class::Control, TEAM, |writer| {
         TeamHeader::of_notice(id, notice).encode(writer);

@@ -34,7 +34,7 @@ impl Pieces {
         Pieces { offset, block: bytes, stride: bytes, count: 1 }
     }
 
-    /// Returns the bytes of all pieces; none if no memory has so many.
+    /// Returns the bytes of all pieces; `None` if that is more than any memory has.
     #[inline]
     pub(super) fn bytes(&self) -> Option<usize> {
         self.block.checked_mul(self.count)
@@ -116,7 +116,7 @@ fn store_piece(words: &[AtomicU64], offset: usize, piece: &[u8]) {
 /// Bytes from which on the processor's own instruction for strings copies faster than a loop of words.
 const STRING_BYTES_MIN: usize = 512;
 
-/// Writes whole words, at most as many as there are.
+/// Writes whole words, up to the end of the shorter slice.
 #[inline]
 fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
     let len = source.len().min(words.len());
@@ -143,7 +143,7 @@ fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
     }
 }
 
-/// Reads whole words, at most as many as there are.
+/// Reads whole words, up to the end of the shorter slice.
 #[inline]
 fn load_whole(words: &[AtomicU64], into: &mut [[u8; WORD_BYTES]]) {
     let len = into.len().min(words.len());

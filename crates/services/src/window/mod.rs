@@ -178,7 +178,8 @@ impl<T: 'static> Window<T> {
         async move { Ok(made.await?.0) }
     }
 
-    /// As [`Window::new_on`], with so many elements at each rank, which may be none, and with `options`.
+    /// Makes a window as [`Window::new_on`], with the given number of elements at each rank, which may be none, and
+    /// with `options`.
     ///
     /// # Errors
     /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there are not as many lengths as members.

@@ -87,7 +87,7 @@ struct EncodedNumber {
 /// Most bytes of a number that is not long.
 const SHORT: u8 = 8;
 
-/// The marks of all but the last of so many bytes and one.
+/// Continuation marks of a number, by its bytes less one: on all bytes but the last.
 const MARKS: [u64; SHORT as usize] = {
     let (mut marks, mut bytes) = ([0; SHORT as usize], 1);
     while bytes < marks.len() {

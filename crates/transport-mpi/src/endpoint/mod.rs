@@ -44,7 +44,7 @@ const SLEEP: Duration = Duration::from_millis(10);
 /// Largest block: a count of the library is an `int`.
 const BLOCK_MAX: usize = 1 << 30;
 
-/// Up to so many ranks hear that a place has left; of more, those with which it has talked.
+/// Largest number of ranks that hear that a place has left; of more, those with which it has communicated.
 const TOLD_MAX: u32 = 256;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];

@@ -104,7 +104,7 @@ pub(super) struct Inlets {
     ending: RefCell<Vec<(PlaceId, Death)>>,
     /// Places whose end is among `ending` or has been delivered.
     ended: Box<[Cell<bool>]>,
-    /// After so many bytes of large messages of one ring the next ring has its turn.
+    /// Bytes of large messages of one ring after which the next ring has its turn.
     large_max: u64,
 }
 

@@ -32,9 +32,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// The environment variable by which a process learns that it is a place: `SEGMENT:LIFELINE:PLACE`, two
-/// descriptor numbers and the number of the place, in decimal; then `:COUNTERS`, a third descriptor, if the run is
-/// observed.
+/// Environment variable that tells a process that it is a place: `SEGMENT:LIFELINE:PLACE`, two descriptor numbers and
+/// the number of the place, in decimal; then `:COUNTERS`, a third descriptor, if the run is observed.
 pub const JOIN_VARIABLE: &str = "ISLES_JOIN";
 
 /// Reason why the places could not be started, or did not arrive.

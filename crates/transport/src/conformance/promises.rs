@@ -64,7 +64,7 @@ pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_blocks)) }
 }
 
-/// A sender that is refused because the receiver keeps so many blocks is woken when one is dropped.
+/// A sender that is refused because the receiver keeps too many blocks is woken when one is dropped.
 pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
     Promise { places: 2, script: held_blocks }
 }

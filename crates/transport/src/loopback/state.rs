@@ -43,7 +43,7 @@ pub(super) enum Delivery {
     Died(PlaceId),
 }
 
-/// A send gives up waiting in one of so many draws.
+/// Inverse of the probability, in each draw, that a send gives up waiting.
 const WAITS: usize = 8;
 
 /// The sender and the class of a lane.

@@ -191,7 +191,7 @@ impl<'a> World<'a> {
         (0..self.setting.places).filter(|place| !self.dead.contains(place))
     }
 
-    /// A task goes on in a new phase: nobody may be left who has not signalled in the one before.
+    /// Checks that nobody is left who has not signalled in the phase before, when a task goes on in a new phase.
     fn enter_phase(&self, place: u32, task: &mut Task, advanced: Advanced) -> Result<(), String> {
         task.waits = false;
         if let Some(dead) = advanced.dead {

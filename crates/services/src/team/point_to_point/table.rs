@@ -37,7 +37,7 @@ pub(super) enum Message {
         send: u64,
         /// Its length, and where it can be read.
         long: LongMessage,
-        /// The transfer by which it comes, once a receive has begun one.
+        /// Transfer in which it comes, once a receive has begun one.
         transfer: Option<u64>,
     },
 }

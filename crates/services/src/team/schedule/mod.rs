@@ -57,7 +57,7 @@ pub enum Shape {
     Chain,
     /// All others are children of the root.
     Flat,
-    /// Each member has so many children, at least one, and the leaves fewer.
+    /// Each member has this many children, at least one, and the leaves fewer.
     Fan(u32),
 }
 
@@ -92,7 +92,7 @@ impl Tree {
         (self.relative > 0).then(|| self.absolute(above))
     }
 
-    /// This member of a binomial tree and those below it: so many, from its rank on.
+    /// Returns the number of members in this subtree of a binomial tree, which are consecutive from its rank on.
     pub(super) fn members(&self) -> usize {
         let below = if self.relative == 0 { self.size } else { 1 << self.relative.trailing_zeros() };
         below.min(self.size - self.relative)

@@ -24,7 +24,7 @@ pub(super) enum Deaf {
     No,
     Arrival,
     Room,
-    /// Room, for who has sent something since it was refused.
+    /// Room, for a sender that has sent something since it was refused.
     Refusal,
     Unpark,
     Timeout,
