@@ -1,4 +1,4 @@
-//! How errors leave a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
+//! Way of errors out of a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
 //!
 //! Inside of such a body `?` converts into `BodyError`; a call before it does so for more types than `?` can, but not
 //! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`,

@@ -42,7 +42,7 @@ use syn::{ItemFn, parse_macro_input};
 /// that error too, even if the caller has taken it: nobody knows what the body had started under the finish. A
 /// call in a finish of its own, `finish(async { at!(place, body).await }).await`, keeps the death to itself.
 ///
-/// What travels is found by spelling: names in small letters that the body does not declare and does not call. A list
+/// The captures are found by spelling: names in small letters that the body does not declare and does not call. A list
 /// says it instead: `at!(place, [graph.offsets, &word, n = a.len()] body)`.
 #[proc_macro]
 pub fn at(input: TokenStream) -> TokenStream {

@@ -16,7 +16,7 @@ use syn::spanned::Spanned;
 /// The code of `at!(call)`.
 ///
 /// # Errors
-/// What the body uses cannot be seen.
+/// The captures of the body cannot be seen.
 pub fn at(call: &Call) -> syn::Result<TokenStream> {
     let TravelParts { site, captures, remote } = parts(call, returned)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
@@ -61,7 +61,7 @@ pub fn everywhere(arguments: TokenStream) -> syn::Result<TokenStream> {
 /// The code of `spawn_at!(call)`.
 ///
 /// # Errors
-/// What the body uses cannot be seen.
+/// The captures of the body cannot be seen.
 pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
     let TravelParts { site, captures, remote } = parts(call, ended)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;

@@ -1,4 +1,4 @@
-//! What a state machine knows of places: their numbers, which are gone, and counts by place.
+//! Places as a state machine knows them: their numbers, the dead ones, and counts by place.
 //!
 //! [`MembershipView`] is shared by the protocols, apart from their state so that one part of it can be changed while
 //! this is read. It holds the dead and not the living, because a place of a run of thousands has heard of few of

@@ -1,4 +1,4 @@
-//! Which place of which run something belongs to.
+//! The run and place to which something belongs.
 //!
 //! A program can keep a handle longer than its run: in a static, or a variable of its thread. What such a handle names
 //! by numbers would be something else in the next run, so it also names its attachment, and is refused elsewhere.

@@ -1,4 +1,4 @@
-//! What memory a host has, and memory in large pages.
+//! Memory of a host, and memory in large pages.
 
 use rustix::mm::{Advice, madvise};
 

@@ -1,4 +1,4 @@
-//! What arrives at a place, and who receives it.
+//! Messages that arrive at a place, and their receivers.
 //!
 //! Each kind of message has a number, a fixed head, and a body that its receiver decodes. Heads are written with
 //! fixed widths: the smallest travelling body fits one cache line together with the transport's own header.

@@ -5,7 +5,7 @@
 //! and services find their state in it by its type. Invariant: the table is asked while nothing of the place is
 //! borrowed.
 //!
-//! What the core offers to services is re-exported here, besides what programs use:
+//! The interface of the core for services is re-exported here, besides what programs use:
 //!
 //! - messages: [`Local::send`] with an [`Encode`] writes one, [`ServiceTable::receive`] gets it and may
 //!   [refuse](Refused) it; [`OutputQueue`] keeps the outputs of a state machine in order;

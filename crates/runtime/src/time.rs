@@ -281,7 +281,7 @@ impl Drop for Sleep {
 
 /// Waits for `future`, for at most `limit` from the call on; then it is dropped.
 ///
-/// What it has started elsewhere goes on, except for calls, whose bodies are dropped too: to end tasks at all places,
+/// Tasks it has started elsewhere go on, except for calls, whose bodies are dropped too: to end tasks at all places,
 /// give a [`finish`](crate::finish) a deadline.
 ///
 /// # Errors

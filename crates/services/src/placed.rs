@@ -1,7 +1,7 @@
 //! Tasks whose place the runtime chooses: the state behind `spawn_anywhere!`.
 //!
-//! Which place is the decision of `isles_protocol::sharing`; here are what travels with such a task and the message by
-//! which it tells its end. Invariant: a task tells its end once, however it ends.
+//! The place is the decision of `isles_protocol::sharing`; here are the part of such a task that travels and the
+//! message that reports its end. Invariant: a task reports its end once, however it ends.
 
 use crate::table::service::Service;
 use isles_protocol::PlaceId;

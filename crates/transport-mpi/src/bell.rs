@@ -36,7 +36,7 @@ impl Bell {
     /// Hangs up a bell, and says its address in bytes that other ranks know how to read.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn hang() -> io::Result<(Bell, [u8; ADDRESS_BYTES])> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         let (address, port) = (own_address(), socket.local_addr()?.port());
@@ -61,7 +61,7 @@ impl Bell {
     /// meet: when it is listened to they have met.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn keep(&mut self, watch: Watch) -> io::Result<()> {
         self.watch = Some(watch.clone());
         self.start(|listener| listener.watch(watch))
@@ -70,7 +70,7 @@ impl Bell {
     /// Lets each ring of this bell end a wait, from a thread of its own, as long as there is a bell.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn listen(&self, unparker: Arc<dyn Unpark>) -> io::Result<()> {
         let is_first = self.listener.state.unparker.set(Unparker(unparker)).is_ok();
         match self.watch {
@@ -104,7 +104,7 @@ impl Bell {
         let Listener { socket, addresses, .. } = &self.listener;
         let may_sleep = self.silences.get(rank as usize).is_some_and(|longest| silence > *longest);
         if let Some(address) = addresses.get(rank as usize).filter(|_| may_sleep) {
-            // What is lost is found at the next look.
+            // A lost ring is found at the next look.
             let _ = socket.send_to(&[1], address);
         }
     }
@@ -198,7 +198,7 @@ impl Listener {
     fn send_beats(&self, watch: &Watch, beat: Beat) {
         let bytes = watch.beat(beat);
         for address in watch.partners().filter_map(|partner| self.addresses.get(partner as usize)) {
-            // What is lost comes again.
+            // A lost beat comes again.
             let _ = self.socket.send_to(&bytes, address);
         }
     }

@@ -168,7 +168,7 @@ mod tests {
         #[test]
         fn nothing_is_lost_of_a_window(steps in proptest::collection::vec((0..5_u8, 0..2_u8, 1..5_000_usize), 0..200)) {
             let mut ends = [PairCredit::new(window(4_096)), PairCredit::new(window(4_096))];
-            // What each end has to hand on: records by class, and blocks.
+            // Messages that each end has to hand on: records by class, and blocks.
             let mut records: [[Vec<usize>; 2]; 2] = Default::default();
             let mut blocks: [Vec<u64>; 2] = Default::default();
             for (step, end, size) in steps {

@@ -1,9 +1,9 @@
 //! The receives that wait for frames.
 //!
-//! What a library was told to expect it moves into the memory of who expects it, and shows it at the look that brings
-//! it. What it was not told to expect it copies into memory of its own, and shows it at the next look. So some receives
-//! are posted from the first look of a place to its end. They take frames in the order in which they were posted, and
-//! that is the order of each pair and class. Invariant: at least one is posted, until the end.
+//! A message that a library was told to expect it moves into the memory of the receiver, and shows it at the look that
+//! brings it. Others it copies into memory of its own, and shows them at the next look. So some receives are posted
+//! from the first look of a place to its end. They take frames in the order in which they were posted, and that is the
+//! order of each pair and class. Invariant: at least one is posted, until the end.
 
 use crate::block::{BlockBytes, BlockPool};
 use crate::frame::{HEAD_BYTES, RECORD_BYTES, class_of};

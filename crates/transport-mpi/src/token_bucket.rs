@@ -1,4 +1,4 @@
-//! Which messages leave at once, and which wait for company.
+//! Choice of the messages that leave at once; the others wait for company.
 //!
 //! A call of the library takes its sender as long as writing hundreds of messages into a frame, so messages share
 //! frames. But a message that waits while its place computes is late by the time of that computation. So a few messages

@@ -1,4 +1,4 @@
-//! Who watches whom of the ranks of different hosts, and when one counts as lost.
+//! Watch of the ranks of different hosts over each other, and when one counts as lost.
 //!
 //! Neither library says anything when a link goes down, or when a process ends well in the middle of a run. So hosts
 //! stand in a ring, and between neighbours in it beats go by UDP: from the first rank of a host to all of the next, and
@@ -119,7 +119,7 @@ impl Watch {
     pub fn look(&mut self, now: Duration) -> Option<u32> {
         let absence = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if absence > self.period() * ABSENCES {
-            // What was said meanwhile may still wait to be heard.
+            // Messages sent meanwhile may still wait to be received.
             self.partners
                 .iter_mut()
                 .filter(|partner| partner.heard.is_some())

@@ -1,4 +1,4 @@
-//! What one message costs: this transport against a plain ring, in one run.
+//! Cost of one message: this transport against a plain ring, in one run.
 //!
 //! Question: how near is the endpoint to the least that shared memory allows? Machine: two processes, each bound
 //! to a processor, busy. Units: nanoseconds for half a round trip, millions of messages a second one way, GB/s.

@@ -5,7 +5,7 @@
 //! rings, credit lines, bells and blocks, true messages between them, and what the place itself sends. The place
 //! must answer every call, deliver a bounded batch at each `progress`, and be told once, within bounded turns, of
 //! the end of a peer that broke the format or died. Whom a broken peer accuses is not looked at: it may be anybody.
-//! What cannot be seen in one thread, a peer that writes while the place reads, is not tried here.
+//! Races that one thread cannot show, such as a peer that writes while the place reads, are not tried here.
 
 use crate::arena::block::BlockDescriptor;
 use crate::endpoint::ShmEndpoint;

@@ -1,4 +1,4 @@
-//! Where everything lies in the segment.
+//! Layout of the segment.
 //!
 //! The one place that derives sizes and offsets; `docs/design/shm-layout.md` is the same in prose, for a stranger, and
 //! any change here needs a new [`VERSION`] and a change there. It maps nothing and touches no memory.

@@ -1,4 +1,4 @@
-//! Which processor is kept for which place, and moving a thread to one.
+//! Assignment of processors to places, and moving a thread to one.
 //!
 //! A place is moved to its processor and stays free to leave it (`docs/decisions/0006-free-places.md`), so a processor
 //! that is kept is a start and a place to return to, not a fence; what the thread starts inherits the processors that

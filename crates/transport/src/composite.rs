@@ -32,7 +32,7 @@ pub trait FarEndpoint: Endpoint {
 const NEAR_LOOKS: u32 = 4;
 
 /// In a wait, after so many looks at near places one at far places: a library takes as long for one as a near message.
-/// Where places share processors each look has waited for its turn, so there it is at both.
+/// If places share processors each look has waited for its turn, so there it is at both.
 const WAITING_LOOKS: u32 = 8;
 
 /// Numbering of the places that a transport reaches.
@@ -154,7 +154,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         inbound: Inbound,
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> usize {
-        // What a transport says of places that the other one reaches, or of none of the run, is not heard.
+        // Reports of a transport about places that the other one reaches, or about none of the run, are ignored.
         let known = |number| numbers.place(number).filter(|place| self.is_near(*place) == is_near);
         endpoint.progress(inbound, &mut |arrival| match arrival {
             Arrival::Message(message) => {
@@ -283,7 +283,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         let is_far_due = || looks.replace(looks.get() + 1).is_multiple_of(period);
         let is_far_ready = || is_far_due() && self.far.is_ready();
         self.near.wait_with(timeout, &|| is_far_ready() || also());
-        // What has ended the wait is to end no other one.
+        // The event that has ended the wait must not end another one.
         self.far.wait_with(Some(Duration::ZERO), &|| true);
     }
 

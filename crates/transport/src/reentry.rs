@@ -1,4 +1,4 @@
-//! Which calls of an endpoint are allowed from within the closures that it calls.
+//! Calls of an endpoint that are allowed from within the closures that it calls.
 //!
 //! The rules are those of [`Endpoint`](crate::Endpoint): `deliver` and `wants` may send, `fill` may call nothing,
 //! because the memory that it writes is lent to it alone. Every transport asserts them by one [`ReentryGuard`] each. It

@@ -1,4 +1,4 @@
-//! What a step of a program costs, in terms that say nothing of any core.
+//! Cost of a step of a program, in terms that do not depend on a core.
 //!
 //! A program counts what it does: operations by class, and what it touches of its memory. What that takes is the matter
 //! of a modelled chip, whose file knows its core and its caches; on a real machine nobody reads it. Invariant: counts

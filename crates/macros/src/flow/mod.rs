@@ -1,4 +1,4 @@
-//! How a body ends: with a value, with `?`, with `return`, or never.
+//! Ends of a body: with a value, with `?`, with `return`, or never.
 //!
 //! Syntax only, and only of the body itself: closures, `async` blocks, items and nested `at!` have ends of their own.
 

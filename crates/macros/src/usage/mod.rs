@@ -1,4 +1,4 @@
-//! Which variables and field paths a body uses that it does not declare itself.
+//! Variables and field paths that a body uses and does not declare itself.
 //!
 //! A macro sees no types and no definitions, so the rule is by spelling: a path of one segment that starts
 //! with a small letter, that nothing in the body declares and that is not called like a function, is a

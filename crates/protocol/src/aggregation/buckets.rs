@@ -1,4 +1,4 @@
-//! What one place holds of items on their way.
+//! Items of one place that are on their way.
 //!
 //! A bucket is filled for the next place of its items; full, it departs, if not too many departed before it that are
 //! not acknowledged. The items of a bucket belong together (`K`: the finish that counts them). Invariant: a bucket has

@@ -1,4 +1,4 @@
-//! Which place is next for an item on its way to another.
+//! The next place for an item on its way to another.
 //!
 //! A router numbers the *lanes* of its place: one for each place to which it sends, and one for the place itself. Along
 //! a torus, items go by dimension, the first one first; so no two routes wait for each other in a circle. Invariant:

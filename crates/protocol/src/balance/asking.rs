@@ -1,4 +1,4 @@
-//! Whom a place that has run out of tasks asks next.
+//! Choice of the place that one which has run out of tasks asks next.
 //!
 //! Apart from the balancer because it knows no tasks: only whom to ask, in which order, and who has been asked. First
 //! some victims at random, then each lifeline that does not remember this place already, then nobody. Invariant: a

@@ -1,4 +1,4 @@
-//! What keeps a run exact when places die: numbered parts, backups at partners, and who restores what.
+//! Exactness of a run when places die: numbered parts, backups at partners, and the assignment of restores.
 //!
 //! Each place has a [`Safety`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what it
 //! never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4. Invariant:
@@ -415,7 +415,7 @@ mod tests {
             while !self.saves.is_empty() {
                 self.step(1, 0, 0);
             }
-            // Whose partner is dead does not wait for it.
+            // Parts for a partner that is dead do not wait for it.
             self.parts.extend(self.waiting.drain(..).map(|(_, part)| part));
             self.parts.retain(|(_, thief, ..)| *thief != victim);
             while !self.parts.is_empty() {

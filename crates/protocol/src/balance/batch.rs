@@ -1,4 +1,4 @@
-//! How many tasks a place processes between two looks for messages.
+//! Number of tasks a place processes between two looks for messages.
 //!
 //! Unless it is set, the batch is as long as 250 looks, measured as it goes; while others ask for tasks, as 10. Apart
 //! from the balancer because it knows times only, and no clock. Invariant: a batch has at least one task, and at most

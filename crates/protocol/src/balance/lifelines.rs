@@ -1,4 +1,4 @@
-//! Which places a place asks when random steals have found nothing: its lifelines.
+//! Lifelines: the places that a place asks when random steals have found nothing.
 //!
 //! Apart from the rest because it is arithmetic. It is the cyclic hypercube of Saraswat et al., "Lifeline-based global
 //! load balancing" (PPoPP 2011), section 4. Invariant: with as many lifelines as [`dimensions`] says, every member is

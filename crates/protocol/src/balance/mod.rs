@@ -1,4 +1,4 @@
-//! Who gets tasks from whom when tasks are balanced over places, and when: a pure state machine for each place.
+//! Load balancing over places, as a pure state machine for each place: who gets tasks from whom, and when.
 //!
 //! It is told what happens at the place (tasks or a request have come, the worker has run out) and says what is to be
 //! done; the façade's `glb` does it. It holds no task, reads no clock and sends nothing. The protocol, and why it ends,

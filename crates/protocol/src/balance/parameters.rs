@@ -1,4 +1,4 @@
-//! How a run is balanced: X10's parameters n, w, l, z and m, and whether it survives deaths.
+//! Parameters of load balancing: X10's n, w, l, z and m, and survival of deaths.
 //!
 //! Apart from the protocol because programs and command lines set them. Invariant: parameters that pass
 //! [`Parameters::check`] connect all places.

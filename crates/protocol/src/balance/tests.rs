@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(model.processed.iter().sum::<u64>(), tasks);
         prop_assert!(model.bags.iter().all(|bag| *bag == 0));
         prop_assert!(model.workers.iter().all(|worker| *worker == Worker::None));
-        // Who rests is remembered by each lifeline: new tasks anywhere would reach all.
+        // A place at rest is remembered by each lifeline: new tasks anywhere would reach all.
         for (place, balancer) in model.balancers.iter().enumerate() {
             let mut remembered = balancer.remembered.clone();
             let mut thieves: Vec<usize> = balancer.thieves.iter().copied().collect();

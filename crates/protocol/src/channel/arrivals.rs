@@ -1,4 +1,4 @@
-//! Who of a place takes which of the values that have come there.
+//! Assignment of arrived values to the receives of a place.
 //!
 //! Each receive has a number, and each is asked of the home by that number; but a value is nobody's before a task takes
 //! it, and tasks take the first that came. So a value that comes for a receive that was given up goes to the next one

@@ -326,7 +326,7 @@ impl World {
     /// The home takes in what the hostile place says; what it refuses changes nothing.
     fn home_hears_hostile(&mut self, message: Message) -> Result<(), TestCaseError> {
         let (before, mut steps) = (format!("{:?}", self.home), Vec::new());
-        // Whether a value of it is received matters to nobody; that it comes at most once does.
+        // It does not matter whether a value of it is received; that it comes at most once does.
         let fresh = |world: &mut World| {
             world.next += 1;
             world.doubtful.insert(world.next);

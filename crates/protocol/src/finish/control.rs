@@ -1,4 +1,4 @@
-//! What places say to each other about finishes, and what a place must do next.
+//! Messages between places about finishes, and the actions that a place must take next.
 //!
 //! Control messages travel in their own class, in order between each pair of places, and are never dropped
 //! between live places. Tasks are not control messages: they carry a [`FinishId`] in the runtime's own frame.

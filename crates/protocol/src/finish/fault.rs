@@ -1,4 +1,4 @@
-//! What can go wrong in a finish, and how a finish ends.
+//! Faults of a finish, and how a finish ends.
 //!
 //! Faults travel with reports, so number and length are bounded here. What a fault *means* to the program
 //! is the runtime's affair: the payload of a fault is bytes to this crate. The invariant: a dead place is

@@ -1,4 +1,4 @@
-//! What the home of a finish knows about other places: the balance of every ordered pair.
+//! State of other places at the home of a finish: the balance of every ordered pair.
 //!
 //! A balance is tasks reported sent minus tasks reported received. The finish is over when the home is quiet
 //! and all balances are zero (docs/design/finish.md proves it). Made only when a finish leaves its home.

@@ -1,4 +1,4 @@
-//! What tasks and hubs say to each other: requests, replies, and the packets that carry them.
+//! Messages between tasks and hubs: requests, replies, and the packets that carry them.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};

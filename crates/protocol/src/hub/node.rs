@@ -1,4 +1,4 @@
-//! What one place knows: its hubs, its tasks, and their requests.
+//! State of one place: its hubs, its tasks, and their requests.
 //!
 //! Priority inheritance goes as follows. A hub tells the place of its owner the most urgent priority of those that
 //! wait, whenever it changes. The place gives the task the most urgent of its own priority and all that it inherits

@@ -100,7 +100,7 @@ impl JobState {
             (Running | Paused, JobStep::Told(JobVerb::Checkpoint)) => Checkpointing,
             (Running | Paused, JobStep::Told(JobVerb::Move)) => Moving,
             (Creating | Running | Paused | Checkpointing | Moving, JobStep::Told(JobVerb::Kill)) => Stopping,
-            // What is nowhere can be forgotten.
+            // A job that is at no place can be forgotten.
             (New | Checkpointed | Stopped | Finished | Failed, JobStep::Told(JobVerb::Remove)) => self,
             (Creating | Moving, JobStep::Reported(JobReport::Started)) => Running,
             // Told to stop before its place had it: it stops there.

@@ -1,4 +1,4 @@
-//! Which receive gets which message, as one place sees it: the matching of two-sided messages, as in MPI.
+//! Matching of two-sided messages, as in MPI: which receive gets which message, as one place sees it.
 //!
 //! A receive gets the oldest message that it wants, and a message goes to the oldest receive that wants it (MPI 4.0,
 //! 3.5, "order"). `docs/design/messages.md` has the protocol; `credit` bounds how much may lie here. It knows no

@@ -1,4 +1,4 @@
-//! What the home of a phaser knows of all places: who has parties, who has reported, which registrations travel.
+//! State of all places at the home of a phaser: who has parties, who has reported, which registrations travel.
 //!
 //! A phase is over when each place with parties has reported in it, all balances of travelling registrations are
 //! zero, and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.

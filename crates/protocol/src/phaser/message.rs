@@ -1,4 +1,4 @@
-//! What places say to each other about phasers, and what a place must do next.
+//! Messages between places about phasers, and the actions that a place must take next.
 //!
 //! Control messages travel in their own class, in order between each pair of places. Tickets travel with tasks.
 //! The invariant: a report of more than [`REPORT_ENTRIES_MAX`] entries goes in parts, so that each message is small.

@@ -1,4 +1,4 @@
-//! What stages cost: given, or measured and smoothed.
+//! Costs of stages: given, or measured and smoothed.
 
 use std::ops::Range;
 

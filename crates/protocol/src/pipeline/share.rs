@@ -1,4 +1,4 @@
-//! How pipelines share cores: by all of their speed-up functions, or by those of neighbours only.
+//! Division of cores between pipelines: by all of their speed-up functions, or by those of neighbours only.
 
 use std::fmt;
 

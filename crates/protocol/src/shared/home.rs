@@ -143,7 +143,7 @@ impl Home {
     fn proceed(&mut self) -> Vec<HomeStep> {
         let mut steps = Vec::new();
         while let Some(request) = self.waiting.front().copied() {
-            // What the place gives back on its way must not be taken for what is granted now.
+            // The token that the place gives back on its way must not be taken for the one granted now.
             if self.recalled.contains_key(request.place) {
                 break;
             }

@@ -181,7 +181,7 @@ impl World {
         if place == 0 || std::mem::replace(&mut self.dead[place], true) {
             return;
         }
-        // What it had sent before arrives.
+        // Messages that it had sent before arrive.
         while self.queues.get(&(place as u32, 0)).is_some_and(|queue| !queue.is_empty()) {
             self.deliver(place as u32, 0);
         }

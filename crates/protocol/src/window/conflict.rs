@@ -1,4 +1,4 @@
-//! Which accesses to one part conflict: the log of a window that checks.
+//! Conflicts between accesses to one part: the log of a window that checks.
 //!
 //! Two accesses of different places conflict if they overlap, neither comes after the other by an epoch, and one is a
 //! put, or one changes what the other reads. Those of one place are done in their order. Invariant: the log holds the

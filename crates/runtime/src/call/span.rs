@@ -1,4 +1,4 @@
-//! What a machine that draws spans is told of a program: turns of its tasks, its calls, their bodies, its finishes, its
+//! Spans of a program for a machine that draws them: turns of its tasks, its calls, their bodies, its finishes, its
 //! waits for other tasks, its collectives, and the whole run.
 //!
 //! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four

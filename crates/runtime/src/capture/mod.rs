@@ -1,4 +1,4 @@
-//! What travels with a body to another place, and what comes back.
+//! Captures of a body that travel to another place, and values that come back.
 //!
 //! The macros `at!` and `spawn_at!` find out which variables and field paths a body uses; this module decides, by
 //! type and at compile time, how each of them is written, and as what the body sees it at the other place. It does

@@ -1,4 +1,4 @@
-//! What the body of a task may end with.
+//! Values with which the body of a task may end.
 //!
 //! A task gives nothing back; its end is success or an error that the enclosing finish collects. This trait says which
 //! types are read as such, and refuses the others, because a forgotten value is nearly always a mistake.

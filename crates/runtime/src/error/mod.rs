@@ -160,7 +160,7 @@ impl Error {
         if body.place.is_none() && body.kind != ErrorKind::Several {
             body.place = Some(place);
         }
-        // What failed at another place is known there without the line that asked for it.
+        // A failure at another place is known there without the line that asked for it.
         if body.place == Some(place) && body.site.is_none() {
             // A line of the program, or nothing: where the runtime starts something is no use to anybody.
             body.site = site.filter(|site| *site != RUNTIME_SITE).map(str::to_owned);

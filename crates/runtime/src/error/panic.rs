@@ -118,7 +118,7 @@ fn address(hook: &Hook) -> usize {
 /// Runs code of the program in the middle of an operation of the runtime, which goes on if it panics.
 ///
 /// # Errors
-/// What the panic says, see [`describe`].
+/// The description of the panic, see [`describe`].
 #[inline]
 pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(payload).into())

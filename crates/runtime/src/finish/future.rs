@@ -49,7 +49,7 @@ impl<T, E: Into<BodyError>> Outcome for std::result::Result<T, E> {
 /// control messages proportional to the places reached otherwise.
 ///
 /// # Errors
-/// What went wrong in the body and in the tasks: one error comes back as itself, several as a list
+/// The failures of the body and of the tasks: one error comes back as itself, several as a list
 /// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks
 /// of this finish is one of them ([`ErrorKind::DeadPlace`](crate::ErrorKind::DeadPlace)), also if all that was
 /// under way there was the body of an `at!` whose caller has taken the error: what that body had started is lost,

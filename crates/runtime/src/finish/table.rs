@@ -179,7 +179,7 @@ impl FinishTable {
         match output {
             Output::Send { to, control } => {
                 self.controls_sent.set(self.controls_sent.get() + 1);
-                // Who hears that tasks have ended finds that their handles are gone.
+                // A place that hears that tasks have ended finds that their handles are gone.
                 part::settle(local);
                 // A place that died meanwhile is reported to the machine by itself.
                 let _ =

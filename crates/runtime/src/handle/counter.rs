@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that lives at the place that made it and can be counted with from anywhere.
 ///
-/// Where places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
+/// If places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
 ///
 /// # Errors
 /// Of every operation: [`DeadPlace`](crate::ErrorKind::DeadPlace), the home is dead;

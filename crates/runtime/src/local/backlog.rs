@@ -1,4 +1,4 @@
-//! What a place has taken in and not begun: its credit to its peers.
+//! Messages a place has taken in and not begun: its credit to its peers.
 //!
 //! A place that takes in messages faster than it runs their tasks would fill its memory with them. So it counts the
 //! messages whose tasks stand in the ready queue, and their bytes; at a bound it leaves data in its queues, and the

@@ -4,7 +4,7 @@
 //! other threads reach a place only through its [`Injector`]. Under the seeded loopback several places share a
 //! thread and are entered in turn.
 //!
-//! What it does not know: which transport carries the messages, and what a program computes.
+//! It does not know which transport carries the messages, nor what a program computes.
 
 mod backlog;
 mod clock;

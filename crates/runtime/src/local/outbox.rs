@@ -6,8 +6,8 @@
 //! A message to several places stands in the queue of each of them, and goes when it is the first in all. They got it
 //! at one time, so no two of these wait for each other. It knows neither what messages are nor how they are sent.
 //!
-//! Where the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands
-//! would try for most of its time what is refused. Invariant: no queue is empty.
+//! If the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands would
+//! spend most of its time on sends that are refused. Invariant: no queue is empty.
 
 use super::unsent::Unsent;
 use crate::limits::{CROWD_MIN, CROWD_REFUSALS};

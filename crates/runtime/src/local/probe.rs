@@ -1,4 +1,4 @@
-//! What a place tells those who observe its run, if there are any.
+//! Reports of a place to those who observe its run, if there are any.
 //!
 //! It copies what the place counts anyway into the place's page of counters: when the place goes to sleep, when it
 //! wakes, and now and then between. Without an observer there is none, and the worker looks at one empty cell a step.

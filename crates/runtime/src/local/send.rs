@@ -27,8 +27,8 @@ use std::time::Duration;
 
 /// Writes the body of a message.
 ///
-/// What sends it is not generic: a program has hundreds of kinds of bodies, and this much code for each of them takes a
-/// compiler long and makes no message faster.
+/// The sending code is not generic: a program has hundreds of kinds of bodies, and this much code for each of them
+/// takes a compiler long and makes no message faster.
 pub type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
 
 /// Outcome of a send.
@@ -100,7 +100,7 @@ impl Local {
         encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         match behind {
-            // What is put aside for a dead place is dropped, so nobody would hear of it.
+            // Messages put aside for a dead place are dropped, so nobody would hear of it.
             true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
             true => Err(Unsent::Full),
             false => self.attempt(to, class, handler, guess, encode),
@@ -319,8 +319,9 @@ impl Local {
 
     /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
     ///
-    /// Where it is not, as [`Local::send`] for each of them, in this order. Where it is, all get it at one time; what
-    /// finds no room is put aside, because only places in invented worlds are there so far.
+    /// If the machine does not offer it, sends as [`Local::send`] to each of them, in this order. If it does, all get
+    /// it at one time; a message that finds no room is put aside, because only places in invented worlds are there so
+    /// far.
     ///
     /// # Errors
     /// Some may have got it; see [`Unsent`].

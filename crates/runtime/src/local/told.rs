@@ -1,4 +1,4 @@
-//! What a program tells those who observe its run: how far it is, and what it prints.
+//! Reports of a program to those who observe its run: its progress, and its output.
 //!
 //! Steps are counted by place, and observers read the sums. What is printed goes where it would go in any case, and a
 //! copy of it into the page of its place. Without an observer a call looks at one empty cell. Invariant: nothing here

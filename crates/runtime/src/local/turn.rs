@@ -11,9 +11,9 @@
 //! place send or run something: one that nobody but the held task waits for, as the edge of a neighbour's part, is no
 //! reason to hold it. On a host a few long turns in vain are forgiven, and a much shorter one says nothing of them.
 //!
-//! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
-//! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
-//! be long, or a few before.
+//! If the clock costs as much as an operation, it is read only when one of several operations sees that messages wait,
+//! or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will be
+//! long, or a few before.
 
 use super::{Clock, Local};
 use crate::limits::{
@@ -150,7 +150,7 @@ impl Local {
     fn is_measured_turn_long(&self) -> bool {
         let turn = &self.turn;
         turn.looks.set(turn.looks.get().saturating_sub(1));
-        // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
+        // If a program's code is measured, the code before the first operation of a turn may take longer than a turn
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
         if turn.begins_anew.take() {
@@ -275,7 +275,7 @@ impl Local {
         if after_long {
             turn.held_turn.set(self.clock.now().saturating_sub(turn.start.get()));
         }
-        // Where there are other hosts, only this place serves them: so whatever gives way goes on after them.
+        // If there are other hosts, only this place serves them: so whatever gives way goes on after them.
         if turn.held.get().is_some() || !(after_long || gave_way && self.has_far) {
             return self.ready(task, task.header().priority());
         }

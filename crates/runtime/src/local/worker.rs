@@ -120,7 +120,7 @@ impl Local {
         handler: HandlerId,
         mut read: impl FnMut(&[u8]) -> Option<()>,
     ) -> Next {
-        // What `read` decodes may send.
+        // Values that `read` decodes may send.
         let _delivering = FlagGuard::new(&self.delivering);
         let mut len = 0;
         let mut wants = |to, bytes: &[u8]| {
@@ -157,7 +157,7 @@ impl Local {
             let Some(task) = self.ready.borrow_mut().pop() else {
                 return ran;
             };
-            // What earlier tasks have said does not wait for this one, which may compute for long.
+            // Messages of earlier tasks do not wait for this one, which may compute for long.
             if self.has_far {
                 self.endpoint.other_hosts().inspect(|hosts| hosts.push_out());
             }

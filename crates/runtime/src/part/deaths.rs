@@ -1,4 +1,4 @@
-//! What becomes of the handles that a dead place had.
+//! Handles of a dead place: how they are found and given back.
 //!
 //! A dead place gives nothing back, and it may have lent on what it had. So what was lent to it can be forgotten only
 //! when everybody who has a part from it counts as having it from the part's home. Who has lent something to a dead

@@ -6,9 +6,9 @@
 //! no handle lives anywhere, and the part is freed on all places. No message is sent when a handle is copied, and
 //! none but the handle itself when it travels.
 //!
-//! What is owed is not given back at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next
-//! control message of a finish: a stream of tasks costs no message each, and who learns that tasks have ended knows
-//! already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
+//! Returns that are owed are not sent at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next
+//! control message of a finish: a stream of tasks costs no message each, and a place that learns that tasks have ended
+//! knows already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
 //!
 //! A place that dies gives nothing back; [`deaths`] says how what it had is settled all the same.
 

@@ -221,7 +221,7 @@ impl PartTable {
         while let Some((id, to)) = self.lent.pop() {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.lent.take_off(to, 1);
-                // What was written may be gone: an encoding can make the handle that it writes.
+                // The written handle may be gone: an encoding can make the handle that it writes.
                 if !entry.is_in_use() {
                     note_due(entry, &mut self.due, id);
                 }

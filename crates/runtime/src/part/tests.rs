@@ -89,7 +89,7 @@ impl World {
             return;
         }
         let id = handles.swap_remove(choice % handles.len());
-        // What a handle remembers of the slot is a hint: any will do.
+        // The slot that a handle remembers is a hint: any will do.
         let freed = self.books[here.index()].release((id, SlotHint::any(choice)), here);
         self.free(here, freed);
     }

@@ -112,7 +112,7 @@ async fn watched<F: Future>(main: F) -> F::Output {
 
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
 ///
-/// What is done when nothing happens for a while, `stall` says; a run that is given up ends with an error of kind
+/// `stall` says what is done when nothing happens for a while; a run that is given up ends with an error of kind
 /// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for. One whose `main` has failed is also
 /// given up if it goes on for so long: a place that asks again and again for what will never be is not silent.
 pub fn run_first_place<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)

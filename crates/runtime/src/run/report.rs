@@ -1,4 +1,4 @@
-//! What a place has done, told to the first place at the end of the run or when a run stands still.
+//! Report of a place, sent to the first place at the end of the run or when a run stands still.
 
 use super::region::MeasuredRegion;
 use crate::call::site::SiteCount;
@@ -394,7 +394,7 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         let each = if places.len() == 1 { "" } else { "each of " };
         format!("{tasks} at {each}{}{asked}", named(&places))
     });
-    // What is heard may be old: reports come when the last task of a place has ended.
+    // The reports may be old: they come when the last task of a place has ended.
     let others: Vec<String> = others.collect();
     let heard = if others.is_empty() { "" } else { ", as far as heard " };
     Some(format!("{name}{cancelled}: {live} live here{heard}{}", others.join(", ")))

@@ -59,9 +59,9 @@ pub async fn yield_now() {
 /// Waits until all that this place has sent is on its way without it: nothing waits for room, and of nothing a part is
 /// still to be written.
 ///
-/// Where messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Collectives,
-/// sends to members and over channels, puts and accumulates end only when they are on their way. A task that has sent
-/// much by `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
+/// If messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Collectives, sends
+/// to members and over channels, puts and accumulates end only when they are on their way. A task that has sent much by
+/// `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
 /// `MPI_Isend`. Elsewhere it is over at once.
 pub async fn sent() {
     poll_fn(|context| {

@@ -110,7 +110,7 @@ fn a_task_that_is_woken_while_it_is_dropped_is_queued_by_one() {
             theirs.wake();
             theirs.release();
         });
-        // Who is told that it stands in a queue waits for it there.
+        // A task that is told that it stands in a queue waits for it there.
         if task.state.conclude() {
             task.dequeue();
             assert!(!task.state.start());

@@ -120,7 +120,7 @@ fn a_wake_under_way_at_the_end_of_the_place_leaks_no_memory() {
     bare.close();
     bare.injector.schedule(task, Priority::Normal);
     drop(waker);
-    // What came after the end stands in the list that nobody looks at any more, but here.
+    // Tasks that came after the end stand in the list that nobody looks at any more, except here.
     bare.close();
     assert_eq!(bare.pool.live(), 0);
 }

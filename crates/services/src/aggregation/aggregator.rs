@@ -18,9 +18,9 @@ use std::rc::Rc;
 
 /// Carries small items to places and applies them there, many in one message.
 ///
-/// Where an `at!` or a `spawn_at!` costs a message each, a [`push`](Aggregator::push) costs a store into a bucket. A
-/// bucket leaves when it is full, or when nothing else of the enclosing finish lives at the place; the finish ends when
-/// every item is applied. Items of one place for another may be applied in any order.
+/// An `at!` or a `spawn_at!` costs a message each; a [`push`](Aggregator::push) costs a store into a bucket. A bucket
+/// leaves when it is full, or when nothing else of the enclosing finish lives at the place; the finish ends when every
+/// item is applied. Items of one place for another may be applied in any order.
 ///
 /// ```ignore
 /// let table = PlaceLocal::new(|| vec![0_u64; 1 << 20]).await?;

@@ -1,10 +1,10 @@
 //! Aggregation: many small items for unpredictable places travel together.
 //!
-//! What a place holds of them, and which way they go, is `isles_protocol::aggregation`; here are the handles that a
-//! program has ([`Aggregator`], [`Gatherer`]), the tasks by which buckets travel, and the service that lets buckets
-//! leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends neither
-//! too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has the
-//! protocol. Invariant: an item is counted by its finish from its push until it is applied.
+//! The contents of a place's buckets, and the routes of items, are in `isles_protocol::aggregation`; here are the
+//! handles that a program has ([`Aggregator`], [`Gatherer`]), the tasks that carry buckets, and the service that lets
+//! buckets leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends
+//! neither too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has
+//! the protocol. Invariant: an item is counted by its finish from its push until it is applied.
 
 mod aggregator;
 pub(crate) mod batch;
@@ -176,7 +176,7 @@ impl Aggregations {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let id: PartId = reader.take_serde()?;
     let part = local.part_value(id);
-    // Who has no handle any more has nothing that waits.
+    // A place without a handle has nothing that waits.
     let Some(part) = part else { return Ok(()) };
     let known =
         part.downcast_ref::<AggregatorPart>().is_some_and(|part| part.held.acknowledged(local, source));

@@ -1,4 +1,4 @@
-//! How an aggregator works: which way items go, and how many of them a place holds.
+//! Options of an aggregator: the route of items, and the number of them that a place holds.
 
 use isles_protocol::aggregation::{BucketLimits, ItemRoute, Router};
 use isles_runtime::limits::AGGREGATED_ITEMS_MAX as ITEMS_MAX;

@@ -100,7 +100,7 @@ impl ChannelTable {
     }
 
     pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
-        // What is returned keeps it, so that nothing is dropped here.
+        // The returned channel is kept by the caller, so that nothing is dropped here.
         self.recent.take_if(|recent| recent.control().id == id);
         self.ends.remove(&id)
     }

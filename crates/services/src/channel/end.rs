@@ -230,7 +230,7 @@ impl<T: CanSend> End<T> {
                 Some(value)
             }
             Some(home) if self.control.is_rendezvous() => {
-                // What lies here was lent.
+                // The value here was lent.
                 let _ = home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
                 None
             }
@@ -290,7 +290,7 @@ impl<T: CanSend> End<T> {
         let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
         let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
         let mut steps = self.new_steps();
-        // What lies here for others would come first.
+        // Values that lie here for others would come first.
         if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
             *value = home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
@@ -422,7 +422,7 @@ impl<T: CanSend> End<T> {
             ChannelStep::Decline(id, value) => {
                 (id, ChannelAnswer::Declined, ChannelMessage::Declined { operation: id.number }, Some(value))
             }
-            // What a dead place is to be told is told to nobody.
+            // A dead place is told nothing.
             ChannelStep::Announce(to, slots) => {
                 return drop(self.control.tell(local, to, &ChannelMessage::Slots { count: slots }));
             }

@@ -1,4 +1,4 @@
-//! What places say to each other about channels.
+//! Messages between places about channels.
 //!
 //! A [`ChannelMessage`] may be followed by a value as the wire writes it, and is read before the type of the value is
 //! known. Invariant: an answer names the operation by the number that its place gave it.

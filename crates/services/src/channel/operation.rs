@@ -54,7 +54,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     }
 
     /// Begins a new operation by `begin`, when the place allows it: the answer if that is all, none if it waits now.
-    /// What most operations of a stream do is in one piece, with one look at the place.
+    /// The common operations of a stream are in one piece, with one look at the place.
     #[inline]
     fn poll_begin(
         &mut self,

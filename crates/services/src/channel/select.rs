@@ -1,4 +1,4 @@
-//! What `select!` expands to: several futures, of which the first that is ready is chosen.
+//! Expansion of `select!`: several futures, of which the first that is ready is chosen.
 //!
 //! A branch that is an operation of a channel does nothing before it is chosen: a send asks for room first, and a value
 //! that arrives for a branch that was not chosen goes to the next receiver. Any other future is polled as it is. Where

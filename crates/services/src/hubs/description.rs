@@ -1,4 +1,4 @@
-//! What a program over hubs consists of: tasks and hubs, by unique names, and the map of a run.
+//! Description of a program over hubs: tasks and hubs, by unique names, and the map of a run.
 
 use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubRule, HubSpec, TaskSpec};
 use isles_runtime::{Error, ErrorKind, Result};

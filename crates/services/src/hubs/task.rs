@@ -1,4 +1,4 @@
-//! What a task of a hub system can do: its requests, by the kinds of hubs.
+//! Requests of a task of a hub system, by the kinds of hubs.
 
 use super::kernel::HubKernel;
 use super::request::{HubRequest, Wait};

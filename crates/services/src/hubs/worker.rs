@@ -221,7 +221,7 @@ impl Drop for WorkingGuard<'_> {
 
 impl<V> Drop for HubWorker<'_, V> {
     fn drop(&mut self) {
-        // What was under way is withdrawn; the packets that say so leave with the next step of the place.
+        // Requests under way are withdrawn; the packets that say so leave with the next step of the place.
         Local::try_with(|local| HubTable::of(local).note_busy());
     }
 }

@@ -396,8 +396,8 @@ impl<T: SharedValue> DerefMut for WriteGuard<'_, T> {
 impl<T: SharedValue> WriteGuard<'_, T> {
     /// Ends the guard; ends when all places know that their copies are old.
     ///
-    /// Where guards wait for each other, that is at once. For objects of
-    /// [`Exclusion::Program`](crate::Exclusion::Program), to drop the guard begins the same, and the program cannot
+    /// If guards wait for each other, that is at once. For objects of
+    /// [`Exclusion::Program`](crate::Exclusion::Program), dropping the guard begins the same, and the program cannot
     /// know when it is over.
     pub async fn release(mut self) {
         let at_begin = self.flags;

@@ -1,4 +1,4 @@
-//! What places say to each other about shared objects. Changes follow the message that brings them.
+//! Messages between places about shared objects. Changes follow the message that brings them.
 
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedKey;

@@ -23,7 +23,7 @@ impl SharedOptions {
     /// ```
     ///
     /// # Errors
-    /// What a trial returns.
+    /// The error of a trial.
     pub async fn measured(
         self,
         mut trial: impl AsyncFnMut(SharedOptions) -> Result<()>,

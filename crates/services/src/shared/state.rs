@@ -1,4 +1,4 @@
-//! What one place knows of one object: its token, who waits, and on modelled chips when its caches are old.
+//! State of one object at one place: its token, the waiting tasks, and on modelled chips when its caches are stale.
 //!
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
@@ -150,7 +150,7 @@ impl ObjectState {
                 }
                 Admission::Wait => {
                     self.wait(mode, ticket, context);
-                    // What comes soon comes sooner than by the way through the place's queue.
+                    // An answer that comes soon comes sooner this way than through the place's queue.
                     let mut heard = || {
                         let admission = self.holder.borrow_mut().acquire(mode);
                         (admission != Admission::Wait).then_some(admission)

@@ -235,7 +235,7 @@ impl Service for ObjectTable {
 /// Receives a message about an object.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let (id, message): (ObjectId, ObjectMessage) = reader.take_serde()?;
-    // Where it is no more, nobody has a handle.
+    // An object that is gone has no handle left.
     let Some(object) = ObjectTable::of(local).find(id) else { return Ok(()) };
     object.state().receive(local, &*object, source, message, reader.rest())
 }

@@ -1,4 +1,4 @@
-//! What an object holds: how its changes travel, and how it lies in memory that nothing keeps coherent.
+//! Values of objects: how their changes travel, and how they lie in memory that nothing keeps coherent.
 
 use super::memory::{ByteLines, ObjectMemory};
 use isles_runtime::Result;

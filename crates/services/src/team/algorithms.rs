@@ -1,4 +1,4 @@
-//! Which algorithm a collective uses, and every bound of the teams.
+//! Choice of the algorithm of a collective, and every bound of the teams.
 //!
 //! The one place to tune. Choices depend on what all members know (the size of the team, the length that all of them
 //! pass), so that all of them choose the same. None changes a result: every reduction folds by the one tree of
@@ -15,8 +15,8 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
-//! Where members are on several hosts and some of them together, collectives are hierarchical: the leader of a host
-//! talks to other hosts for all of it ([`super::schedule::TeamHosts`]):
+//! If members are on several hosts and some of them together, collectives are hierarchical: the leader of a host talks
+//! to other hosts for all of it ([`super::schedule::TeamHosts`]):
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
@@ -24,10 +24,10 @@
 //! | `broadcast` | any length | from leader to leader as above, then within each host | |
 //! | `all_reduce` of [`HIERARCHICAL_REDUCE_MIN`] | [`SWAP_BYTES_MAX`] | `reduce`, then `broadcast` | as above |
 //!
-//! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most
-//! [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer
-//! slice, or one longer value. A long transfer ends only when it was taken, so there is never a second one. In the
-//! `all_..` forms on slices it may be as much as the slice that its task takes there.
+//! Bound of the messages that wait in a place's memory, for one team and one other member, whether or not the handle
+//! has arrived: at most [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`]
+//! chunks of one longer slice, or one longer value. A long transfer ends only when it was taken, so there is never a
+//! second one. In the `all_..` forms on slices it may be as much as the slice that its task takes there.
 
 use super::header::EAGER_BYTES_MAX;
 use super::ongoing::OngoingCollective;
@@ -60,7 +60,7 @@ pub(super) const BRUCK_BYTES_MAX: usize = 32 << 10;
 
 /// Number of times a waiting member looks for its message itself before it lets its place wait: some 4 µs in all.
 ///
-/// Where places share processors it looks once: each look takes time from who is waited for (40 looks made a barrier
+/// If places share processors it looks once: each look takes time from the member it waits for (40 looks made a barrier
 /// of 8 places on two processors twice as long).
 pub(super) const LOOKS: u32 = 64;
 

@@ -1,4 +1,4 @@
-//! What follows the head of a message that has come, until it is taken.
+//! Payload of an arrived message, until it is taken.
 //!
 //! Its own file because collectives and messages between two members keep it alike. Invariant: what lies in the memory
 //! of its sender says so, and can be copied.

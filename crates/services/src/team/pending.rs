@@ -1,4 +1,4 @@
-//! What has come to a seat and is not yet taken, by who sent it.
+//! Messages that have arrived for a team and are not yet taken, by sender.
 //!
 //! Its own file because it is kept in one of two ways: of a run of few places by their numbers; of one of thousands,
 //! of which each hears of a few only, by a hash of them. The queue of a sender, once there is one, stays for its

@@ -1,7 +1,7 @@
 //! Collectives that deal slices of plain elements out, or put them together: gather, scatter, all-gather, all-to-all.
 //!
-//! What belongs to one member is a *row*. The forms without `v` are for rows of the same length at all members, and
-//! give one vector; those with `v`, after MPI's, are for rows of any length, and give one vector a row. Each
+//! The elements of one member are a *row*. The forms without `v` are for rows of the same length at all members, and
+//! return one vector; those with `v`, after MPI's, are for rows of any length, and return one vector a row. Each
 //! message says how long its row is.
 
 use super::Team;

@@ -5,8 +5,8 @@
 //! message that is not what its receiver expects shows that the two are in different collectives.
 //!
 //! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to.
-//! What would lie longer is copied (see [`TeamState::put`]): otherwise members could wait in a circle for each
-//! other's memory.
+//! Messages that would lie longer are copied (see [`TeamState::put`]): otherwise members could wait in a circle for
+//! each other's memory.
 //!
 //! It knows nothing of schedules, and sends nothing but why a team is of no use any more.
 

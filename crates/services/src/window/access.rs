@@ -87,7 +87,7 @@ impl WindowState {
             );
             return Err(Error::new(ErrorKind::Misused, text));
         }
-        // What is put hears of a death at the next synchronization: the look takes a tenth of a put.
+        // A put learns of a death at the next synchronization: the look takes a tenth of a put.
         if access.kind != PUT && local.is_dead(self.place(access.target)) {
             return Err(Error::dead(self.place(access.target)));
         }

@@ -1,4 +1,4 @@
-//! What a window that checks asks the owner before each access, and how a conflict is told.
+//! Checks of accesses to a window: what is asked of the owner before each access, and how a conflict is reported.
 
 use super::state::WindowState;
 use isles_protocol::PlaceId;

@@ -1,4 +1,4 @@
-//! What one place knows of one window: its part, where the others lie, its epochs, and who waits.
+//! State of one window at one place: its part, the location of the others, its epochs, and the waiting tasks.
 //!
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
@@ -242,7 +242,7 @@ impl WindowState {
     /// # Errors
     /// Nothing was sent: it is dead.
     pub(super) fn send(&self, local: &Local, to: u32, head: MessageHead, body: &Encode<'_>) -> Result<()> {
-        // What must come behind data is of their class. Where a part is mapped, there are none.
+        // Messages that must follow data are of their class. If a part is mapped, there are none.
         let is_mapped = matches!(self.peers[to as usize].location.get(), Whereabouts::Mapped(_));
         let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Post);
         let class = if is_mapped || is_alone { Class::Control } else { Class::Data };

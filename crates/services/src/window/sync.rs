@@ -1,6 +1,6 @@
 //! The epochs of a window: fence, post and start, lock, flush, and notices.
 //!
-//! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
+//! The rules of the epochs are in `isles_protocol::window`; here are the messages and the waits.
 
 use super::access::named;
 use super::header::{MessageHead, MessageKind};
@@ -413,7 +413,7 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
         request.end();
         return Ok(());
     }
-    // Where the part lies is known before the class of its messages is chosen.
+    // The location of the part is known before the class of its messages is chosen.
     transfer::locate(state, target).await?;
     let _span = Local::with(|local| local.span(span::LOCK, Some(state.place(target)), || None));
     request.granted(mode).await

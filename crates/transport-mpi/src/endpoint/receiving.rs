@@ -1,4 +1,4 @@
-//! What a place takes in: frames, and large messages that come by themselves.
+//! Messages that a place takes in: frames, and large messages that come by themselves.
 //!
 //! Invariant: what comes behind a large message in its class is handed on after it.
 

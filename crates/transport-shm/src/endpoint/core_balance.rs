@@ -1,11 +1,11 @@
 //! On which processor a place waits.
 //!
-//! Where places share processors, those that wait give the processor away in turn, so each look costs a turn of all
-//! that wait on the same one. The system takes five places on one processor and three on the other for even; the turn
-//! of five is what everybody waits for. So a waiting place moves itself to where fewer are awake. The invariant: a move
-//! makes the difference smaller, so a run that is even stays as it is.
+//! If places share processors, those that wait yield the processor in turn, so each look costs a turn of all that wait
+//! on the same one. The system takes five places on one processor and three on the other for even; the turn of five is
+//! what everybody waits for. So a waiting place moves itself to where fewer are awake. The invariant: a move makes the
+//! difference smaller, so a run that is even stays as it is.
 //!
-//! Where each place has a processor of its own, one that is about to sleep returns to it if it was moved to that of
+//! If each place has a processor of its own, one that is about to sleep returns to it if it was moved to that of
 //! another place that is awake; from elsewhere only if the user chose the processor, because the system moves a place
 //! away from what others run there.
 //!

@@ -218,7 +218,7 @@ impl Inlets {
         let consumer = inlet.consumer(class);
         let mut large = 0;
         for count in 0..BATCH {
-            // What is taken gives credit, and a sender that is quick would fill the place's memory in one turn.
+            // Taken messages give credit, and a quick sender would fill the place's memory in one turn.
             if large >= self.large_max {
                 return (count, false);
             }

@@ -68,7 +68,7 @@ impl Loans {
         if let Some(guard) = self.guards.iter().find(|guard| guard.load(Ordering::Relaxed) == loan.token) {
             guard.store(0, Ordering::Relaxed);
         }
-        // What is written to the slice from here on is seen by nobody who still sees the token.
+        // Nobody who still sees the token sees writes to the slice from here on.
         fence(Ordering::SeqCst);
     }
 

@@ -144,9 +144,9 @@ impl Waiter {
 
     /// Chooses how long the next wait looks in a loop, after a sleep that has lasted `slept`.
     ///
-    /// Where a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would
-    /// sleep at every message and never find each other awake again. So a short sleep makes the next looks longer, and
-    /// a long one ends that: an idle place sleeps as soon as ever.
+    /// If a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would sleep
+    /// at every message and never find each other awake again. So a short sleep makes the next looks longer, and a long
+    /// one ends that: an idle place sleeps as soon as ever.
     fn adapt(&self, slept: Duration) {
         if self.wait_policy.spin.is_zero() {
             return;
@@ -161,7 +161,7 @@ impl Waiter {
         if limit.is_zero() {
             return false;
         }
-        // What comes at once is not to wait for the clock, nor for a pause, which takes as long as half a message.
+        // Check before reading the clock: a clock read or a pause costs half a message.
         if (0..QUICK_LOOKS).any(|_| ready()) {
             return true;
         }
@@ -223,8 +223,8 @@ pub(crate) struct WaitPolicy {
     pub spin: Duration,
     /// Number of times to yield the processor after that, looking in between.
     ///
-    /// Where places share processors, the one that has the work gets the processor at once this way, without
-    /// the cost of a sleep for the one that waits.
+    /// If places share processors, the one that has the work gets the processor at once this way, without the cost of a
+    /// sleep for the one that waits.
     pub yields: u32,
 }
 

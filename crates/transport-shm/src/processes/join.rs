@@ -1,4 +1,4 @@
-//! How a started process becomes a place.
+//! Start of a process as a place.
 //!
 //! It reads the variable, attaches to the segment, checks the program image, and starts the watch on the first
 //! process. It creates no endpoint.

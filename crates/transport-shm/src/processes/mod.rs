@@ -124,7 +124,7 @@ impl Program {
 /// Gives this process, which was started muted, the standard output of the first one, and no standard input.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn unmute() -> io::Result<()> {
     dup2_stdout(stdin())?;
     Ok(dup2_stdin(File::open("/dev/null")?)?)
@@ -137,7 +137,7 @@ pub fn unmute() -> io::Result<()> {
 /// from another thread their own watch does.
 ///
 /// # Errors
-/// What had been started is ended again.
+/// Places that had been started are ended again.
 pub fn spawn(
     segment: &Segment,
     program: &Program,

@@ -1,7 +1,7 @@
 //! Places as real processes: this very test program, started again as [`a_started_process`].
 //!
-//! What a started process does is a [`Role`], passed in the environment. Nobody sleeps: each step waits for a
-//! message, a death, an exit or the end of a stream.
+//! A started process runs a [`Role`], passed in the environment. Nobody sleeps: each step waits for a message, a death,
+//! an exit or the end of a stream.
 
 use super::*;
 use crate::endpoint::ShmEndpoint;

@@ -1,4 +1,4 @@
-//! What a simulated world does to its places, as plain values.
+//! Events that a simulated world inflicts on its places, as plain values.
 //!
 //! A plan says ranges; the seed draws from them. It holds no state of a run.
 

@@ -1,4 +1,4 @@
-//! What is in flight in a simulated world, and what each place knows.
+//! Messages in flight in a simulated world, and the knowledge of each place.
 //!
 //! A plain state machine behind the world and its endpoints; it calls nobody. Each place has one lane for
 //! each other place and class; only the head of a lane can be delivered, which is what keeps the order.

@@ -1,4 +1,4 @@
-//! What the simulated world promises beyond the conformance suite: it repeats, it varies, it is strict.
+//! Promises of the simulated world beyond the conformance suite: it repeats, it varies, it is strict.
 
 use super::*;
 use crate::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, PlaceId, SendError};

@@ -307,7 +307,7 @@ fn run(seed: u64) {
     (0..STEPS).for_each(|_| world.step());
     world.settle();
     world.check_priorities(seed);
-    // What waits for ever ends by its time-out, and nothing is lost.
+    // Requests that would wait for ever end by their time-out, and nothing is lost.
     for task in 0..world.waiting.len() {
         let place = world.place_of(task);
         for number in world.waiting[task].clone() {

@@ -103,7 +103,7 @@ impl<'t> ReceiveRequest<'t> {
             if looked.is_some() {
                 return looked;
             }
-            // What came meanwhile may have been taken in.
+            // Messages that arrived meanwhile may have been taken in.
             found = self.unexpected(|other, bytes| other == element && take(bytes));
         }
         let Unexpected::Received(source) = found else { return None };

@@ -1,4 +1,4 @@
-//! Who sends what to whom in which round: the schedules of the collectives, as pure functions of ranks.
+//! Schedules of the collectives: who sends what to whom in which round, as pure functions of ranks.
 //!
 //! Its own file so that they can be tested over all ranks and sizes without a message. Nothing here sends, waits or
 //! knows what is sent. Invariant: every member computes the same schedule, and what one sends in a round is

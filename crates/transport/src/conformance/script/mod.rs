@@ -1,4 +1,4 @@
-//! What one place does to try a promise, step by step.
+//! Program of one place that tries a promise, step by step.
 //!
 //! Most promises are an [`exchange::Exchange`] of some traffic; the others have a script of their own here.
 //! Invariant: a script knows only its endpoint and what it has seen there.

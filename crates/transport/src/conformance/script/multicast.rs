@@ -79,7 +79,7 @@ impl MulticastExchange {
         let (source, class) = (message.source, message.class);
         let expected = self.expected.entry((source, class as u8)).or_default();
         assert_eq!(message.handler, HandlerId(*expected as u16), "order broken: {source}, {class:?}");
-        // What is offered is the same at all places.
+        // The offer is the same at all places.
         let len = shared_len(endpoint, class, *expected).unwrap_or(8);
         let is_as_sent = message.body.bytes().iter().copied().eq(content(len, *expected));
         assert!(is_as_sent, "bytes changed: {source}, {class:?}, message {expected}");

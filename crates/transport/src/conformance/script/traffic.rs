@@ -1,4 +1,4 @@
-//! What is sent between two places, as a function of the pair alone.
+//! Messages between two places, as a function of the pair alone.
 //!
 //! The sender and the receiver compute the same list and never exchange it: the list is the oracle of the
 //! suite. It sends nothing.
