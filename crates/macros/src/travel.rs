@@ -118,7 +118,7 @@ struct TravelParts {
     remote: TokenStream,
 }
 
-/// `ending` turns the value of the body into what the closure gives back.
+/// Builds the parts of a call; `ending` turns the value of the body into what the closure returns.
 fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<TravelParts> {
     let captures = match &call.list {
         Some(list) => Captures::listed(list),

@@ -42,7 +42,7 @@ impl LeastBusy {
         self.place(distance)
     }
 
-    /// One task of `place` has ended.
+    /// Notes that one task of `place` has ended.
     ///
     /// # Errors
     /// [`NotPlaced`]: it has none.
@@ -57,7 +57,7 @@ impl LeastBusy {
         Ok(())
     }
 
-    /// `place` has died.
+    /// Handles the death of `place`.
     pub fn died(&mut self, place: PlaceId) {
         self.by_load.retain(|(_, distance)| (self.here + 1 + distance) % self.loads.len() as u32 != place.0);
     }

@@ -95,7 +95,7 @@ impl Spans {
         );
     }
 
-    /// The span on a lane of `place` ends.
+    /// Ends the span on a lane of `place`.
     pub fn end(&mut self, encoder: &mut Encoder, (place, lane): (PlaceId, u32), now: u64) {
         let lane = self.lanes[place.index()].get_mut(lane as usize).filter(|lane| lane.is_open);
         if let Some(lane) = lane {

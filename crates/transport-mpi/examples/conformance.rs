@@ -84,8 +84,8 @@ fn bell(library: &Library) -> Bell {
     bell
 }
 
-/// All other ranks ask the first one while it is away, as a place that computes is; it finds all questions at its first
-/// look, so that none waits for another absence.
+/// Lets all other ranks ask the first one while it is away, as a place that computes is; it finds all questions at its
+/// first look, so that none waits for another absence.
 fn ask_who_was_away(library: &Rc<Library>) {
     let endpoint = MpiEndpoint::new(Rc::clone(library), Some(bell(library)));
     if library.rank() == 0 {

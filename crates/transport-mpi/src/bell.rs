@@ -47,7 +47,7 @@ impl Bell {
         Ok((Bell { listener, silences: Vec::new(), watch: None }, bytes))
     }
 
-    /// The bells of all ranks, by rank, and for how long each of them looks at least before it sleeps.
+    /// Stores the bells of all ranks, by rank, and how long each of them looks at least before it sleeps.
     pub fn know(&mut self, bells: impl IntoIterator<Item = ([u8; ADDRESS_BYTES], Duration)>) {
         let known = |(bytes, look): ([u8; ADDRESS_BYTES], Duration)| {
             let [a, b, c, d, low, high] = bytes;
@@ -203,7 +203,7 @@ impl Listener {
         }
     }
 
-    /// The rank `lost` is silent: says so, and ends this process, which its launcher notices.
+    /// Reports that the rank `lost` is silent, and ends this process, which its launcher notices.
     fn end_process(&self, watch: &Watch, lost: u32) {
         if self.state.watch_is_over.load(Ordering::Relaxed) {
             return;

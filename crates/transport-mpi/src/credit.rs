@@ -77,7 +77,7 @@ impl PairCredit {
         bytes <= (self.window - self.sent[index(class)]) as usize
     }
 
-    /// A record is sent, for which there was room.
+    /// Uses credit for a record, for which there was room.
     pub fn send(&mut self, class: Class, bytes: usize) {
         debug_assert!(self.has_room(class, bytes), "{bytes} bytes beyond the window");
         self.sent[index(class)] += bytes as u32;
@@ -89,18 +89,18 @@ impl PairCredit {
             || self.blocks_sent < BLOCKS_MAX && self.block_bytes_sent.saturating_add(bytes) <= BLOCK_BYTES_MAX
     }
 
-    /// A block is sent, for which there was room.
+    /// Uses credit for a block, for which there was room.
     pub fn send_block(&mut self, bytes: u64) {
         self.blocks_sent += 1;
         self.block_bytes_sent += bytes;
     }
 
-    /// A record of the other place has been handed on.
+    /// Notes that a record of the other place has been handed on.
     pub fn handed_on(&mut self, class: Class, bytes: usize) {
         self.owed.records[index(class)] += bytes as u32;
     }
 
-    /// A block of the other place has been dropped.
+    /// Notes that a block of the other place has been dropped.
     pub fn dropped(&mut self, bytes: u64) {
         self.owed.blocks += 1;
         self.owed.block_bytes += bytes;
@@ -130,7 +130,7 @@ impl PairCredit {
         std::mem::take(&mut self.owed)
     }
 
-    /// The other place gives back; whether it was anything.
+    /// Takes back credit that the other place returns; returns whether it was anything.
     ///
     /// # Errors
     /// It gives back what it never got; nothing is changed.

@@ -110,7 +110,8 @@ impl Watch {
         }
     }
 
-    /// All ranks have met over the library, so the links are there: who was never heard is not watched until it is.
+    /// Notes that all ranks have met over the library, so the links are there: a rank that was never heard is not
+    /// watched until it is.
     pub fn have_met(&mut self) {
         self.since = None;
     }

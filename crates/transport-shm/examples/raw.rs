@@ -299,7 +299,7 @@ fn sync(endpoint: &ShmEndpoint) {
     round_trips(endpoint, 1, true);
 }
 
-/// Place 1 says that it has everything.
+/// Sends the report of place 1 that it has everything.
 fn acknowledge(endpoint: &ShmEndpoint) {
     if endpoint.here().0 == 1 {
         send(endpoint, PlaceId(0), 8, 0);

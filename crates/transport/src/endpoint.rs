@@ -181,7 +181,7 @@ impl std::error::Error for SendError {}
 
 /// Ends a [`Endpoint::wait`] of the place from any thread.
 pub trait Unpark: Send + Sync {
-    /// The wait under way, or the next one if there is none, returns at once.
+    /// Makes the wait under way, or the next one if there is none, return at once.
     fn unpark(&self);
 }
 
@@ -257,7 +257,7 @@ pub trait Endpoint {
         self.wait_with(timeout, &|| false);
     }
 
-    /// The means to end a wait from another thread.
+    /// Returns the means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
 
     /// Returns `true` if `place` is known to be dead. A place that has left is not: its end was orderly.

@@ -149,7 +149,7 @@ impl Walk {
         select.default.iter().for_each(|body| self.visit_expr(body));
     }
 
-    /// A nested call uses what its place and its captures use.
+    /// Visits a nested call, which uses what its place and its captures use.
     fn walk_call(&mut self, call: &Call) {
         self.visit_expr(&call.place);
         let Some(list) = &call.list else {

@@ -176,7 +176,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         Ok(if is_due { self.depart(index) } else { None })
     }
 
-    /// `peer` is dead: what is for it need wait for nothing any more, and fails when it is sent.
+    /// Handles the death of `peer`: items for it no longer wait, and fail when they are sent.
     pub fn died(&mut self, peer: PlaceId) -> Option<Departure<T, K>> {
         let index = self.router.lane_to(peer)?;
         self.lanes[index].in_flight = 0;

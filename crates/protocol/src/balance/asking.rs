@@ -83,8 +83,8 @@ impl Asking {
         Some((next.place, StealKind::Lifeline))
     }
 
-    /// Tasks of `giver` have come, for a request of this kind: there are random steals again, and a lifeline can be
-    /// asked again.
+    /// Notes that tasks of `giver` have arrived, for a request of this kind: there are random steals again, and a
+    /// lifeline can be asked again.
     pub(super) fn found(&mut self, giver: usize, kind: StealKind) {
         self.steals_left = self.steals;
         if kind == StealKind::Lifeline {

@@ -159,8 +159,8 @@ impl Safety {
         }
     }
 
-    /// A part leaves the bag for `thief`. Returns its number. It must not leave the place before a save that begins
-    /// after this call is over.
+    /// Numbers a part that leaves the bag for `thief`; returns its number. It must not leave the place before a save
+    /// that begins after this call is over.
     pub fn give(&mut self, thief: usize, part: Image) -> u64 {
         let next = self.numbers.get_or_default(thief);
         let number = *next;
@@ -170,7 +170,7 @@ impl Safety {
         number
     }
 
-    /// A part of `giver` has been merged into the bag.
+    /// Notes that a part of `giver` has been merged into the bag.
     pub fn receive(&mut self, giver: usize, number: u64) {
         self.received.get_or_default(giver).note(number);
         self.unsettled.insert(giver);
@@ -213,7 +213,7 @@ impl Safety {
         self.telling.remove(version).unwrap_or_default()
     }
 
-    /// The place `thief` has saved these parts of this place.
+    /// Notes that the place `thief` has saved these parts of this place.
     pub fn settled(&mut self, thief: usize, safe: &Numbers) {
         self.given.retain(|name, _| name.thief != thief || !safe.has(name.number));
     }
@@ -402,7 +402,7 @@ mod tests {
             }
         }
 
-        /// The place dies, all that lives ends what it has begun, and the others restore.
+        /// Kills the place: all that lives ends what it has begun, and the others restore.
         fn die(&mut self, victim: usize) {
             let saves = self.saves.iter().filter(|(owner, ..)| *owner == victim);
             let late: Vec<(usize, Save)> = saves.filter_map(|(.., save)| save.clone()).collect();

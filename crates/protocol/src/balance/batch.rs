@@ -61,7 +61,7 @@ impl Batch {
         size as usize
     }
 
-    /// Another place has asked for tasks.
+    /// Notes that another place has asked for tasks.
     pub fn asked(&mut self) {
         if !self.is_set {
             self.short = SHORT_AFTER_REQUEST;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The size after many batches of tasks of `task_ns`, with looks of `look_ns`.
+    /// Returns the size after many batches of tasks of `task_ns`, with looks of `look_ns`.
     fn settled(task_ns: u64, look_ns: u64, is_alone: bool) -> usize {
         let mut batch = Batch::new(None, is_alone);
         for _ in 0..400 {

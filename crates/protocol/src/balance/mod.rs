@@ -58,7 +58,7 @@ impl Balancer {
         !std::mem::replace(&mut self.has_worker, true)
     }
 
-    /// The lifeline `giver` has given tasks, without being asked again. Returns whether a worker is to be started.
+    /// Accepts tasks that the lifeline `giver` has given without being asked again. Returns whether to start a worker.
     #[must_use = "tasks without a worker stay for ever"]
     pub fn accept(&mut self, giver: usize) -> bool {
         self.asking.found(giver, StealKind::Lifeline);
@@ -75,7 +75,8 @@ impl Balancer {
         self.thieves.pop_front();
     }
 
-    /// The bag is empty: whom to ask for tasks now. `None` is the end of the worker: nobody is left to ask.
+    /// Returns the place to ask for tasks now that the bag is empty. `None` is the end of the worker: nobody is left to
+    /// ask.
     ///
     /// Places of which `is_dead` holds are passed over; `draw` returns a random number below the one it is given.
     pub fn ask(
@@ -97,7 +98,7 @@ impl Balancer {
         }
     }
 
-    /// The worker has asked `victim`, and has got tasks.
+    /// Notes that the worker has asked `victim`, and has received tasks.
     pub fn answered(&mut self, victim: usize, kind: StealKind) {
         self.asking.found(victim, kind);
     }

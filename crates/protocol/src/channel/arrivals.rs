@@ -38,7 +38,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A receive waits, and the home was asked for a value.
+    /// Notes a receive that waits, for which the home was asked for a value.
     pub fn begin(&mut self, number: u64) {
         self.waiting.push_back(number);
     }
@@ -48,7 +48,7 @@ impl Arrivals {
         self.waiting.contains(&number) || self.withdrawn.contains(&number)
     }
 
-    /// The answer to the request of this number is a value, which was added to those held.
+    /// Handles a value that answers the request of this number, and was added to those held.
     pub fn arrived(&mut self, number: u64) -> ArrivalStep {
         self.held += 1;
         if remove(&mut self.waiting, number) {
@@ -59,7 +59,8 @@ impl Arrivals {
         self.assign()
     }
 
-    /// The request of this number was answered without a value: what is to be done if nobody waits for that, else none.
+    /// Handles an answer without a value to the request of this number; returns the action to take if nobody waits for
+    /// that.
     pub fn ended(&mut self, number: u64) -> Option<ArrivalStep> {
         if remove(&mut self.waiting, number) {
             return None;
@@ -74,7 +75,7 @@ impl Arrivals {
         self.held -= 1;
     }
 
-    /// A receive is given up; `is_ready` if it was told that a value is there.
+    /// Gives up a receive; `is_ready` if it was told that a value is there.
     pub fn give_up(&mut self, number: u64, is_ready: bool) -> ArrivalStep {
         if is_ready {
             self.ready -= 1;
@@ -87,7 +88,8 @@ impl Arrivals {
         ArrivalStep::Withdraw(number)
     }
 
-    /// The home is dead, and answers nobody any more: how many of the values that came last are nobody's.
+    /// Handles the death of the home, which no longer answers; returns how many of the values that came last are
+    /// nobody's.
     pub fn home_died(&mut self) -> usize {
         self.withdrawn.clear();
         self.waiting.clear();

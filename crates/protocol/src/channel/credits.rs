@@ -30,8 +30,8 @@ impl SlotCredit {
         self.out + self.kept + self.buffered
     }
 
-    /// A value comes back: whether any was there. Those from before the question go first, though it may be a later
-    /// one: together they are never fewer than what can come back.
+    /// Takes back a value; returns whether any was there. Those from before the question go first, though it may be a
+    /// later one: together they are never fewer than what can come back.
     fn take_back(&mut self) -> bool {
         let count = match &mut self.settling {
             Some(before) if *before > 0 => before,
@@ -143,7 +143,7 @@ impl SlotCredits {
         self.places.entry(place).buffered += 1;
     }
 
-    /// A value of `place` has left the buffer.
+    /// Notes that a value of `place` has left the buffer.
     pub(super) fn note_received(&mut self, place: PlaceId) {
         if let Some(credit) = self.places.get_mut(place) {
             credit.buffered = credit.buffered.saturating_sub(1);
@@ -194,7 +194,7 @@ impl SlotCredits {
         self.places.entry(place).lent += 1;
     }
 
-    /// A value comes back from `place`: whether any was there.
+    /// Takes back a value from `place`; returns whether any was there.
     pub(super) fn take_back(&mut self, place: PlaceId) -> bool {
         self.places.get_mut(place).is_some_and(SlotCredit::take_back)
     }

@@ -251,8 +251,8 @@ impl<V> ChannelHome<V> {
         self.rendezvous.take_offer(steps)
     }
 
-    /// Someone sends `value`; if there is no room, it waits, if it `waits`. One that is not to wait may wait all the
-    /// same until a receiver of a rendezvous has taken its value or left.
+    /// Offers `value`; if there is no room, it waits, if it `waits`. A nonblocking offer may still wait until a
+    /// receiver of a rendezvous has taken its value or left.
     pub fn offer(
         &mut self,
         id: OperationId,
@@ -283,8 +283,8 @@ impl<V> ChannelHome<V> {
         Offered::Waits
     }
 
-    /// Someone wants room for one value, which it keeps until it has that and still wants to send; if there is none,
-    /// it waits, if it `waits`. Then it says [`ChannelHome::choose`], or gives the room back by
+    /// Asks for room for one value, which the sender keeps until it has that and still wants to send; if there is none,
+    /// it waits, if it `waits`. Then the sender calls [`ChannelHome::choose`], or gives the room back by
     /// [`ChannelHome::cancel`].
     pub fn ask(
         &mut self,
@@ -390,7 +390,7 @@ impl<V> ChannelHome<V> {
         self.receiving.len()
     }
 
-    /// Someone wants a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
+    /// Asks for a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
     pub fn want(
         &mut self,
         id: OperationId,
@@ -569,8 +569,8 @@ impl<V> ChannelHome<V> {
         self.buffer.drain(..).map(|(value, _)| value).collect()
     }
 
-    /// A place is dead, and nothing of it will arrive any more; gives the values that it waited to send, and those of a
-    /// rendezvous that it may have taken.
+    /// Handles the death of a place, of which nothing will arrive any more; returns the values that it waited to send,
+    /// and those of a rendezvous that it may have taken.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         if self.is_rendezvous() {
@@ -592,7 +592,7 @@ impl<V> ChannelHome<V> {
         dead.into_iter().filter_map(value).collect()
     }
 
-    /// The longest waiting receiver gets `value`.
+    /// Delivers `value` to the longest waiting receiver.
     fn deliver_first(&mut self, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(id) = self.receiving.pop() {
             self.credits.lend(id.place);
@@ -600,7 +600,7 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// A value has left the buffer, whose slot was kept for `from`.
+    /// Frees the slot of a value that has left the buffer, which was kept for `from`.
     fn was_received(&mut self, from: Option<PlaceId>, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(place) = from {
             self.credits.note_received(place);
@@ -637,8 +637,8 @@ impl<V> ChannelHome<V> {
         slots
     }
 
-    /// Room is needed: what is kept for others goes first; then those who have slots are asked for them, so that they
-    /// do not stand beside the capacity for long.
+    /// Takes room: what is kept for others goes first; then those who have slots are asked for them, so that they do
+    /// not stand beside the capacity for long.
     fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.spare() == 0 && self.credits.take_idle() == 0 {
             self.recall(steps);

@@ -42,12 +42,12 @@ impl SlotPool {
         back
     }
 
-    /// The home wants them back: how many there were.
+    /// Returns the slots to the home, which wants them back: their number.
     pub fn recall(&mut self) -> u32 {
         std::mem::take(&mut self.unused)
     }
 
-    /// The home says that the channel is closed: how many go back.
+    /// Closes the channel, as the home says; returns the number of slots that go back.
     pub fn close(&mut self) -> u32 {
         self.is_closed = true;
         self.recall()

@@ -236,7 +236,7 @@ impl<V> Rendezvous<V> {
         lent.chain(granted).collect()
     }
 
-    /// A task of the home receives what waits first, if nobody else has a say in that.
+    /// Takes the first waiting value for a task of the home, if nobody else has a say in that.
     pub(super) fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
         if !self.receiving.is_empty() || self.sending.front().is_none_or(|first| first.value.is_none()) {
             return None;
@@ -246,7 +246,7 @@ impl<V> Rendezvous<V> {
         first.value
     }
 
-    /// A value was not taken: the next receiver has it, or its sender waits again.
+    /// Takes back a value that was not taken: the next receiver has it, or its sender waits again.
     fn take_back(&mut self, loan: Loan<V>, value: V, is_closed: bool, steps: &mut Vec<ChannelStep<V>>) {
         let Loan { sender, is_given_up, .. } = loan;
         if is_given_up {
@@ -341,7 +341,7 @@ impl<V> Rendezvous<V> {
         })
     }
 
-    /// The receiver at `found` has `value` of `sender`, until its place says what became of it.
+    /// Lends `value` of `sender` to the receiver at `found`, until its place says what became of it.
     fn lend(&mut self, found: usize, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(receiver) = self.receiving.remove(found) {
             steps.push(ChannelStep::Lend(receiver.id, value));

@@ -245,7 +245,7 @@ impl World {
         wanted
     }
 
-    /// The home takes in a message of `from`, which may be itself.
+    /// Takes in a message of `from`, which may be the home itself.
     fn home_hears(&mut self, from: PlaceId, message: Message) {
         let mut steps = Vec::new();
         let answer = match message {
@@ -312,7 +312,7 @@ impl World {
         self.carry_out(steps);
     }
 
-    /// A task of the home has a value at once; if others lie there, it takes the first of them.
+    /// Receives a value at once for a task of the home; if others lie there, it takes the first of them.
     fn receive_at_once(&mut self, id: OperationId, value: Value) {
         self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
         self.operations.remove(&id);
@@ -323,7 +323,7 @@ impl World {
         self.received.push((HOME, value));
     }
 
-    /// The home takes in what the hostile place says; what it refuses changes nothing.
+    /// Takes in a message of the hostile place at the home; one that is refused must change nothing.
     fn home_hears_hostile(&mut self, message: Message) -> Result<(), TestCaseError> {
         let (before, mut steps) = (format!("{:?}", self.home), Vec::new());
         // It does not matter whether a value of it is received; that it comes at most once does.
@@ -385,7 +385,7 @@ impl World {
         if from == HOME { self.home_hears(HOME, message) } else { self.tell_home(from, message) }
     }
 
-    /// A task begins to send; by asking first if it `asks`, and waiting if it `waits`.
+    /// Begins a send of a task; by asking first if it `asks`, and waiting if it `waits`.
     fn send(&mut self, place: PlaceId, asks: bool, waits: bool) -> Value {
         let id = self.new_id(place);
         let value = id.number;
@@ -410,7 +410,7 @@ impl World {
         value
     }
 
-    /// A task sends its next value, if it is done with the one before.
+    /// Sends the next value of a task, if it is done with the one before.
     fn send_next(&mut self, place: PlaceId) {
         let last = self.streams.get(&place).and_then(|values| values.last()).copied();
         let is_open = |value| self.operations.contains_key(&OperationId { place, number: value });
@@ -458,7 +458,7 @@ impl World {
         }
     }
 
-    /// The task of an operation gives up.
+    /// Gives up the operation of a task.
     fn give_up(&mut self, choice: usize) {
         let waiting =
             |(_, operation): &(&OperationId, &Operation)| !matches!(operation, Operation::GivenUp(_));
@@ -523,7 +523,7 @@ impl World {
         }
     }
 
-    /// The task of an operation looks, and goes on if it can.
+    /// Lets the task of an operation look, and go on if it can.
     fn look(&mut self, id: OperationId) {
         let other = self.others.get(&id).copied().filter(|_| self.declined.contains(&id));
         let id = other.filter(|other| self.operations.get(other) == Some(&Operation::Ready)).unwrap_or(id);
@@ -578,7 +578,7 @@ impl World {
         }
     }
 
-    /// A place takes in what the home says.
+    /// Takes in a message of the home at a place.
     fn hear(&mut self, place: PlaceId, message: ToPlace) {
         self.is_over |= matches!(message, ToPlace::Ended(_));
         match message {
@@ -631,7 +631,7 @@ impl World {
         }
     }
 
-    /// The value of a send is received, or in the buffer.
+    /// Notes that the value of a send is received, or in the buffer.
     fn hear_accepted(&mut self, id: OperationId, slots: u32) {
         let operation = self.operations.remove(&id);
         let Some(Operation::Sending(value) | Operation::Chosen(value) | Operation::GivenUp(value)) =
@@ -648,7 +648,7 @@ impl World {
         }
     }
 
-    /// An operation is over, and nothing was sent or received.
+    /// Ends an operation with nothing sent or received.
     fn hear_nothing(&mut self, id: OperationId) {
         if self.arrivals[&id.place].expects(id.number) {
             match self.arrivals.get_mut(&id.place).unwrap().ended(id.number) {
@@ -697,7 +697,7 @@ impl World {
         self.carry_out(steps);
     }
 
-    /// `place` dies; what it sent arrives, then the news.
+    /// Kills `place`; what it sent arrives, then the news.
     fn die(&mut self, place: PlaceId) {
         if !self.dead.insert(place) {
             return;

@@ -49,12 +49,12 @@ impl ReachedPlace {
         }
     }
 
-    /// A question is unanswered, or an answer is incomplete.
+    /// Returns `true` if a question is unanswered, or an answer is incomplete.
     pub(super) fn is_awaited(&self) -> bool {
         self.unanswered > 0 || self.partial
     }
 
-    /// A report will come without a further question.
+    /// Returns `true` if a report will come without a further question.
     fn will_report(&self) -> bool {
         self.reports == 0 || self.is_awaited()
     }

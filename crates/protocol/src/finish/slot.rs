@@ -85,7 +85,7 @@ impl Slot {
         self.role = Role::Free;
     }
 
-    /// The local name of what is in the slot.
+    /// Returns the local name of what is in the slot.
     #[inline]
     pub(super) fn key(&self, index: usize) -> Key {
         Key::new(index, self.generation)

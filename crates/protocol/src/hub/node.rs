@@ -254,7 +254,7 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
-    /// The time-out of a request has passed. It returns all the same, as done if it has synchronised meanwhile.
+    /// Handles the time-out of a request. It returns all the same, as done if it has synchronised meanwhile.
     pub fn time_out(&mut self, number: u64, outputs: &mut Vec<Output>) {
         let Some(&PendingRequest { task, hub, .. }) = self.pending.get(number) else { return };
         let id = RequestId { place: self.here, number };
@@ -288,7 +288,7 @@ impl HubNode {
         }
     }
 
-    /// A task of this place has ended: what it holds is given back.
+    /// Handles the end of a task of this place: what it holds is given back.
     pub fn end_task(&mut self, task: TaskId, outputs: &mut Vec<Output>) {
         let Some(entry) = self.tasks.get(task.0) else { return };
         for Held { hub, .. } in entry.held.clone() {
@@ -300,7 +300,7 @@ impl HubNode {
         }
     }
 
-    /// A place has died: the requests for its hubs return, and what its tasks hold here is given back.
+    /// Handles the death of a place: the requests for its hubs return, and what its tasks hold here is given back.
     pub fn place_died(&mut self, place: PlaceId, outputs: &mut Vec<Output>) {
         self.dead.insert(place);
         let lost = |pending: &PendingRequest| self.directory.place_of_hub(pending.hub) == Some(place);
@@ -467,7 +467,7 @@ impl HubNode {
         self.settle_priority(task, outputs);
     }
 
-    /// A task inherits, or no longer does.
+    /// Makes a task inherit, or no longer do so.
     fn inherit(&mut self, hub: HubId, inheritance: Inheritance, outputs: &mut Vec<Output>) {
         let Inheritance { task, grant, priority } = inheritance;
         let Some(entry) = self.tasks.get_mut(task.0) else { return };

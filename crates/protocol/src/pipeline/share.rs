@@ -26,7 +26,7 @@ impl Demand {
         self.speed_up(cores) / self.speed_ups.iter().copied().fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// The part of the needed speed-up that it has, at most 1.
+    /// Returns the part of the needed speed-up that it has, at most 1.
     fn deadline_share(&self, cores: usize) -> f64 {
         if self.needed > 0.0 { (self.speed_up(cores) / self.needed).min(1.0) } else { 1.0 }
     }

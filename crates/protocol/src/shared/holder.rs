@@ -107,7 +107,7 @@ impl Holder {
         self.readers + u32::from(self.is_writing)
     }
 
-    /// A task wants a guard, and no other one waits before it.
+    /// Asks for a guard for a task; no other one waits before it.
     #[inline]
     pub fn acquire(&mut self, mode: GuardMode) -> Admission {
         let is_free = match mode {
@@ -174,7 +174,7 @@ impl Holder {
         Ok(())
     }
 
-    /// The home asks for the token, but for what it lets the place keep. Returns what goes back now.
+    /// Recalls the token for the home, except what it lets the place keep. Returns the token that goes back now.
     ///
     /// # Errors
     /// The place has no more than it may keep, or is asked already.
@@ -186,26 +186,26 @@ impl Holder {
         Ok(self.give_back())
     }
 
-    /// A task has given up its wait; `next` is the guard that the task which waits first now wants. Returns what goes
-    /// back now.
+    /// Gives up the wait of a task; `next` is the guard that the first waiting task now wants. Returns the token that
+    /// goes back now.
     pub fn give_up(&mut self, next: Option<GuardMode>) -> Option<GiveBack> {
         self.is_reserved &= next.is_some_and(|next| self.token.covers(next));
         self.give_back()
     }
 
-    /// The home is this place, and another one has given back `Write`: the copy here is of `generation`.
+    /// Notes that another place has given back `Write` to this one, the home: the copy here is of `generation`.
     pub fn copied(&mut self, generation: u64, is_poisoned: bool) {
         self.generation = self.generation.max(generation);
         self.copy = self.generation;
         self.is_poisoned = is_poisoned;
     }
 
-    /// The object is poisoned, or is not any more.
+    /// Sets whether the object is poisoned.
     pub fn set_poisoned(&mut self, is_poisoned: bool) {
         self.is_poisoned = is_poisoned;
     }
 
-    /// The home is dead: nothing that was asked will be granted.
+    /// Handles the death of the home: nothing that was asked will be granted.
     pub fn home_died(&mut self) {
         self.asked = None;
     }

@@ -98,7 +98,7 @@ impl Home {
         Ok(self.proceed())
     }
 
-    /// `place` gives its token back, and its changes have been applied; returns what is to be done.
+    /// Handles a token that `place` gives back, whose changes have been applied; returns the steps to take.
     ///
     /// # Errors
     /// It was not asked for it.
@@ -122,7 +122,7 @@ impl Home {
         Ok(self.proceed())
     }
 
-    /// `place` has died; returns what is to be done. If it could write, the object is poisoned.
+    /// Handles the death of `place`; returns the steps to take. If it could write, the object is poisoned.
     pub fn place_died(&mut self, place: PlaceId) -> Vec<HomeStep> {
         self.is_poisoned |= self.holders.remove(place) == Some(Token::Write);
         self.waiting.retain(|request| request.place != place);

@@ -232,7 +232,7 @@ fn look_for(local: &Local, slot: CallId) {
     }
 }
 
-/// The caller is gone; its finish keeps waiting for the body, which is told to end.
+/// Abandons a call whose caller is gone; its finish keeps waiting for the body, which is told to end.
 #[cold]
 fn abandon(local: &Local, slot: CallId) {
     let mut calls = local.calls.pending.borrow_mut();

@@ -276,7 +276,7 @@ impl Drop for AbandonGuard {
     }
 }
 
-/// The waiter of a finish is gone: its tasks are cancelled, and the task around it counts as live until they are over.
+/// Cancels the tasks of a finish whose waiter is gone; the task around it counts as live until they are over.
 fn abandon(local: &Local, key: Key, running: bool) {
     if local.finishes.forget(local, key) {
         return;

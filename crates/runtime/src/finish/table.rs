@@ -86,7 +86,7 @@ impl FinishTable {
         self.machine.borrow_mut().begin(key);
     }
 
-    /// One task here has ended.
+    /// Counts the end of one task here.
     #[inline(always)]
     pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
         if fault.is_none() && self.machine.borrow_mut().end_one_of_many(key) {
@@ -95,12 +95,12 @@ impl FinishTable {
         self.end_rare(local, key, fault);
     }
 
-    /// The last task here has ended, or one with a fault.
+    /// Counts the end of the last task here, or of one with a fault.
     fn end_rare(&self, local: &Local, key: Key, fault: Option<Fault>) {
         self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
     }
 
-    /// One task is about to leave for `to`; counted even if it cannot be sent, see [`FinishTable::undo_depart`].
+    /// Counts one task that is about to leave for `to`, even if it cannot be sent, see [`FinishTable::undo_depart`].
     #[inline]
     pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().depart(key, to)
@@ -111,12 +111,13 @@ impl FinishTable {
         self.machine.borrow_mut().undo_depart(key, to);
     }
 
-    /// A call of a task of the finish is about to be sent to `to`; one more live task here, until it is settled.
+    /// Counts a call of a task of the finish that is about to be sent to `to`: one more live task here, until it is
+    /// settled.
     pub(crate) fn request(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().request(key, to)
     }
 
-    /// The call is over; `counted` is whether its body was counted at `to`.
+    /// Settles a call that is over; `counted` is whether its body was counted at `to`.
     #[inline]
     pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
         // Whoever waits for the call is a live task itself, so most calls end here.
@@ -130,30 +131,30 @@ impl FinishTable {
         self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
     }
 
-    /// The body of a call from `source` does something under the finish; ended like a task.
+    /// Begins to act under the finish for the body of a call from `source`; ended like a task.
     pub(crate) fn visit(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().visit(finish, source)
     }
 
-    /// The body of a call from `source` starts something under the finish, for the first time.
+    /// Counts the body of a call from `source`, which starts something under the finish for the first time.
     pub(crate) fn count_visit(&self, key: Key, source: PlaceId) {
         self.machine.borrow_mut().count_visit(key, source);
     }
 
-    /// A task has arrived.
+    /// Counts a task that has arrived.
     #[inline]
     pub(crate) fn arrive(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().arrive(finish, source)
     }
 
-    /// A control message has arrived.
+    /// Handles a control message.
     pub(super) fn receive(&self, local: &Local, source: PlaceId, control: Control) -> Result<(), Violation> {
         let mut result = Ok(());
         self.drive(local, |machine, outputs| result = machine.receive(source, control, outputs));
         result
     }
 
-    /// A place has died.
+    /// Handles the death of a place.
     pub(super) fn place_died(&self, local: &Local, place: PlaceId) {
         self.drive(local, |machine, outputs| machine.place_died(place, outputs));
     }

@@ -37,7 +37,8 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// One message of `bytes` bytes has arrived; any class, for control starts few tasks and holds none back.
+    /// Counts one message of `bytes` bytes that has arrived; any class, because control starts few tasks and holds none
+    /// back.
     #[inline]
     pub(crate) fn note(&self, bytes: usize) {
         let (before, messages) = self.fresh.get();

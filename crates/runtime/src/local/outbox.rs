@@ -92,7 +92,7 @@ impl Outbox {
         self.is_crowded(class) || self.queues[class as usize].contains_key(to)
     }
 
-    /// A turn for a message to `to`, behind what waits already; counts as a message until it is given up.
+    /// Returns a turn for a message to `to`, behind what waits already; it counts as a message until it is given up.
     pub(super) fn enqueue(&mut self, to: PlaceId, class: Class) -> OutboxTicket {
         self.numbers += 1;
         let turn = OutboxTicket { to, class, number: self.numbers };

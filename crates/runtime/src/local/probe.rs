@@ -122,7 +122,7 @@ impl Local {
         }
     }
 
-    /// The place is about to wait.
+    /// Notes that the place is about to wait.
     #[inline]
     pub(super) fn note_rest(&self) {
         if self.probe.get().is_some() {
@@ -130,7 +130,7 @@ impl Local {
         }
     }
 
-    /// The place does not wait any more.
+    /// Notes that the place no longer waits.
     #[inline]
     pub(super) fn note_wake(&self) {
         if self.probe.get().is_some() {
@@ -138,14 +138,14 @@ impl Local {
         }
     }
 
-    /// The place leaves the run.
+    /// Notes that the place leaves the run.
     pub(crate) fn note_end(&self) {
         if self.probe.get().is_some() {
             self.copy_counters(Liveness::Ended);
         }
     }
 
-    /// A message has left for `to`.
+    /// Notes that a message has left for `to`.
     #[inline]
     pub(super) fn note_sent(&self, to: PlaceId, bytes: usize) {
         if let Some(probe) = self.probe.get() {
@@ -158,28 +158,28 @@ impl Local {
         self.probe.get().is_some()
     }
 
-    /// The place has printed something.
+    /// Notes that the place has printed something.
     pub(crate) fn note_printed(&self, stream: OutputStream, text: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow_mut().print(stream, text);
         }
     }
 
-    /// The program starts a phase.
+    /// Notes that the program starts a phase.
     pub(crate) fn note_phase(&self, name: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().begin_phase(name);
         }
     }
 
-    /// The program has more steps to do.
+    /// Notes that the program has more steps to do.
     pub(crate) fn note_total(&self, steps: u64, unit: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().add_total(steps, unit);
         }
     }
 
-    /// The program will have more steps than it knows of.
+    /// Notes that the program will have more steps than it knows of.
     pub(crate) fn note_more_to_come(&self) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().expect_more();
@@ -192,7 +192,7 @@ impl Local {
         Some((seen.done, seen.total, seen.grows))
     }
 
-    /// The place has done some of them.
+    /// Notes that the place has done some of its steps.
     #[inline]
     pub(crate) fn note_done(&self, steps: u64) {
         if let Some(probe) = self.probe.get() {
@@ -200,7 +200,7 @@ impl Local {
         }
     }
 
-    /// `place` is dead. The first place says so; if that is dead, so is the run.
+    /// Notes that `place` is dead. The first place says so; if that is dead, so is the run.
     pub(crate) fn note_death(&self, place: PlaceId, cause: &Death) {
         if let Some(probe) = self.probe.get().filter(|_| self.here == PlaceId(0)) {
             let cause = match cause {

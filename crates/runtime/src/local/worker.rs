@@ -300,7 +300,7 @@ impl Local {
         unsafe { self.injector().close(self.pool()) };
     }
 
-    /// The waiting tasks of this place, by site, with how many there are of each; for reports.
+    /// Returns the waiting tasks of this place by site, with the number of each; for reports.
     pub(crate) fn waiting_sites(&self, wanted: impl Fn(Scope) -> bool) -> Vec<(&'static str, u64)> {
         let mut sites = std::collections::BTreeMap::new();
         for task in self.suspended.borrow().list() {

@@ -48,8 +48,8 @@ struct Round {
 }
 
 impl Deaths {
-    /// This place has learned that `place` is dead. `homes` are those of the parts that were lent to it from here, and
-    /// `living` all other places that live.
+    /// Handles the death of `place`, of which this place has learned. `homes` are those of the parts that were lent to
+    /// it from here, and `living` all other places that live.
     pub(super) fn learn(
         &mut self,
         place: PlaceId,
@@ -70,7 +70,8 @@ impl Deaths {
         steps
     }
 
-    /// Another place has lent parts of this home to these places, which it knows to be dead.
+    /// Handles the report of another place that it has lent parts of this home to these places, which it knows to be
+    /// dead.
     pub(super) fn inquired(&mut self, by: PlaceId, dead: Vec<PlaceId>, living: &[PlaceId]) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         // A death that is not known here yet begins a new round when it is.
@@ -78,13 +79,13 @@ impl Deaths {
         steps
     }
 
-    /// Another home asks.
+    /// Handles the question of another home.
     pub(super) fn asked(&mut self, by: PlaceId, round: u64, dead: Vec<PlaceId>) -> Vec<DeathStep> {
         self.questions.push((by, round, dead.into_iter().collect()));
         self.answer_known()
     }
 
-    /// A living place has answered.
+    /// Handles the answer of a living place.
     pub(super) fn answered(&mut self, by: PlaceId, number: u64) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         if let Some(round) = self.round.as_mut().filter(|_| number == self.rounds) {

@@ -198,7 +198,7 @@ impl PartTable {
         !self.lent.is_empty()
     }
 
-    /// Another message begins while one is being written; returns what that one takes along, for [`PartTable::resume`].
+    /// Begins another message while one is being written; returns what that one takes along, for [`PartTable::resume`].
     pub(crate) fn begin_another(&mut self) -> Vec<(PartId, PlaceId)> {
         std::mem::take(&mut self.lent)
     }
@@ -209,13 +209,13 @@ impl PartTable {
         self.lent = lent;
     }
 
-    /// The message is sent.
+    /// Commits what the message takes along: it is sent.
     #[inline]
     pub(crate) fn commit_sent(&mut self) {
         self.lent.clear();
     }
 
-    /// The message is given up, or will be written again.
+    /// Takes back what the message takes along: it is given up, or will be written again.
     #[inline]
     pub(crate) fn roll_back_sent(&mut self) {
         while let Some((id, to)) = self.lent.pop() {
@@ -229,7 +229,8 @@ impl PartTable {
         }
     }
 
-    /// A handle has arrived that `lender` counts, or nobody; where its part is, and the value here.
+    /// Counts a handle that has arrived, which `lender` counts, or nobody; returns the slot of its part, and the value
+    /// here.
     #[inline]
     pub(super) fn count_received(
         &mut self,
@@ -356,7 +357,7 @@ impl PartTable {
         orphans
     }
 
-    /// `place` has a part of this home from a dead place: it is lent to it from here now.
+    /// Adopts a handle of `place`, which has a part of this home from a dead place: it is lent to it from here now.
     pub(super) fn adopt(&mut self, id: PartId, place: PlaceId) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.lent.add(place, 1);

@@ -153,7 +153,7 @@ impl World {
         true
     }
 
-    /// A place dies with all that it has, and what is under way to it is lost; what it sent arrives.
+    /// Kills a place with all that it has; what is under way to it is lost, what it sent arrives.
     fn die(&mut self, place: PlaceId) {
         self.is_dead[place.index()] = true;
         self.books[place.index()] = PartTable::default();
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// `here` learns that `dead` is dead.
+    /// Makes `here` learn that `dead` is dead.
     fn learn(&mut self, here: PlaceId, dead: PlaceId) {
         let book = &mut self.books[here.index()];
         let homes = book.homes_of_lent_to(&OrderedSet::from_iter([dead]));

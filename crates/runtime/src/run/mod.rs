@@ -221,7 +221,8 @@ impl StallWatch {
         judges.then(|| self.stall.soonest().map_or(COMPARE_WAIT, |soonest| soonest.min(COMPARE_WAIT)))
     }
 
-    /// Something has happened. If it was no more than that another place said what it waits for, that is still silence.
+    /// Ends the silence, because something has happened. A report of another place about what it waits for does not
+    /// count.
     #[inline]
     fn interrupt(&mut self, local: &Local) {
         if self.since.is_some() {

@@ -37,7 +37,7 @@ trait Held {
     /// A bucket that left for `peer` is handed on. False if there was none.
     fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool;
 
-    /// `place` has died.
+    /// Handles the death of `place`.
     fn place_died(&self, local: &Local, place: PlaceId);
 
     /// Returns the number of tasks that wait for room here.
@@ -75,7 +75,7 @@ impl Aggregations {
         all.push(Rc::downgrade(held));
     }
 
-    /// A bucket has begun that belongs to `scope`, which counts it.
+    /// Counts a new bucket that belongs to `scope`.
     fn begin(&self, scope: Scope) {
         self.held.set(self.held.get() + 1);
         if let ScopeKind::Counted(key) = scope.kind() {
@@ -83,7 +83,7 @@ impl Aggregations {
         }
     }
 
-    /// It has left.
+    /// Uncounts a bucket of `scope` that has left.
     fn end(&self, scope: Scope) {
         self.held.set(self.held.get() - 1);
         if let ScopeKind::Counted(key) = scope.kind() {

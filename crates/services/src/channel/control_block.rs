@@ -197,7 +197,7 @@ pub(super) trait AnyEnd {
     /// Describes, at the home, which places' tasks have what the waiting senders wait for, one line each.
     fn explain_holders(&self) -> Vec<String>;
 
-    /// A place is dead, and all that it sent has arrived.
+    /// Handles the death of a place, all of whose messages have arrived.
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
 
     /// Gives, at the home, values of rings to the tasks that wait for them; returns how many, and whether some still
@@ -319,13 +319,13 @@ impl ControlBlock {
         }
     }
 
-    /// Tasks of other places receive from this home, or are about to: its own tasks do not keep the values from them by
-    /// receiving again and again within one long turn.
+    /// Notes that tasks of other places receive from this home, or are about to: its own tasks do not keep the values
+    /// from them by receiving again and again within one long turn.
     pub(super) fn note_far_receiver(&self) {
         self.watchful.set(WATCHFUL_RECEIVES);
     }
 
-    /// A task receives at the home: whether it looks at the clock first.
+    /// Returns `true` if a task that receives at the home must look at the clock first.
     #[inline]
     pub(super) fn is_watchful(&self) -> bool {
         let left = self.watchful.get();
@@ -385,12 +385,13 @@ impl ControlBlock {
         sent.map(drop).map_err(unsent)
     }
 
-    /// A value was sent in a message that is not answered: holds the ring until what is asked after it is answered.
+    /// Holds the ring after a value was sent in a message that is not answered, until what is asked after it is
+    /// answered.
     pub(super) fn hold_ring(&self) {
         self.held_until.set(self.outward.get().map(|_| self.next.get()));
     }
 
-    /// The ring for values sent by slots, unless it is held.
+    /// Returns the ring for values sent by slots, unless it is held.
     ///
     /// # Errors
     /// It is.

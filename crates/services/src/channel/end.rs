@@ -318,7 +318,8 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// A task has a value of the home at once; if earlier ones lie here for others, it takes the first of them.
+    /// Returns the value for a task of the home that has one at once; if earlier ones lie here for others, it is the
+    /// first of them.
     #[inline]
     fn exchange(&self, value: T) -> T {
         let mut arrived = self.arrived.borrow_mut();
@@ -477,7 +478,7 @@ impl<T: CanSend> End<T> {
         false
     }
 
-    /// A value has come for this receive, or for the next one.
+    /// Delivers a value that has arrived for this receive, or for the next one.
     pub(super) fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         self.arrived.borrow_mut().push_back((number, value));
         let step = self.control.arrivals.borrow_mut().arrived(number);
@@ -523,7 +524,7 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// An operation of this place was answered, but for a value that has come; `value` comes back to a send.
+    /// Ends an operation of this place that was answered, except by a value; `value` comes back to a send.
     pub(super) fn answer(
         self: &Rc<Self>,
         local: &Local,

@@ -256,8 +256,8 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         answer
     }
 
-    /// Its value was accepted: ends when that is on its way. One of several ends at once, because it may be dropped
-    /// only if nothing was sent.
+    /// Polls a send whose value was accepted: ready when that is on its way. One of several ends at once, because it
+    /// may be dropped only if nothing was sent.
     #[inline]
     fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         self.value = None;

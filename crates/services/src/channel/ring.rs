@@ -342,7 +342,7 @@ pub(super) enum TakeFrom {
 pub(super) type RingValue<T> = (PlaceId, Result<T, DecodeError>);
 
 impl InwardRings {
-    /// An item of `place` came as a message: the head that tells it of a ring, if it is time.
+    /// Notes an item of `place` that came as a message; returns the message that tells it of a ring, if it is time.
     pub(super) fn note_item(
         &self,
         local: &Local,
@@ -371,7 +371,7 @@ impl InwardRings {
         Some(ChannelMessage::Ring { start: ring.region.start, words: ring.region.words })
     }
 
-    /// `place` says that it uses its ring, or that it does not know the channel any more: whether it was told of one.
+    /// Notes that `place` uses its ring, or no longer knows the channel; returns whether it was told of a ring.
     pub(super) fn begin(&self, place: PlaceId) -> bool {
         let mut places = self.places.borrow_mut();
         let Some(sending) = places.iter_mut().find(|sending| sending.place == place) else { return false };
@@ -485,7 +485,7 @@ impl InwardRing {
 }
 
 impl ControlBlock {
-    /// The home has taken a region for the values that this place sends by slots.
+    /// Begins to use the region that the home has taken for the values that this place sends by slots.
     pub(super) fn begin_ring(&self, local: &Local, start: u64, words: u64) {
         let region = Region { place: self.id.home, start, words };
         if let Some(shape) = self.ring_shape

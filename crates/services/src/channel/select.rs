@@ -106,7 +106,7 @@ impl<T: CanSend> Branch<'_, SendFuture<'_, T>> {
         })
     }
 
-    /// Another branch is chosen: this one begins anew if that is declined.
+    /// Suspends this branch because another one is chosen: it begins anew if that is declined.
     pub fn suspend(&mut self, selection: &Selection) {
         if selection.chosen.get() != Some(self.number) {
             self.future.suspend();
@@ -145,8 +145,8 @@ pub trait PollBranch {
     fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection)
     -> Poll<Option<Self::Output>>;
 
-    /// Another branch is chosen: the receives that wait inside of this one begin anew if that is declined. So nothing
-    /// is lent to a task that cannot take it.
+    /// Suspends the receives that wait inside this branch because another one is chosen: they begin anew if that is
+    /// declined. So nothing is lent to a task that cannot take it.
     fn suspend(&mut self, selection: &Selection);
 }
 

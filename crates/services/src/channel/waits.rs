@@ -85,7 +85,7 @@ impl Waits {
         self.0.borrow().is_empty()
     }
 
-    /// An operation waits for `what`, or waits again.
+    /// Registers an operation that waits for `what`, or waits again.
     pub(super) fn begin(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
         let mut waits = self.0.borrow_mut();
         let wait = Wait { number, state: WaitState::Pending, waker: None, what, caller };
@@ -186,7 +186,7 @@ impl Waits {
         matches!(self.end(number), Some(WaitState::Answered(ChannelAnswer::Granted)))
     }
 
-    /// No answer will come to an operation.
+    /// Forgets an operation that will get no answer.
     pub(super) fn forget(&self, number: u64) {
         drop(self.end(number));
     }

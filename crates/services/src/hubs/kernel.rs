@@ -297,7 +297,7 @@ impl HubKernel {
         self.ready.borrow_mut().pop()
     }
 
-    /// The waits of this place, a line each.
+    /// Describes the waits of this place, one line each.
     pub(super) fn explain(&self) -> Vec<String> {
         let node = self.node.borrow();
         let directory = node.directory();

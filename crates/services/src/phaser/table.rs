@@ -88,7 +88,7 @@ impl PhaserTable {
         None
     }
 
-    /// The registration is over, in whatever state it is.
+    /// Ends the registration, in whatever state it is.
     pub(super) fn leave(&self, local: &Local, party: Party) {
         let wait = self.waits.borrow_mut().remove(&party);
         drop(wait);

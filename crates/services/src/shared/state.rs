@@ -195,7 +195,7 @@ impl ObjectState {
         *ticket = Some(number);
     }
 
-    /// The wait is over; the next one looks.
+    /// Leaves the queue after a wait; the next one looks.
     #[inline]
     fn leave_queue(&self, ticket: &mut Option<u64>) {
         let Some(number) = ticket.take() else { return };
@@ -208,7 +208,7 @@ impl ObjectState {
         self.wake_first();
     }
 
-    /// The wait is given up.
+    /// Gives up the wait.
     pub(super) fn give_up(&self, local: &Local, object: &dyn AnyObject, ticket: &mut Option<u64>) {
         self.leave_queue(ticket);
         let back = self.holder.borrow_mut().give_up(self.next_wanted());
@@ -238,7 +238,7 @@ impl ObjectState {
         Error::new(ErrorKind::Closed, "no handle of the shared object is left")
     }
 
-    /// The last handle is gone: whoever still waits for a guard waits for nothing.
+    /// Wakes whoever still waits for a guard: the last handle is gone, so they wait for nothing.
     pub(super) fn abandon(&self) {
         self.is_abandoned.set(true);
         self.wake_all();
@@ -260,7 +260,7 @@ impl ObjectState {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// A guard has ended.
+    /// Ends a guard.
     #[inline]
     pub(super) fn release(&self, local: &Local, object: &dyn AnyObject, mode: GuardMode, has_changed: bool) {
         let back = self.holder.borrow_mut().release(mode, has_changed);
@@ -443,7 +443,7 @@ impl ObjectState {
         Ok(())
     }
 
-    /// A place has died: its tokens are free, and its answers will not come.
+    /// Handles the death of a place: its tokens are free, and its answers will not come.
     pub(super) fn place_died(&self, local: &Local, object: &dyn AnyObject, place: PlaceId) {
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().place_died(place);

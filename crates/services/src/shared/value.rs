@@ -45,7 +45,8 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn find(&mut self, memory: &ObjectMemory, start: u64, controller: u32) -> ValueLines;
 
-    /// A guard begins: caches forget what may be old if `is_old`, and the copy is read anew.
+    /// Prepares the value for a guard that begins: caches forget what may be stale if `is_old`, and the copy is read
+    /// anew.
     #[doc(hidden)]
     fn refresh(
         &mut self,

@@ -132,7 +132,7 @@ impl Team {
         value
     }
 
-    /// This member takes no part in the collectives of the team any more: those of the others end with that error.
+    /// Takes this member out of the collectives of the team: those of the others end with that error.
     pub(crate) fn give_up(&self) {
         ongoing::give_up(&self.state, "");
     }

@@ -623,7 +623,7 @@ impl<'t> OngoingCollective<'t> {
 }
 
 impl Drop for OngoingCollective<'_> {
-    /// The collective was given up: [`OngoingCollective::complete`] does not come here.
+    /// Gives the collective up: [`OngoingCollective::complete`] does not come here.
     #[cold]
     fn drop(&mut self) {
         self.state.busy.set(false);

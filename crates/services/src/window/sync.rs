@@ -222,7 +222,7 @@ impl Unflushed {
         is_touched.then(|| Unflushed { state: Rc::clone(state), target, is_answered: false })
     }
 
-    /// The target has answered.
+    /// Marks the flush as answered by the target.
     fn end(mut self) {
         self.is_answered = true;
     }
@@ -373,7 +373,7 @@ impl<'a> LockRequest<'a> {
         Ok(())
     }
 
-    /// The lock is this place's.
+    /// Ends the request: the lock is this place's.
     fn end(self) {
         self.state.epoch.borrow_mut().locked(self.target);
         std::mem::forget(self);

@@ -186,7 +186,7 @@ impl<'a> EventBuilder<'a> {
         bytes.into_iter().for_each(|byte| self.put(u64::from(byte), 1));
     }
 
-    /// The name of what begins.
+    /// Writes the name of what begins.
     #[inline]
     pub(super) fn name(&mut self, name: Name) {
         let bytes = [tag_byte(event::NAME_ID, VARINT), name.interned() as u8];

@@ -224,13 +224,13 @@ impl Encoder {
         self.used = self.bytes.len();
     }
 
-    /// A counter has this value from now on.
+    /// Sets a counter to `value` from `time` on.
     pub fn count(&mut self, track: Track, time: u64, value: f64) {
         let (stamp, moment) = (EventPrefix::new(track), EncodedTime::new(time));
         self.event(&stamp, moment, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
     }
 
-    /// A span begins.
+    /// Begins a span.
     #[inline]
     pub fn begin(&mut self, stamp: &EventPrefix, moment: EncodedTime, name: Name, details: Details<'_>) {
         self.event(stamp, moment, BEGIN, |draft| {
@@ -246,7 +246,7 @@ impl Encoder {
         });
     }
 
-    /// A span with any name begins, which comes from a line of a program.
+    /// Begins a span with any name, which comes from a line of a program.
     pub fn begin_from(
         &mut self,
         stamp: &EventPrefix,

@@ -199,7 +199,7 @@ impl MpiEndpoint {
         Body::Block(Box::new(MpiBlock { bytes, source, dropped: Rc::clone(&self.dropped) }))
     }
 
-    /// A record of `source` was handed on: its bytes are to be given back.
+    /// Notes that a record of `source` was handed on: its bytes have to be given back.
     fn handed_on(&self, source: PlaceId, class: Class, bytes: usize) {
         let mut peer = self.peer(source);
         peer.credit.handed_on(class, bytes);

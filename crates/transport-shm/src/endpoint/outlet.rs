@@ -48,7 +48,7 @@ impl Drop for Announced<'_> {
 struct Loan<'o>(&'o Outlets);
 
 impl Loan<'_> {
-    /// The message is on its way.
+    /// Keeps the loan: the message is on its way.
     fn keep(self) {
         std::mem::forget(self);
     }

@@ -138,7 +138,7 @@ fn play(world: &Joined, players: &mut [Player]) {
     }
 }
 
-/// All scripts are done: whatever arrives now is one too many.
+/// Checks that nothing more arrives once all scripts are done.
 fn look_for_more(world: &World, players: &[Player]) {
     for look in 0.. {
         let living = players.iter().filter(|player| world.is_alive(player.here));

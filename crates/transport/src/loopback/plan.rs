@@ -65,7 +65,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// No delay, ample queues, words, nobody dies.
+    /// Returns a plan without delay, with ample queues and words, in which nobody dies.
     pub fn calm(seed: u64) -> Plan {
         let lane = ClassDelivery { capacity: 1_024, delay_steps: 0..=0 };
         Plan {

@@ -173,7 +173,7 @@ impl World {
         self.shared.state.borrow().in_flight()
     }
 
-    /// Blocks sent and not dropped yet, wherever they are.
+    /// Returns the number of blocks sent and not dropped yet, wherever they are.
     pub fn live_blocks(&self) -> usize {
         let state = self.shared.state.borrow();
         (0..self.shared.words.len() as u32).map(|place| state.live_blocks(PlaceId(place))).sum()

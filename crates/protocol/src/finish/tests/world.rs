@@ -321,7 +321,8 @@ impl<'a> World<'a> {
         (0..self.setting.places).filter(|place| !self.dead.contains(place))
     }
 
-    /// A finish is said to be over: nothing that it governs may be left at live places, or on the way there.
+    /// Checks a finish that is said to be over: nothing that it governs may be left at live places, or on the way
+    /// there.
     fn check_release(&self, over: FinishId) -> Result<(), String> {
         for place in self.living() {
             let governed = |task: &&Task| task.account.governed().is_some_and(|(id, _)| id == over);

@@ -25,7 +25,8 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// `distance` is below `size`; so a comparison does, where a division would be longer than a short collective.
+    /// Returns the round at `distance`, which is below `size`; so a comparison suffices, where a division would be
+    /// longer than a short collective.
     #[inline]
     fn at(distance: usize, rank: usize, size: usize) -> Round {
         let wrapped = |rank: usize| if rank < size { rank } else { rank - size };

@@ -66,7 +66,7 @@ fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
 }
 
 impl FarEndpoint for LoopbackEndpoint {
-    /// The driver of the world asks both halves.
+    /// Does nothing: the driver of the world asks both halves.
     fn wakes_by(&self, _near: Arc<dyn Unpark>) {}
 
     fn before_sleep(&self) -> Option<Duration> {
