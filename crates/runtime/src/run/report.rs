@@ -301,7 +301,8 @@ pub(crate) struct RunState {
     pub(crate) dismissed: Cell<bool>,
     /// Reports of the other places at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<OrderedMap<PlaceId, PlaceReport>>,
-    /// Explanations by the other places of what they wait for, since they were last asked; used at the first place only.
+    /// Explanations by the other places of what they wait for, since they were last asked; used at the first place
+    /// only.
     explanations: RefCell<OrderedMap<PlaceId, Vec<String>>>,
 }
 
