@@ -107,11 +107,11 @@ fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(
         lines[0],
-        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source"
+        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source,reading"
     );
     assert_eq!(
         lines[2],
-        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,derived,\"004:801\""
+        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,derived,\"004:801\",\"“300N+7,500”, N lines\""
     );
     assert_eq!(lines.len(), 5);
     let report: Value = serde_json::from_str(&scene.result("rows.json")).unwrap();

@@ -106,12 +106,33 @@ fn relayed(chip: &Chip, library: LibraryCosts, plan: Plan) -> f64 {
 
 fn broadcast(chip: &Chip) -> Vec<Row> {
     let mut rows = measured(chip, "V9", "", LibraryCosts::MIXED);
+    rows.extend(told_of_latency(&rows));
     rows.extend(measured(chip, "", "iRCCE's calls", LibraryCosts::IRCCE));
     for (name, algorithm) in OTHERS {
         rows.extend([1, 128].map(|lines| alone(chip, name, algorithm, lines)));
     }
     rows.extend([1, 128].map(|lines| tree(chip, 7, lines)));
     rows
+}
+
+/// What the paper says of its table, of the rows of the synchronous form and then of the asynchronous one.
+fn told_of_latency(rows: &[Row]) -> Vec<Row> {
+    let (one, other) = rows.split_at(rows.len() / 2);
+    let (band, basis) = (Band::Within(15.0), Basis::Predicted);
+    let alike = Family { deck: "", unit: "", band, basis, source: "004:1241", reading: "" };
+    let alike = alike.reading("1: “very similar latencies”");
+    let ratio = |(one, other): (&Row, &Row)| {
+        let title = one.figure.replace("OC-Bcast", "asynchronous against OC-Bcast");
+        alike.row(title, 1.0, other.ours / one.ours)
+    };
+    let mut told: Vec<Row> = one.iter().zip(other).map(ratio).collect();
+    let growth = |rows: &[Row]| rows[rows.len() - 1].ours - rows[0].ours;
+    let faster = Family { band: Band::AtMost, ..alike.at("004:1243") };
+    let faster = faster
+        .reading("at most 1: the asynchronous one “increases faster as a function of the message size”");
+    let title = "growth from 1 to 128 lines, OC-Bcast against asynchronous";
+    told.push(faster.row(title, 1.0, growth(one) / growth(other)));
+    told
 }
 
 /// The forms that have no number of children, and their names.
@@ -124,8 +145,14 @@ const OTHERS: [(&str, Algorithm); 5] = [
 ];
 
 /// What nobody has published.
-const ALONE: Family =
-    Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
+const ALONE: Family = Family {
+    deck: "",
+    unit: "µs",
+    band: Band::Unpublished,
+    basis: Basis::Predicted,
+    source: "",
+    reading: "",
+};
 
 fn alone(chip: &Chip, name: impl Into<Title>, algorithm: Algorithm, lines: u32) -> Row {
     let ours = once(chip, algorithm, LibraryCosts::MIXED, lines);
@@ -153,7 +180,7 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
 /// What the paper measured, with the instructions of a library.
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), "004:1228");
-    let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source };
+    let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
     // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
     // that who has no children fetches straight into memory, by the others.
     let chosen = Family { basis: Basis::Calibrated, ..predicted };
@@ -183,7 +210,7 @@ fn gains(chip: &Chip) -> Vec<Row> {
 /// The factors of all lengths, because the source does not say which one it measured; `library` is that of the new
 /// forms.
 fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
-    let family = Family { deck, unit: "", band: Band::Within(25.0), basis, source: "002:45" };
+    let family = Family { deck, unit: "", band: Band::Within(25.0), basis, source: "002:45", reading: "" };
     let mut rows = Vec::new();
     let lengths = [1, 8, 64, 256];
     for lines in lengths {
@@ -228,7 +255,7 @@ const FANOUTS: [u32; 6] = [2, 3, 5, 7, 16, CORES - 1];
 
 fn throughput(chip: &Chip) -> Vec<Row> {
     let (band, source) = (Band::Unpublished, "");
-    let family = Family { deck: "", unit: "MB/s", band, basis: Basis::Predicted, source };
+    let family = Family { deck: "", unit: "MB/s", band, basis: Basis::Predicted, source, reading: "" };
     let (mut rows, mut rates) = (Vec::new(), Vec::new());
     for (sources, times) in SOURCES {
         let mut by_fanout = Vec::new();
@@ -250,33 +277,32 @@ fn throughput(chip: &Chip) -> Vec<Row> {
 fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
     let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
     let (band, basis) = (Band::AtMost, Basis::Predicted);
-    let shape = Family { deck: "", unit: "", band, basis, source: "004:1247" };
+    let shape = Family { deck: "", unit: "", band, basis, source: "004:1247", reading: "" };
+    let falls = shape.reading("at most 1: “the throughput decreases as k increases”");
+    let more =
+        shape.at("004:1256").reading("at most 1: “With more than one source, the throughput increases”");
+    let rises = shape.at("004:1260").reading("at most 1: “the trend is opposite to the single-source case”");
+    let each =
+        shape.at("004:1260").reading("at most 1: “each increase by 1 evidently increases the throughput”");
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (last, seven) = (FANOUTS.len() - 1, 3);
     let largest = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(0.0, f64::max);
     let growth = largest(&mut one.windows(2).map(|pair| pair[1] / pair[0]));
     let mut rows = vec![
-        shape.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0]),
-        shape.row("1 source, largest growth from one k to the next", 1.0, growth),
+        falls.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0]),
+        falls.row("1 source, largest growth from one k to the next", 1.0, growth),
     ];
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
-        rows.push(shape.at("004:1256").row(
-            format!("1 source against {name}, mean"),
-            1.0,
-            mean(one) / mean(rates),
-        ));
-        rows.push(shape.at("004:1260").row(
-            format!("{name}, k = 2 against k = 7"),
-            1.0,
-            rates[0] / rates[seven],
-        ));
-        rows.push(shape.at("004:1260").row(
+        rows.push(more.row(format!("1 source against {name}, mean"), 1.0, mean(one) / mean(rates)));
+        rows.push(rises.row(format!("{name}, k = 2 against k = 7"), 1.0, rates[0] / rates[seven]));
+        rows.push(each.row(
             format!("{name}, largest fall from one k to the next, up to 7"),
             1.0,
             largest(&mut rates[..=seven].windows(2).map(|pair| pair[0] / pair[1])),
         ));
     }
     let alike = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
+    let alike = alike.reading("1: “from 5 and 48 sources is not significant”");
     rows.push(alike.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
     let share = Family { unit: "%", band: Band::Within(15.0), ..shape }.at("004:1258");
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {

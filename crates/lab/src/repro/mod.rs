@@ -266,7 +266,7 @@ mod tests {
     /// A figure of this number of the deck that is twice what was published.
     fn doubled(deck: &'static str) -> Row {
         let (band, basis) = (Band::Within(5.0), Basis::Predicted);
-        Family { deck, unit: "", band, basis, source: "000:293" }.row("doubled", 1.0, 2.0)
+        Family { deck, unit: "", band, basis, source: "000:293", reading: "" }.row("doubled", 1.0, 2.0)
     }
 
     #[test]

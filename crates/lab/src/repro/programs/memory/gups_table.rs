@@ -30,7 +30,7 @@ const MODES: [(&str, &str, f64, &str); 4] = [
 const ERRORS: [(u64, f64, &str); 3] = [(32, 2.92, "003:115"), (64, 3.46, "003:116"), (128, 6.14, "003:117")];
 
 const FAMILY: Family =
-    Family { deck: "", unit: "", band: Band::Within(20.0), basis: Basis::Measured, source: "" };
+    Family { deck: "", unit: "", band: Band::Within(20.0), basis: Basis::Measured, source: "", reading: "" };
 
 /// The rows of table 2.
 ///

@@ -2,5 +2,6 @@
 
 pub mod automaton;
 pub mod gups;
+mod gups_runs;
 mod gups_table;
 pub mod modularity;
