@@ -100,7 +100,7 @@ fn what_handing_on_costs_is_paid_where_an_update_is_made_and_goes_on_and_not_whe
     let working = |cycles: u32| {
         let scene = Scene::new("bale");
         let mut command = scene.program(PROGRAM);
-        let line = "--machine chip:bluegene-p --places 8 --mode roles --shape 2x1x1 --bits 10 --no-check";
+        let line = "--machine chip:bluegene-p --places 8 --mode roles --shape 2x1x1 --bits 10 --updates 4096 --no-check";
         command.args(words(&format!(
             "{line} --route-cycles {cycles} --summary - --json /dev/null --csv /dev/null"
         )));
