@@ -125,6 +125,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::ga::GENETIC_ALGORITHM,
     programs::pipeline::PIPELINE,
     programs::memory::gups::RANDOM_ACCESS,
+    programs::memory::gups_table::ERRORS_OF_RACES,
     programs::memory::automaton::AUTOMATON,
     programs::memory::modularity::MODULARITY,
     programs::at_opt::AT_OPT,
@@ -210,7 +211,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
+            "Left out (they run Isles itself, betweenness, hf, gups, gups-errors, modularity, at-opt and auv for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

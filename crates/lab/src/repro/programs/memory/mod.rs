@@ -3,5 +3,5 @@
 pub mod automaton;
 pub mod gups;
 mod gups_runs;
-mod gups_table;
+pub mod gups_table;
 pub mod modularity;
