@@ -113,7 +113,7 @@ fn what_handing_on_costs_is_paid_where_an_update_is_made_and_goes_on_and_not_whe
     let (free, charged) = (working(0), working(850));
     let microseconds: Vec<u64> =
         free.iter().zip(&charged).map(|(free, charged)| (charged - free) / 1_000_000).collect();
-    // A microsecond for each of the 2,048 that a node makes, and for each that comes along x; nothing goes along y and z.
+    // A microsecond for each of the 2,048 that a node makes, and for each that comes along x; nothing goes along y, z.
     let [first, second, third, last] = [0, 1, 2, 3].map(|role| [microseconds[role], microseconds[4 + role]]);
     assert_eq!((first, third, last), ([2048, 2048], [0, 0], [0, 0]), "{microseconds:?}");
     assert!(second.iter().all(|of_node| (1..2048).contains(of_node)), "{microseconds:?}");

@@ -119,8 +119,8 @@ impl Effort {
 /// How unevenly edges meet the vertices of a graph: the few vertices with most edges to them, more, and the rest.
 ///
 /// A cell of a vertex is used once for each edge to it, so hubs are found in a cache more often than others. Three
-/// classes give most of what one for each vertex would: of an R-MAT graph of 16,384 vertices (`large`), a cache of 8,192
-/// lines finds 0.62 of the cells by all degrees, 0.59 by three classes, and 0.41 by one.
+/// classes give most of what one for each vertex would: of an R-MAT graph of 16,384 vertices (`large`), a cache of
+/// 8,192 lines finds 0.62 of the cells by all degrees, 0.59 by three classes, and 0.41 by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Skew {
     /// Vertices of each class, and edges to them.

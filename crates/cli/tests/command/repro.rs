@@ -112,7 +112,8 @@ fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
     );
     assert_eq!(
         lines[2],
-        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,derived,\"004:801\",\"“300N+7,500”, N lines\""
+        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,derived,\"004:801\",\
+         \"“300N+7,500”, N lines\""
     );
     assert_eq!(lines.len(), 5);
     let report: Value = serde_json::from_str(&scene.result("rows.json")).unwrap();

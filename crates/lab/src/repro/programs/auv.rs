@@ -279,28 +279,8 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for (clocks, name) in [(HIGHEST, "highest setting"), (SLOW_MESH, "slow mesh"), (SLOW_TILES, "slow tiles")]
     {
-        let shape = SHAPE.at("004:1473");
-        let first = shape.reading("at most 1: “There is an initial communication overhead for two cores”");
-        let best = shape.reading("at most 3 / 4: “the optimal number of nodes should be 21”");
-        let more = shape.reading("at most 1: “Additional nodes only provide overhead”");
-        rows.push(first.row(format!("planner, {name}, speed-up of 2 cores"), 1.0, speed_up(clocks, 2)));
-        let alike = Family { band: Band::Within(3.0), basis: Basis::Derived, ..shape };
-        let alike = alike.reading("1: “the second work delegation will leave one slave idle”");
-        rows.push(alike.row(
-            format!("planner, {name}, time of 12 cores against 11"),
-            1.0,
-            seconds(clocks, 12) / seconds(clocks, 11),
-        ));
-        rows.push(best.row(
-            format!("planner, {name}, time of 21 cores against 20"),
-            0.75,
-            seconds(clocks, 21) / seconds(clocks, 20),
-        ));
-        rows.push(more.row(
-            format!("planner, {name}, time of 21 cores against 48"),
-            1.0,
-            seconds(clocks, 21) / seconds(clocks, CORES),
-        ));
+        let ratio = |one: u32, other: u32| seconds(clocks, one) / seconds(clocks, other);
+        rows.extend(by_number_of_cores(name, speed_up(clocks, 2), ratio));
     }
     rows.push(optimum()?);
     let faster = SHAPE.at("004:1489");
@@ -335,6 +315,23 @@ fn planner() -> Result<Vec<Row>, Failure> {
     }
     rows.extend(idle(at(HIGHEST, CORES), at(HIGHEST, 30))?);
     Ok(rows)
+}
+
+/// What the paper says of the planner by its number of cores, at one setting; `ratio` is of the times of two numbers.
+fn by_number_of_cores(name: &str, speed_up_of_two: f64, ratio: impl Fn(u32, u32) -> f64) -> [Row; 4] {
+    let shape = SHAPE.at("004:1473");
+    let first = shape.reading("at most 1: “There is an initial communication overhead for two cores”");
+    let best = shape.reading("at most 3 / 4: “the optimal number of nodes should be 21”");
+    let more = shape.reading("at most 1: “Additional nodes only provide overhead”");
+    let alike = Family { band: Band::Within(3.0), basis: Basis::Derived, ..shape };
+    let alike = alike.reading("1: “the second work delegation will leave one slave idle”");
+    let title = |what: &str| format!("planner, {name}, {what}");
+    [
+        first.row(title("speed-up of 2 cores"), 1.0, speed_up_of_two),
+        alike.row(title("time of 12 cores against 11"), 1.0, ratio(12, 11)),
+        best.row(title("time of 21 cores against 20"), 0.75, ratio(21, 20)),
+        more.row(title("time of 21 cores against 48"), 1.0, ratio(21, CORES)),
+    ]
 }
 
 /// The number of cores with the shortest search, of all numbers.

@@ -1,9 +1,9 @@
 //! The measurement of ManyMan: operations in floating point of an estimate of π, and power, at eight clocks.
 //!
 //! A run of `isles run pi --method series` on all cores for each clock. What an operation costs is calibrated at
-//! 800 MHz, powers are those of the model that was made of the same paper's, so operations for a watt are calibrated too;
-//! the operations at the other clocks are predicted. Of the rest of the evaluation what a chip can say is here: checkpoints are measured
-//! on the host, by `isles bench jobs`.
+//! 800 MHz, powers are those of the model that was made of the same paper's, so operations for a watt are calibrated
+//! too. The operations at the other clocks are predicted. Of the rest of the evaluation what a chip can say is here:
+//! checkpoints are measured on the host, by `isles bench jobs`.
 
 use super::super::quantity::Quantity;
 use super::super::row::{Band, Basis, Family, Row};

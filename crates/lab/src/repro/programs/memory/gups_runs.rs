@@ -45,34 +45,34 @@ const RATIO: Family = Family { unit: "", ..RUN };
 
 /// A run: its mode, the shape, cycles to hand on, and more words.
 #[derive(Clone, Debug, PartialEq)]
-struct Wanted {
+struct GupsRun {
     mode: &'static str,
     shape: [u32; 3],
     route: u32,
     more: String,
 }
 
-impl Wanted {
-    fn roles(shape: [u32; 3]) -> Wanted {
-        Wanted { mode: "roles", shape, route: ROUTE_CYCLES, more: String::new() }
+impl GupsRun {
+    fn roles(shape: [u32; 3]) -> GupsRun {
+        GupsRun { mode: "roles", shape, route: ROUTE_CYCLES, more: String::new() }
     }
 
-    fn one_core(shape: [u32; 3]) -> Wanted {
-        Wanted { mode: "routed", ..Wanted::roles(shape) }
+    fn one_core(shape: [u32; 3]) -> GupsRun {
+        GupsRun { mode: "routed", ..GupsRun::roles(shape) }
     }
 
-    fn free(self) -> Wanted {
-        Wanted { route: 0, ..self }
+    fn free(self) -> GupsRun {
+        GupsRun { route: 0, ..self }
     }
 
     /// With owners that are found by a division, on each core that hands on.
-    fn by_division(self) -> Wanted {
-        Wanted { route: self.route + DIVISION_CYCLES, more: " --division".to_owned(), ..self }
+    fn by_division(self) -> GupsRun {
+        GupsRun { route: self.route + DIVISION_CYCLES, more: " --division".to_owned(), ..self }
     }
 
     /// The words of the command.
     fn words(&self) -> String {
-        let Wanted { mode, shape, route, more } = self;
+        let GupsRun { mode, shape, route, more } = self;
         let [x, y, z] = *shape;
         let cores = if *mode == "roles" { ROLES } else { 1 };
         let places = nodes(*shape) * cores;
@@ -100,7 +100,7 @@ fn bucket_of(shape: [u32; 3]) -> u32 {
 
 /// The rates of all runs.
 struct Rates {
-    wanted: Vec<Wanted>,
+    wanted: Vec<GupsRun>,
     gups: Vec<f64>,
 }
 
@@ -108,21 +108,21 @@ impl Rates {
     fn measure() -> Result<Rates, Failure> {
         let shapes = || TABLE_4.iter().map(|(shape, ..)| *shape).filter(|shape| nodes(*shape) <= NODES_MAX);
         // The largest first, so that all processors end at about the same time.
-        let mut wanted: Vec<Wanted> = shapes().map(Wanted::roles).collect();
-        wanted.extend(shapes().map(Wanted::one_core));
-        wanted.push(Wanted::one_core(TABLE_4[0].0).free());
+        let mut wanted: Vec<GupsRun> = shapes().map(GupsRun::roles).collect();
+        wanted.extend(shapes().map(GupsRun::one_core));
+        wanted.push(GupsRun::one_core(TABLE_4[0].0).free());
         wanted.extend(
-            shapes().filter(|shape| FREE.contains(&nodes(*shape))).map(|shape| Wanted::roles(shape).free()),
+            shapes().filter(|shape| FREE.contains(&nodes(*shape))).map(|shape| GupsRun::roles(shape).free()),
         );
-        wanted.extend(TABLE_3.map(|(shape, ..)| Wanted::roles(shape)));
-        wanted.extend(TABLE_3.map(|(shape, ..)| Wanted::roles(shape).by_division()));
+        wanted.extend(TABLE_3.map(|(shape, ..)| GupsRun::roles(shape)));
+        wanted.extend(TABLE_3.map(|(shape, ..)| GupsRun::roles(shape).by_division()));
         wanted.sort_by_key(|run| std::cmp::Reverse(run.words().len()));
         let gups = runs::all(wanted.len(), "runs", |number| wanted[number].rate())?;
         Ok(Rates { wanted, gups })
     }
 
     /// The rate of a run; not a number if it was not run.
-    fn of(&self, wanted: &Wanted) -> f64 {
+    fn of(&self, wanted: &GupsRun) -> f64 {
         let found = self.wanted.iter().position(|run| run == wanted);
         found.map_or(f64::NAN, |found| self.gups[found])
     }
@@ -130,7 +130,7 @@ impl Rates {
     /// The rate by roles of so many nodes.
     fn of_nodes(&self, number: u32) -> f64 {
         let line = TABLE_4.iter().find(|(shape, ..)| nodes(*shape) == number);
-        line.map_or(f64::NAN, |(shape, ..)| self.of(&Wanted::roles(*shape)))
+        line.map_or(f64::NAN, |(shape, ..)| self.of(&GupsRun::roles(*shape)))
     }
 }
 
@@ -152,23 +152,23 @@ pub(super) fn rows() -> Result<Vec<Row>, Failure> {
 fn by_nodes(rates: &Rates) -> Vec<Row> {
     let mut rows = Vec::new();
     for (shape, _, [_, measured], _, cited) in &TABLE_4 {
-        let ours = rates.of(&Wanted::roles(*shape));
+        let ours = rates.of(&GupsRun::roles(*shape));
         rows.push(RUN.at(cited.line).row(title("roles of four cores", *shape), *measured, ours));
     }
     for (shape, ..) in TABLE_4.iter().filter(|(shape, ..)| FREE.contains(&nodes(*shape))) {
         let free = Family { band: Band::Unpublished, ..RUN };
-        let ours = rates.of(&Wanted::roles(*shape).free());
+        let ours = rates.of(&GupsRun::roles(*shape).free());
         rows.push(free.row(title("roles of four cores, handing on free", *shape), f64::NAN, ours));
     }
     let smallest = TABLE_4[0].0;
-    let free = f64::from(nodes(smallest)) * CLOCK / rates.of(&Wanted::one_core(smallest).free());
+    let free = f64::from(nodes(smallest)) * CLOCK / rates.of(&GupsRun::one_core(smallest).free());
     let one = Family { unit: "cycles", ..RUN }.at("003:284");
     rows.push(one.row(title("one core, an update, nothing but messages and memory", smallest), 457.0, free));
     for (shape, _, _, measured, cited) in &TABLE_4 {
         let basis = if *shape == smallest { Basis::Calibrated } else { Basis::Predicted };
         let family = Family { basis, ..RUN }.at(cited.line);
         if let Some([_, measured]) = measured {
-            let ours = rates.of(&Wanted::one_core(*shape));
+            let ours = rates.of(&GupsRun::one_core(*shape));
             rows.push(family.row(title("one core, routed", *shape), *measured, ours));
         }
     }
@@ -183,11 +183,11 @@ fn one_against_roles(rates: &Rates) -> Vec<Row> {
     let mut rows = Vec::new();
     let run = || TABLE_4.iter().filter(|(shape, ..)| nodes(*shape) <= NODES_MAX);
     for (shape, ..) in run() {
-        let ratio = rates.of(&Wanted::roles(*shape)) / rates.of(&Wanted::one_core(*shape));
+        let ratio = rates.of(&GupsRun::roles(*shape)) / rates.of(&GupsRun::one_core(*shape));
         rows.push(factor.row(title("roles against one core", *shape), 3.0, ratio));
     }
     rows.extend(run().map(|line| of_prediction(line, rates)));
-    let ours = rates.of(&Wanted::roles(*shape)) / 35.5;
+    let ours = rates.of(&GupsRun::roles(*shape)) / 35.5;
     rows.push(record.row(
         title("roles against the record of Blue Gene/L, 35.5 GUPS", *shape),
         103.0 / 35.5,
@@ -204,7 +204,7 @@ fn of_prediction((shape, _, [bottleneck, _], ..): &Line, rates: &Rates) -> Row {
     let family = family
         .reading("at most 1: “is within 70% percent of the observed performance (90% for small systems)”");
     let title = title("the least part of the printed bottleneck against ours by roles", *shape);
-    family.row(title, 1.0, share * bottleneck / rates.of(&Wanted::roles(*shape)))
+    family.row(title, 1.0, share * bottleneck / rates.of(&GupsRun::roles(*shape)))
 }
 
 /// Table 3.
@@ -215,7 +215,7 @@ fn with_a_division(rates: &Rates) -> Vec<Row> {
     let mean = mean.reading("1: “the average of the smaller and larger power-of-two systems”");
     for (shape, [divided, predicted], source) in TABLE_3 {
         let basis = if shape == TABLE_3[0].0 { Basis::Calibrated } else { Basis::Predicted };
-        let (without, with) = (Wanted::roles(shape), Wanted::roles(shape).by_division());
+        let (without, with) = (GupsRun::roles(shape), GupsRun::roles(shape).by_division());
         let (without, with) = (rates.of(&without), rates.of(&with));
         let (n, divides) = (nodes(shape), Family { basis, ..RUN });
         rows.push(RUN.at(source).row(title("roles, owners without a division", shape), predicted, without));
@@ -235,7 +235,7 @@ fn with_a_division(rates: &Rates) -> Vec<Row> {
     let (largest, ..) = TABLE_3[TABLE_3.len() - 1];
     let slower = Family { band: Band::AtMost, ..RATIO }.at("003:307");
     let slower = slower.reading("at most 1: “performance on 768 nodes is less than that on 512 nodes”");
-    let with = rates.of(&Wanted::roles(largest).by_division());
+    let with = rates.of(&GupsRun::roles(largest).by_division());
     rows.push(slower.row("roles, 768 nodes by a division against 512", 1.0, with / rates.of_nodes(512)));
     rows
 }
@@ -243,7 +243,7 @@ fn with_a_division(rates: &Rates) -> Vec<Row> {
 /// Cycles for an update that each core of a node works, of 64 nodes. The paper found them by letting cores discard what
 /// they receive; here they stand in the ledgers of the cores.
 fn loads() -> Result<Vec<Row>, Failure> {
-    let wanted = Wanted::roles(TABLE_4[0].0);
+    let wanted = GupsRun::roles(TABLE_4[0].0);
     let words = wanted.words();
     let own: Vec<String> = words.split(' ').chain(NO_FILES).map(str::to_owned).collect();
     let summary = runs::summary("gups", &own, [])?;

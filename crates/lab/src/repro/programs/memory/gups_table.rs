@@ -2,7 +2,8 @@
 //!
 //! The chip's model has no memory that the cores of a node share, so these runs are of the host, and change with it.
 //! The table lies in a window, which every place reads and writes by itself. Of several runs of a mode, taken in turn,
-//! the fastest counts. Part a, the errors, is an experiment of its own, because it takes minutes. Invariant: all modes make the same updates of the same table.
+//! the fastest counts. Part a, the errors, is an experiment of its own, because it takes minutes. Invariant: all modes
+//! make the same updates of the same table.
 
 use crate::repro::programs::document;
 use crate::repro::row::{Band, Basis, Family, Row};
