@@ -29,6 +29,9 @@ pub const BETWEENNESS: Experiment = Experiment {
 const LARGE: &str = "large";
 const SMALLER: [&str; 2] = ["small", "medium"];
 
+/// The greater one of the cluster, which is `low` there as `large` is on the chip.
+const HIGH: &str = "high";
+
 /// How a row is computed.
 #[derive(Clone, Copy)]
 struct BcRun {
@@ -81,10 +84,11 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let small = Transports::measure(SMALLER[0])?;
     small.rows(&mut rows);
-    let medium = by_setup(SMALLER[1])?;
+    let medium = by_setup(SMALLER[1], &EffortsFile::of(SMALLER[1]))?;
     medium_rows(&medium, &mut rows);
     let large = Large::measure()?;
     large.rows(&mut rows);
+    rows.extend(more_load_on_the_cluster(&large)?);
     small.compared(&mut rows);
     let by_load = [
         (SMALLER[0], small.last(Protocol::RcceX10)),
@@ -105,12 +109,12 @@ fn last(curve: &Curve) -> f64 {
 }
 
 /// The speed-ups of a workload by `rcce-x10`, in each of the set-ups.
-fn by_setup(workload: &'static str) -> Result<[Curve; SETUPS.len()], Failure> {
+fn by_setup(workload: &'static str, efforts: &EffortsFile) -> Result<[Curve; SETUPS.len()], Failure> {
     let of_setup = |(_, placement, preset): (&str, &'static str, Option<&'static str>)| {
         [1].into_iter().chain(X10_CORES).map(move |places| BcRun { preset, placement, places, ..ONE })
     };
     let all: Vec<BcRun> = SETUPS.into_iter().flat_map(of_setup).collect();
-    let times = times(workload, &all)?;
+    let times = times(workload, &all, efforts)?;
     let mut curves = [Curve::default(); SETUPS.len()];
     for (curve, times) in curves.iter_mut().zip(times.chunks(X10_CORES.len() + 1)) {
         *curve = std::array::from_fn(|at| times[0] / times[at + 1]);
@@ -140,7 +144,7 @@ impl Transports {
     fn measure(workload: &'static str) -> Result<Transports, Failure> {
         let of = |protocol| X10_CORES.map(|places| BcRun { places, protocol, ..ONE });
         let all: Vec<BcRun> = [ONE].into_iter().chain(TRANSPORTS.into_iter().flat_map(of)).collect();
-        let times = times(workload, &all)?;
+        let times = times(workload, &all, &EffortsFile::of(workload))?;
         let mut curves = [Curve::default(); TRANSPORTS.len()];
         for (curve, of_transport) in curves.iter_mut().zip(times[1..].chunks(X10_CORES.len())) {
             *curve = std::array::from_fn(|at| times[0] / of_transport[at]);
@@ -243,13 +247,14 @@ impl Large {
         let mut all = vec![ONE, cluster, breadth, BcRun { places: CORES, ..breadth }];
         all.extend(TRANSPORTS.map(|protocol| BcRun { places: CORES, protocol, ..ONE }));
         all.extend(CLUSTER_CORES.map(|places| BcRun { places, ..cluster }));
-        let times = times(LARGE, &all)?;
+        let efforts = EffortsFile::of(LARGE);
+        let times = times(LARGE, &all, &efforts)?;
         let [one, one_of_cluster, one_by_breadth, many_by_breadth, many @ ..] = &times[..] else {
             unreachable!("there are more")
         };
         let (by_transport, of_cluster) = many.split_at(TRANSPORTS.len());
         Ok(Large {
-            by_setup: by_setup(LARGE)?,
+            by_setup: by_setup(LARGE, &efforts)?,
             by_transport: std::array::from_fn(|at| one / by_transport[at]),
             breadth_first: one_by_breadth / many_by_breadth,
             on_cluster: std::array::from_fn(|at| one_of_cluster / of_cluster[at]),
@@ -307,12 +312,26 @@ impl Large {
     }
 }
 
+/// The greater workload of the cluster, on all its cores: it scales further than the other one.
+fn more_load_on_the_cluster(large: &Large) -> Result<[Row; 2], Failure> {
+    let cluster = BcRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
+    let efforts = EffortsFile::of(HIGH);
+    let times = times(HIGH, &[cluster, BcRun { places: CORES, ..cluster }], &efforts)?;
+    let speedup = times[0] / times[1];
+    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
+    let title = |what: &str| Title::from(what).over(Quantity::cores(CORES));
+    let [.., low] = large.on_cluster;
+    Ok([
+        ALONE.row(title("high, cluster"), f64::NAN, speedup),
+        better.row(title("low against high, cluster"), 1.0, low / speedup),
+    ])
+}
+
 /// Cores from where both transports of MPI tail off.
 const TAIL: u32 = 36;
 
 /// Picoseconds that runs of a workload take, each with the distribution of the graph.
-fn times(workload: &str, searches: &[BcRun]) -> Result<Vec<f64>, Failure> {
-    let efforts = EffortsFile::of(workload);
+fn times(workload: &str, searches: &[BcRun], efforts: &EffortsFile) -> Result<Vec<f64>, Failure> {
     runs::all(searches.len(), "runs", |number| predicted(workload, searches[number], &efforts.0))
 }
 
