@@ -30,7 +30,7 @@ pub const VERSION: &str = if cfg!(feature = "mpi") {
     env!("CARGO_PKG_VERSION")
 };
 
-/// Builds that take longer are told.
+/// Least time of a build that is reported.
 const TOLD_FROM: Duration = Duration::from_secs(1);
 
 /// A program and the package that it is built of.
@@ -38,9 +38,9 @@ const TOLD_FROM: Duration = Duration::from_secs(1);
 pub struct Companion {
     program: Cow<'static, str>,
     package: Cow<'static, str>,
-    /// Where the sources of the package lie in the checkout.
+    /// Folder of the sources of the package in the checkout.
     folder: Cow<'static, str>,
-    /// Whether it starts places, and must know the machines that this program knows.
+    /// `true` if it starts places, and must know the machines that this program knows.
     starts_places: bool,
 }
 
@@ -134,7 +134,7 @@ impl Companion {
         self.installed().find(|file| self.fits(file))
     }
 
-    /// Whether the program in `file` has ranks of MPI as places, if this program has.
+    /// Returns `true` if the program in `file` has ranks of MPI as places, if this program has.
     fn fits(&self, file: &Path) -> bool {
         if !(self.starts_places && cfg!(feature = "mpi")) {
             return true;
@@ -155,7 +155,7 @@ impl Companion {
         std::iter::once(beside).chain(on_path).filter(|file| file.is_file())
     }
 
-    /// Builds the program in the checkout, and returns its file. A build that takes long is told, with its time.
+    /// Builds the program in the checkout, and returns its file. A build that takes long is reported, with its time.
     ///
     /// # Errors
     /// There is no checkout or no Cargo; or the build fails, and has said why.

@@ -11,9 +11,9 @@ mod host;
 mod imsuite;
 mod memory;
 mod people;
-mod pipelines;
 mod ranks;
 mod rdf;
+mod tasks;
 pub mod twin;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -21,7 +21,7 @@ use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
 use memory::{aggregation, shared, windows};
 
-/// What one command measures.
+/// Suite of measurements of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// Places on this host.
@@ -44,6 +44,8 @@ pub enum Suite {
     Prk,
     /// Programs of RCCE in C.
     Rcce,
+    /// Programs on bare cores.
+    Bare,
     /// SPARQL over triples that lie on all places.
     Rdf,
     /// Memory that other places read and write.
@@ -56,6 +58,8 @@ pub enum Suite {
     Shared,
     /// Pages that places share.
     Svm,
+    /// Hubs of a real-time kernel.
+    Hubs,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -64,7 +68,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 18] = [
+    pub const ALL: [Suite; 19] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -75,12 +79,14 @@ impl Suite {
         Suite::Pipeline,
         Suite::Prk,
         Suite::Rcce,
+        Suite::Bare,
         Suite::Rdf,
         Suite::Windows,
         Suite::Auv,
         Suite::Aggregation,
         Suite::Shared,
         Suite::Svm,
+        Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -98,12 +104,14 @@ impl Suite {
             Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
             Suite::Rcce => "rcce",
+            Suite::Bare => "bare",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
             Suite::Auv => "auv",
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
             Suite::Svm => "svm",
+            Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -119,15 +127,17 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => ranks::mpi::GROUPS,
-            Suite::Pipeline => pipelines::GROUPS,
+            Suite::Pipeline => tasks::GROUPS,
             Suite::Prk => ranks::prk::GROUPS,
             Suite::Rcce => ranks::rcce::GROUPS,
+            Suite::Bare => ranks::bare::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Auv => auv::GROUPS,
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
             Suite::Svm => shared::PAGE_GROUPS,
+            Suite::Hubs => tasks::HUB_GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }
@@ -213,6 +223,7 @@ mod tests {
         for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
         {
             if let Program::Peer(child)
+            | Program::BareCores(child)
             | Program::Isles { child, .. }
             | Program::Watched { child, .. }
             | Program::IslesMpi { child, .. } = contender.program
