@@ -117,7 +117,7 @@ impl Effort {
     }
 }
 
-/// How unevenly edges meet the vertices of a graph: the few vertices with most edges to them, more, and the rest.
+/// Distribution of edges over the vertices of a graph: the few with most edges to them, more, and the rest.
 ///
 /// A cell of a vertex is used once for each edge to it, so hubs are found in a cache more often than others. Three
 /// classes give most of what one for each vertex would: of an R-MAT graph of 16,384 vertices (`large`), a cache of

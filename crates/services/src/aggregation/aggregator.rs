@@ -232,7 +232,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         }
     }
 
-    /// Where items that have arrived go, if they say so themselves.
+    /// Returns the places of arrived items, if they say so themselves.
     pub(super) fn targets(&self, items: &[T]) -> Vec<PlaceId> {
         self.here.targets(items)
     }
@@ -251,12 +251,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     }
 }
 
-/// How the place of an item that has arrived is known. It has no size, as it runs at each place.
+/// Source of the place of an arrived item. It has no size, as it runs at each place.
 trait ItemTarget<S, T>: Copy + 'static {
     /// Whether the item says it.
     const IS_SAID: bool;
 
-    /// What the item says.
+    /// Returns the place that the item says.
     fn of(&self, state: &S, item: &T) -> Option<Place>;
 }
 

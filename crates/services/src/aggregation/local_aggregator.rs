@@ -22,7 +22,7 @@ pub(super) type ApplyItems<T> = dyn Fn(Vec<T>, &mut usize);
 /// The places of items.
 pub(super) type TargetItems<T> = dyn Fn(&[T]) -> Vec<PlaceId>;
 
-/// What the program does with items.
+/// Functions of the program over items.
 pub(super) struct ItemFunctions<T> {
     pub(super) apply: Box<ApplyItems<T>>,
     /// None if a bucket says where its items go.
@@ -84,7 +84,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         applied.map_err(|payload| Error::panicked(payload).with(lost))
     }
 
-    /// Where items go, if they say so themselves.
+    /// Returns the places of items, if they say so themselves.
     pub(super) fn targets(&self, items: &[T]) -> Vec<PlaceId> {
         self.functions.targets.as_ref().map_or_else(Vec::new, |targets| targets(items))
     }
