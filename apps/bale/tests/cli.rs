@@ -76,6 +76,50 @@ fn a_check_is_a_phase_of_its_own() {
 }
 
 #[test]
+fn without_a_check_nobody_makes_the_updates_again_and_errors_are_unknown() {
+    for mode in ["", " --mode locks", " --mode routed"] {
+        let line = format!("--places 3 --bits 10 --machine chip:scc{mode}");
+        let scene = Scene::new("bale");
+        let run = |more: &str| {
+            let mut command = scene.program(PROGRAM);
+            command.args(words(&format!("{line}{more} --json - --csv /dev/null")));
+            let ended = ended(command);
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            serde_json::from_str::<Value>(&ended.stdout).unwrap()
+        };
+        let (checked, unchecked) = (run(""), run(" --no-check"));
+        assert_eq!((&unchecked["errors"], &checked["errors"]), (&Value::Null, &Value::from(0)), "{mode}");
+        let messages = |run: &Value| run["run"]["messages"].as_u64().unwrap();
+        assert!(messages(&unchecked) < messages(&checked), "{mode}: {unchecked}");
+    }
+}
+
+#[test]
+fn what_handing_on_costs_is_paid_where_an_update_is_made_and_goes_on_and_not_where_it_is_applied() {
+    // Two nodes of four places: half of the updates cross, from the first place of a node to the second of the other.
+    let working = |cycles: u32| {
+        let scene = Scene::new("bale");
+        let mut command = scene.program(PROGRAM);
+        let line = "--machine chip:bluegene-p --places 8 --mode roles --shape 2x1x1 --bits 10 --updates 4096 --no-check";
+        command.args(words(&format!(
+            "{line} --route-cycles {cycles} --summary - --json /dev/null --csv /dev/null"
+        )));
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let of_place = |place: &Value| place["ledger_ps"]["working"].as_u64().unwrap();
+        summary["by_place"].as_array().unwrap().iter().map(of_place).collect::<Vec<u64>>()
+    };
+    let (free, charged) = (working(0), working(850));
+    let microseconds: Vec<u64> =
+        free.iter().zip(&charged).map(|(free, charged)| (charged - free) / 1_000_000).collect();
+    // A microsecond for each of the 2,048 that a node makes, and for each that comes along x; nothing goes along y, z.
+    let [first, second, third, last] = [0, 1, 2, 3].map(|role| [microseconds[role], microseconds[4 + role]]);
+    assert_eq!((first, third, last), ([2048, 2048], [0, 0], [0, 0]), "{microseconds:?}");
+    assert!(second.iter().all(|of_node| (1..2048).contains(of_node)), "{microseconds:?}");
+}
+
+#[test]
 fn a_division_finds_the_same_owners() {
     let found = document(PROGRAM, "--places 5 --bits 12 --division --machine loopback");
     assert_eq!(found["errors"], 0);

@@ -46,12 +46,12 @@ impl Effort {
     }
 
     /// Returns the work of a core, pass by pass.
-    pub(super) fn passes(&self, graph: &Graph) -> [Work; 2] {
-        if graph.is_weighted() { self.by_distance(graph) } else { self.by_breadth(graph) }
+    pub(super) fn passes(&self, graph: &Graph, skew: &Skew) -> [Work; 2] {
+        if graph.is_weighted() { self.by_distance(graph, skew) } else { self.by_breadth(graph, skew) }
     }
 
     /// Returns the work of the breadth-first kernel.
-    fn by_breadth(&self, graph: &Graph) -> [Work; 2] {
+    fn by_breadth(&self, graph: &Graph, skew: &Skew) -> [Work; 2] {
         let Effort { edges, vertices, successors, .. } = *self;
         let all = graph.vertices();
         // An edge: its target, the target's position and paths, both written back, and the end of the list of edges on
@@ -63,10 +63,9 @@ impl Effort {
             .branches(edges + 2 * vertices)
             .streamed(walked)
             .of(walked)
-            .pieces(vertices)
-            .scattered(edges, INDEX * all)
-            .scattered(edges, NUMBER * vertices)
-            .scattered(vertices, INDEX * all);
+            .pieces(vertices);
+        let forward = skew.scattered(forward, [edges, 0], INDEX * all);
+        let forward = skew.scattered(forward, [edges, 0], NUMBER * vertices).scattered(vertices, INDEX * all);
         // An edge on a path: its successor's share. A vertex: the reciprocal of its paths, its dependency, to whole
         // numbers and into a sum of four words; then its position is forgotten.
         let walked = INDEX * (successors + 2 * vertices) + 2 * NUMBER * vertices;
@@ -84,7 +83,7 @@ impl Effort {
     }
 
     /// Returns the work of Dijkstra's kernel.
-    fn by_distance(&self, graph: &Graph) -> [Work; 2] {
+    fn by_distance(&self, graph: &Graph, skew: &Skew) -> [Work; 2] {
         let Effort { edges, vertices, removals, queue, .. } = *self;
         let all = graph.vertices();
         let walked = (INDEX + NUMBER) * edges + INDEX * vertices;
@@ -97,8 +96,9 @@ impl Effort {
             .branches(3 * edges + 2 * vertices + (2 * levels + 4) * removals)
             .streamed(walked)
             .of(walked)
-            .pieces(2 * vertices)
-            .scattered(edges + removals, CELL * all)
+            .pieces(2 * vertices);
+        let forward = skew
+            .scattered(forward, [edges + removals, 0], CELL * all)
             .scattered(2 * removals, ENTRY * queue)
             .scattered(vertices, INDEX * all);
         let back = Work::new()
@@ -108,11 +108,69 @@ impl Effort {
             .branches(3 * edges + 4 * vertices)
             .streamed(walked)
             .of(walked)
-            .pieces(2 * vertices)
-            .scattered(edges + 2 * vertices, CELL * all)
+            .pieces(2 * vertices);
+        let back = skew
+            .scattered(back, [edges, 2 * vertices], CELL * all)
             .scattered(vertices, SUM * all)
             .scattered(vertices, INDEX * all);
         [forward, back]
+    }
+}
+
+/// Distribution of edges over the vertices of a graph: the few with most edges to them, more, and the rest.
+///
+/// A cell of a vertex is used once for each edge to it, so hubs are found in a cache more often than others. Three
+/// classes give most of what one for each vertex would: of an R-MAT graph of 16,384 vertices (`large`), a cache of
+/// 8,192 lines finds 0.62 of the cells by all degrees, 0.59 by three classes, and 0.41 by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Skew {
+    /// Vertices of each class, and edges to them.
+    classes: [VertexClass; CLASSES],
+}
+
+/// Vertices that edges meet about equally often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct VertexClass {
+    vertices: u64,
+    edges: u64,
+}
+
+/// Classes, each of which has four times the vertices of those before it together, nearly.
+const CLASSES: usize = 3;
+
+impl Skew {
+    pub(super) fn of(graph: &Graph) -> Skew {
+        let all = graph.vertices();
+        let mut degrees = vec![0_u64; all as usize];
+        for vertex in 0..all as u32 {
+            graph.neighbours(vertex).iter().for_each(|target| degrees[*target as usize] += 1);
+        }
+        degrees.sort_unstable_by(|one, other| other.cmp(one));
+        let mut classes = [VertexClass::default(); CLASSES];
+        let mut begin = 0;
+        for (class, shift) in classes.iter_mut().zip((0..CLASSES).rev()) {
+            let end = degrees.len() >> (2 * shift);
+            let edges = degrees[begin..end].iter().sum();
+            *class = VertexClass { vertices: (end - begin) as u64, edges };
+            begin = end;
+        }
+        Skew { classes }
+    }
+
+    /// Adds the accesses to a table of `bytes` bytes with an entry for each vertex: `by_edge` of them meet a vertex as
+    /// often as edges do, `by_vertex` all alike.
+    fn scattered(&self, work: Work, [by_edge, by_vertex]: [u64; 2], bytes: u64) -> Work {
+        let (vertices, edges) = self
+            .classes
+            .iter()
+            .fold((0, 0), |(vertices, edges), class| (vertices + class.vertices, edges + class.edges));
+        let part = |of: u64, share: u64, all: u64| {
+            (u128::from(of) * u128::from(share)).checked_div(u128::from(all)).unwrap_or(0) as u64
+        };
+        self.classes.iter().fold(work, |work, class| {
+            let accesses = part(by_edge, class.edges, edges) + part(by_vertex, class.vertices, vertices);
+            work.scattered(accesses, part(bytes, class.vertices, vertices))
+        })
     }
 }
 
@@ -127,13 +185,19 @@ mod tests {
         let effort = Effort { edges, vertices, successors, removals, queue };
         let options = ReadOptions { weights: Weights::Ignored, directed: false };
         let karate = graph::open("karate", &options).unwrap();
-        let [forward, back] = effort.passes(&karate);
+        let skew = Skew::of(&karate);
+        let [forward, back] = effort.passes(&karate, &skew);
         assert_eq!((forward.divisions, back.divisions, back.floats), (0, 10, 80));
         assert_eq!((forward.streamed_bytes, forward.streamed_pieces), (4 * (100 + 30 + 20), 10));
         assert_eq!(back.tables[0].accesses, 30);
+        // Of 34 members the two with most edges, the next six, and the rest: 17 + 16, 48 and 59 of 156 ends.
+        let classes = skew.classes.map(|class| (class.vertices, class.edges));
+        assert_eq!(classes, [(2, 33), (6, 48), (26, 75)]);
+        let accesses: Vec<u64> = forward.tables[..3].iter().map(|table| table.accesses).collect();
+        assert_eq!(accesses, [100 * 33 / 156, 100 * 48 / 156, 100 * 75 / 156]);
         let weighted = karate.with_weights(|_, _| 1.0).unwrap();
-        let [forward, _] = effort.passes(&weighted);
-        assert_eq!(forward.tables[1], isles::Table { accesses: 40, bytes: 256 });
+        let [forward, _] = effort.passes(&weighted, &skew);
+        assert_eq!(forward.tables[3], isles::Table { accesses: 40, bytes: 256 });
         assert_eq!(forward.branches, 300 + 20 + 12 * 20);
     }
 }

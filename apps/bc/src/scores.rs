@@ -9,7 +9,7 @@
 //! Invariant: nothing here adds floats.
 
 use super::count::WideFloat;
-use super::effort::Effort;
+use super::effort::{Effort, Skew};
 use super::{bfs, dijkstra};
 use isles_app::frame::bar;
 use isles_graph::Graph;
@@ -71,6 +71,7 @@ struct Workspace {
     bfs_wide: bfs::Workspace<WideFloat>,
     dijkstra: dijkstra::Workspace<f64>,
     dijkstra_wide: dijkstra::Workspace<WideFloat>,
+    skew: Option<Skew>,
 }
 
 impl Scores {
@@ -86,7 +87,7 @@ impl Scores {
     /// When `source` is not a vertex, or an earlier source was of another graph.
     pub fn add_source(&mut self, graph: &Graph, source: u64) {
         let effort = self.count_source(graph, source);
-        effort.passes(graph).into_iter().for_each(isles::work);
+        self.charge(graph, &effort);
     }
 
     /// Same as [`Scores::add_source`], but returns the effort instead of charging it.
@@ -115,9 +116,15 @@ impl Scores {
         effort
     }
 
+    /// Charges a modelled core for a source.
+    fn charge(&mut self, graph: &Graph, effort: &Effort) {
+        let skew = self.space.skew.get_or_insert_with(|| Skew::of(graph));
+        effort.passes(graph, skew).into_iter().for_each(isles::work);
+    }
+
     /// Charges the known effort of a source; the sums become this place's part of those of `all` sources.
     pub(super) fn recall_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
-        effort.passes(graph).into_iter().for_each(isles::work);
+        self.charge(graph, effort);
         if self.shape.is_none() {
             let part = |sum: &u128| sum / isles::place_count() as u128;
             (self.shape, self.sums) = (all.shape, all.sums.iter().map(part).collect());

@@ -43,7 +43,7 @@ pub struct Work {
 }
 
 /// Most tables of one step. Of more, the last and the next count as one.
-pub const TABLES_MAX: usize = 4;
+pub const TABLES_MAX: usize = 8;
 
 /// Memory with accesses in no order, each place as likely as any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,7 +137,8 @@ impl Work {
 
     /// Adds `accesses` accesses to anywhere in another table of `bytes` bytes, each place as likely as any other.
     ///
-    /// Tables and streams of one step compete for the caches, and what is used more often is found more often.
+    /// Tables and streams of one step compete for the caches, and what is used more often is found more often. So a
+    /// table whose entries are used unevenly is several: the few that are used most, and the others.
     #[must_use]
     pub const fn scattered(mut self, accesses: u64, bytes: u64) -> Work {
         let mut index = 0;
@@ -187,9 +188,11 @@ mod tests {
 
     #[test]
     fn tables_stand_side_by_side_and_what_is_too_much_joins_the_last() {
-        let work = (1..=6).fold(Work::new(), |work, number| work.scattered(number, 10 * number));
+        let work = (1..=10).fold(Work::new(), |work, number| work.scattered(number, 10 * number));
         let tables = work.tables.map(|Table { accesses, bytes }| (accesses, bytes));
-        assert_eq!(tables, [(1, 10), (2, 20), (3, 30), (4 + 5 + 6, 40 + 50 + 60)]);
+        let alone = [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50), (6, 60), (7, 70)];
+        assert_eq!(tables[..7], alone);
+        assert_eq!(tables[7], (8 + 9 + 10, 80 + 90 + 100));
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub struct Plan {
     pub times: u32,
     /// Children of each participant.
     pub fanout: u32,
+    /// Cycles of a core from an interrupt to the program, as a signal of an operating system and the switch to the
+    /// program take; paid once for interrupts that are served one after the other.
+    pub signal: u64,
 }
 
 /// A chunk of the messages of a source.
@@ -85,13 +88,19 @@ impl Relay {
 
     /// Sends and receives until all messages are here and all that this participant passes on has been fetched.
     pub async fn run(mut self) {
+        let mut is_serving = false;
         loop {
             self.look_at_done().await;
             while let Some(slot) = self.free_slot() {
                 let Some(chunk) = self.queue.pop_front() else { break };
                 self.put(chunk, slot).await;
             }
-            if let Some(parent) = self.here.core.take_interrupt().await {
+            let interrupt = self.here.core.take_interrupt().await;
+            if interrupt.is_some() && !is_serving && self.plan.signal > 0 {
+                self.here.core.compute(self.plan.signal).await;
+            }
+            is_serving = interrupt.is_some();
+            if let Some(parent) = interrupt {
                 self.fetch(parent).await;
             } else if self.missing == 0 && self.queue.is_empty() && self.awaited() == 0 {
                 return;

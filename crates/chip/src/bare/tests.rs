@@ -255,9 +255,10 @@ proptest! {
 
     #[test]
     fn any_number_of_relayed_broadcasts_at_once_arrives(
-        count in 1..49_u32, sources in 1..9_u32, lines in 1..250_u32, times in 1..4_u32, fanout in 1..48_u32
+        count in 1..49_u32, sources in 1..9_u32, lines in 1..250_u32, times in 1..4_u32, fanout in 1..48_u32,
+        signal in prop_oneof![Just(0), 1..20_000_u64]
     ) {
-        assert_relays(count, Plan { sources: sources.min(count), lines, times, fanout });
+        assert_relays(count, Plan { sources: sources.min(count), lines, times, fanout, signal });
     }
 }
 
@@ -285,7 +286,7 @@ fn assert_relays(count: u32, plan: Plan) -> Picoseconds {
 #[test]
 fn all_cores_of_the_chip_can_broadcast_at_once_through_any_tree() {
     for fanout in [2, 47] {
-        assert_relays(48, Plan { sources: 48, lines: 30, times: 2, fanout });
+        assert_relays(48, Plan { sources: 48, lines: 30, times: 2, fanout, signal: 6_400 });
     }
 }
 

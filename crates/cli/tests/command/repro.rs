@@ -63,9 +63,9 @@ fn the_pages_hold_what_the_command_prints() {
     let ended = generated();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
-        "Left out (they run Isles itself, bare, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo \
-        rcce bare teams rates power-loops manyman betweenness hf ga pipeline gups automaton modularity \
-        at-opt auv rdf rtos bounds
+        "Left out (they run Isles itself, bare, betweenness, hf, gups, gups-errors, modularity, at-opt and auv for \
+        minutes): isles repro echo rcce bare teams rates power-loops manyman betweenness hf ga pipeline gups \
+        gups-errors automaton modularity at-opt auv rdf rtos bounds
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");
@@ -108,11 +108,12 @@ fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(
         lines[0],
-        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source"
+        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source,reading"
     );
     assert_eq!(
         lines[2],
-        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,derived,\"004:801\""
+        "flush,V8,\"64 lines\",\"Lines of 32 bytes = 64 [64 lines]\",,26700,26700,0,10,in,derived,\"004:801\",\
+         \"“300N+7,500”, N lines\""
     );
     assert_eq!(lines.len(), 5);
     let report: Value = serde_json::from_str(&scene.result("rows.json")).unwrap();
@@ -165,6 +166,7 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
             "ga",
             "pipeline",
             "gups",
+            "gups-errors",
             "automaton",
             "modularity",
             "at-opt",
@@ -230,7 +232,8 @@ fn broadcasts_of_other_lengths_and_trees_come_beside_the_published_ones() {
     let row = |text: &str, figure: &str| -> f64 {
         let line = text.lines().find(|line| line.contains(&format!("\"{figure}\"")));
         let line = line.unwrap_or_else(|| panic!("{figure} in {text}"));
-        let (_, cells) = line.rsplit_once("\",").unwrap();
+        // Behind figure and quantities, which are in quotation marks: unit, published, ours.
+        let cells = line.split("\",").nth(2).unwrap();
         cells.split(',').nth(2).unwrap().parse().unwrap()
     };
     assert_eq!(asked.lines().count(), 2 * (5 + 2 * 2), "{asked}");

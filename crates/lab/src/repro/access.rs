@@ -7,7 +7,7 @@ use super::bare::{bare, run};
 use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
-use isles_chip::cost::Mode;
+use isles_chip::cost::{HopCost, Mode, TimingTable};
 use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::CoreId;
@@ -64,15 +64,16 @@ pub fn core_cycles(time: Option<Picoseconds>, preset: &Preset) -> f64 {
 fn lines(chip: &Chip) -> Vec<Row> {
     let times = preset(chip, STANDARD).times();
     let band = Band::Within(5.0);
-    let family = Family { deck: "V1", unit: "ns", band, basis: Basis::Calibrated, source: "" };
+    let family = Family { deck: "V1", unit: "ns", band, basis: Basis::Calibrated, source: "", reading: "" };
     // The times without a hop are printed, and a formula for the others.
-    let at = |hops: u32, printed: &'static str, formula: &'static str| match hops {
+    let at = |hops: u32, printed: &'static str, (line, formula): (&'static str, &'static str)| match hops {
         0 => family.at(printed),
-        _ => Family { basis: Basis::Derived, ..family.at(formula) },
+        _ => Family { basis: Basis::Derived, ..family.at(line) }.reading(formula),
     };
+    let (of_read, of_write) = ("“105 ns + (# of hops) * 5 ns”", "“145 ns + (# of hops) * 5 ns”");
     let read = (0..=8).map(|hops| {
         let ours = nanoseconds(times.read(Mode::BufferLine, hops));
-        at(hops, "002:219", "002:223").row(
+        at(hops, "002:219", ("002:223", of_read)).row(
             Title::from("read").over(Quantity::hops(hops)),
             105.0 + 5.0 * f64::from(hops),
             ours,
@@ -80,7 +81,7 @@ fn lines(chip: &Chip) -> Vec<Row> {
     });
     let write = (0..=8).map(|hops| {
         let ours = nanoseconds(times.write(Mode::BufferLine, hops));
-        at(hops, "002:227", "002:231").row(
+        at(hops, "002:227", ("002:231", of_write)).row(
             Title::from("write").over(Quantity::hops(hops)),
             145.0 + 5.0 * f64::from(hops),
             ours,
@@ -92,7 +93,7 @@ fn lines(chip: &Chip) -> Vec<Row> {
 fn bandwidth(chip: &Chip) -> Vec<Row> {
     let times = preset(chip, STANDARD).times();
     let band = Band::Within(5.0);
-    let family = Family { deck: "V2", unit: "MB/s", band, basis: Basis::Calibrated, source: "" };
+    let family = Family { deck: "V2", unit: "MB/s", band, basis: Basis::Calibrated, source: "", reading: "" };
     let rate = |time| 32.0 / nanoseconds(time) * 1e3;
     let read = [(0, 305.0, "002:235"), (8, 220.0, "002:236")].map(|(hops, published, source)| {
         let title = Title::from("read").over(Quantity::hops(hops));
@@ -102,7 +103,25 @@ fn bandwidth(chip: &Chip) -> Vec<Row> {
         let title = Title::from("write").over(Quantity::hops(hops));
         family.at(source).row(title, published, rate(times.write(Mode::BufferLine, hops)))
     });
-    read.into_iter().chain(write).collect()
+    let mut rows: Vec<Row> = read.into_iter().chain(write).collect();
+    rows.extend(read_and_write(chip));
+    rows
+}
+
+/// What the slides say in words of buffers and the first cache, and by the slope of a line.
+fn read_and_write(chip: &Chip) -> [Row; 3] {
+    let times = preset(chip, STANDARD).times();
+    let of = |mode, hops| nanoseconds(times.read(mode, hops));
+    let (read, write) = (of(Mode::BufferLine, 0), nanoseconds(times.write(Mode::BufferLine, 0)));
+    let first = nanoseconds(times.first_cache.map(|span| span.over(0)));
+    let hop = (of(Mode::BufferLine, 8) - read) / 8.0;
+    let (band, basis) = (Band::Within(15.0), Basis::Calibrated);
+    let family = Family { deck: "", unit: "", band, basis, source: "002:181", reading: "" };
+    [
+        family.row("a line of the core's own buffer against one of its first cache, read", 4.0, read / first),
+        family.at("002:187").row("a line of the core's own buffer, write against read", 1.4, write / read),
+        Family { unit: "ns", ..family.at("002:197") }.row("64 B, what a hop adds to a line", 5.0, hop),
+    ]
 }
 
 fn cycles(chip: &Chip) -> Vec<Row> {
@@ -115,7 +134,8 @@ fn cycles(chip: &Chip) -> Vec<Row> {
         (Mode::MemoryCached, "line of memory, cached", 98.0, [107.0, 123.0], [150.0, 174.0]),
     ];
     let band = Band::Within(10.0);
-    let family = Family { deck: "V6", unit: "", band, basis: Basis::Calibrated, source: "004:784" };
+    let family =
+        Family { deck: "V6", unit: "", band, basis: Basis::Calibrated, source: "004:784", reading: "" };
     let preset = preset(chip, FAST);
     let times = preset.times();
     let mut rows = Vec::new();
@@ -128,6 +148,24 @@ fn cycles(chip: &Chip) -> Vec<Row> {
         for (end, hops, far) in [(0, 0, "near"), (1, 8, "far")] {
             row(&format!("write, {far}"), "004:785", gap[end], times.write(mode, hops));
             row(&format!("read, {far}"), "004:786", read[end], times.read(mode, hops));
+        }
+    }
+    rows.extend(off_chip(times));
+    rows
+}
+
+/// "Access to the off-chip memory takes around two times longer than to the on-chip memory."
+fn off_chip(times: TimingTable<HopCost>) -> Vec<Row> {
+    let (band, basis) = (Band::Within(25.0), Basis::Derived);
+    let reading = "2: “around two times longer than to the on-chip memory”";
+    let family = Family { deck: "", unit: "", band, basis, source: "004:797", reading };
+    let pairs =
+        [("word", Mode::MemoryWord, Mode::BufferWord), ("line", Mode::MemoryCached, Mode::BufferLine)];
+    let mut rows = Vec::new();
+    for (name, memory, buffer) in pairs {
+        for (hops, far) in [(0, "near"), (8, "far")] {
+            let ratio = nanoseconds(times.read(memory, hops)) / nanoseconds(times.read(buffer, hops));
+            rows.push(family.row(format!("read of a {name}, memory against buffer, {far}"), 2.0, ratio));
         }
     }
     rows
@@ -176,17 +214,15 @@ fn caches(chip: &Chip) -> Vec<Row> {
     let mean = (0..cores).map(of_core).sum::<f64>() / f64::from(cores);
     let first = nanoseconds(times.first_cache.map(|span| span.over(0)));
     let band = Band::Within(10.0);
-    let family = Family { deck: "V4", unit: "MB/s", band, basis: Basis::Calibrated, source: "" };
+    let family = Family { deck: "V4", unit: "MB/s", band, basis: Basis::Calibrated, source: "", reading: "" };
     let alone = Family { band: Band::Unpublished, basis: Basis::Predicted, ..family };
     // That a controller follows the memory's clock was decided with the figure for twelve cores in view.
-    // The cores of the tiles on the nearest diagonals, three for each controller.
-    let twelve = [0, 1, 2, 10, 11, 8, 24, 25, 26, 34, 35, 32];
     vec![
         family.at("002:240").row("memory, one core at the mean distance", 160.0, 32.0 / mean * 1e3),
         family.at("002:241").row(
             "memory, each of 12 cores, 3 at each controller",
             130.0,
-            slowest_bandwidth(chip, &twelve),
+            slowest_bandwidth(chip, &THREE_EACH),
         ),
         alone.row(
             "memory, each of 48 cores",
@@ -196,6 +232,9 @@ fn caches(chip: &Chip) -> Vec<Row> {
         family.at("002:239").row("first cache", 1220.0, 32.0 / first * 1e3),
     ]
 }
+
+/// The cores of the tiles on the nearest diagonals, three for each controller.
+const THREE_EACH: [u32; 12] = [0, 1, 2, 10, 11, 8, 24, 25, 26, 34, 35, 32];
 
 /// Lines that each core reads, no two of them the same.
 const READER_LINES: u32 = 500;
@@ -226,18 +265,56 @@ fn controller(chip: &Chip) -> Vec<Row> {
     };
     // Said in words: up to three do not interfere, beyond it grows linearly.
     let band = Band::Within(10.0);
-    let family = Family { deck: "V7", unit: "", band, basis: Basis::Derived, source: "004:799" };
+    let reading = "readers / 3, at least 1: “up to three cores do not interfere”, “increases linearly”";
+    let family = Family { deck: "V7", unit: "", band, basis: Basis::Derived, source: "004:799", reading };
     let row = |count: usize| {
         let published = (count as f64 / 3.0).max(1.0);
         family.row(format!("{count} readers"), published, of(count))
     };
-    [1, 2, 3, 4, 6, 9, 12].into_iter().map(row).collect()
+    let mut rows: Vec<Row> = [1, 2, 3, 4, 6, 9, 12].into_iter().map(row).collect();
+    rows.extend(all_controllers(chip, Family { deck: "", ..family }));
+    rows
+}
+
+/// All four controllers, and a message buffer that many cores read.
+fn all_controllers(chip: &Chip, family: Family) -> [Row; 3] {
+    let alone = readers(chip, FAST, &[THREE_EACH[0]]);
+    let more: Vec<u32> = THREE_EACH.into_iter().chain([3, 9, 27, 33]).collect();
+    let full = family.reading("1: “at least 12 cores are necessary to utilize the memory bandwidth”");
+    let beyond = family.reading("16 / 12: “at least 12 cores are necessary to utilize the memory bandwidth”");
+    let buffer = family.reading("1: “can handle more than 15 cores before congestion is visible”");
+    [
+        full.row("12 readers, 3 at each controller", 1.0, readers(chip, FAST, &THREE_EACH) / alone),
+        beyond.row("16 readers, 4 at each controller", 16.0 / 12.0, readers(chip, FAST, &more) / alone),
+        buffer.row(
+            "15 readers of one message buffer",
+            1.0,
+            buffer_readers(chip, 15) / buffer_readers(chip, 1),
+        ),
+    ]
+}
+
+/// Nanoseconds that a line of the buffer of core 0 takes the farthest of so many readers, all at once.
+fn buffer_readers(chip: &Chip, count: u32) -> f64 {
+    let took = run(&bare(chip, FAST), (48 - count)..48, |core| async move {
+        for line in 0..READER_LINES {
+            core.read_line(CoreId(0), line % 256).await;
+        }
+    });
+    took.nanoseconds() / f64::from(READER_LINES)
 }
 
 fn shared(chip: &Chip) -> Vec<Row> {
     const LINES: u32 = 100;
     let source = "Barrelfish technical note 005";
-    let family = Family { deck: "", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated, source };
+    let family = Family {
+        deck: "",
+        unit: "",
+        band: Band::Within(10.0),
+        basis: Basis::Calibrated,
+        source,
+        reading: "",
+    };
     let clock = preset(chip, STANDARD).clocks().core.megahertz() / 1e3;
     let row = |(controller, published): (u32, f64)| {
         let bare = bare(chip, STANDARD);
@@ -256,9 +333,9 @@ fn flush(chip: &Chip) -> Vec<Row> {
     let preset = preset(chip, FAST);
     let times = preset.times();
     let (band, source) = (Band::Within(10.0), "004:801");
-    let family = Family { deck: "V8", unit: "", band, basis: Basis::Calibrated, source };
+    let family = Family { deck: "V8", unit: "", band, basis: Basis::Calibrated, source, reading: "" };
     // By the formula of the source.
-    let derived = Family { basis: Basis::Derived, ..family };
+    let derived = Family { basis: Basis::Derived, ..family }.reading("“300N+7,500”, N lines");
     let row = |family: Family, lines, title: Option<&str>, published| {
         let length = Quantity::lines(lines);
         let length = title.map_or(length.clone(), |title| length.said(title));
@@ -298,7 +375,7 @@ fn texas(_: &Chip) -> Vec<Row> {
     let chip = find("c6678");
     let times = chip.default_preset().times();
     let (band, source) = (Band::Within(15.0), "004:2089");
-    let family = Family { deck: "V12", unit: "ns", band, basis: Basis::Calibrated, source };
+    let family = Family { deck: "V12", unit: "ns", band, basis: Basis::Calibrated, source, reading: "" };
     let rate = Family { unit: "MB/s", source: "004:2167", ..family };
     let line = nanoseconds(times.read(Mode::MemoryCached, 0));
     vec![
@@ -308,7 +385,7 @@ fn texas(_: &Chip) -> Vec<Row> {
             nanoseconds(times.interrupt.map(|span| span.over(0))),
         ),
         rate.row(
-            Title::from("shared memory read").over(Quantity::length(32 << 10)),
+            Title::from("buffer in shared memory, copied to L2").over(Quantity::length(32 << 10)),
             772.0,
             64.0 / line * 1e3,
         ),
@@ -324,6 +401,7 @@ fn blue_gene(_: &Chip) -> Vec<Row> {
     let ours = model.chip(chip.topology().cores(), Load::Compute, point).watts() / nodes;
     // Of a rack: 31.10 kW of 1,024 nodes.
     let (band, source) = (Band::Within(5.0), "Green500, November 2007");
-    let family = Family { deck: "V19", unit: "W", band, basis: Basis::Derived, source };
+    let reading = "31.10 kW / 1,024 nodes";
+    let family = Family { deck: "V19", unit: "W", band, basis: Basis::Derived, source, reading };
     vec![family.row("a node, all cores at work", 30.4, ours)]
 }

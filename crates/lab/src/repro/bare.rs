@@ -56,7 +56,7 @@ enum Reaction {
 
 fn interrupts(chip: &Chip) -> Vec<Row> {
     let (band, source) = (Band::Within(20.0), "004:1108");
-    let family = Family { deck: "V10", unit: "", band, basis: Basis::Calibrated, source };
+    let family = Family { deck: "V10", unit: "", band, basis: Basis::Calibrated, source, reading: "" };
     let last = |targets| had_by(chip, targets, Reaction::Registers).into_iter().fold(0.0, f64::max);
     let row = |family: Family, targets: u32, published: f64| {
         let name = if targets == 1 { "1 target".to_owned() } else { format!("{targets} targets") };
@@ -64,6 +64,7 @@ fn interrupts(chip: &Chip) -> Vec<Row> {
     };
     // "It is barely noticeable for less than 20 cores."
     let derived = Family { basis: Basis::Derived, ..family };
+    let derived = derived.reading("as 1 target: “barely noticeable for less than 20 cores”");
     let mut rows = vec![row(family, 1, 2_000.0), row(derived, 20, 2_000.0), row(family, CORES, 6_000.0)];
     rows.push(family.at("004:1114").row("48 targets against 1", 3.0, last(CORES) / last(1)));
     rows.extend(without_registers(chip, Family { basis: Basis::Predicted, source: "004:1110", ..family }));
@@ -76,7 +77,9 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     let (first, second) = had.split_at(FIRST_MASK as usize);
     let last = |had: &[f64]| had.iter().copied().fold(0.0, f64::max);
     let mean = |had: &[f64]| had.iter().sum::<f64>() / had.len() as f64;
-    let shape = Family { band: Band::AtMost, source: "004:1112", ..family };
+    let shape = Family { band: Band::AtMost, ..family };
+    let later = shape.at("004:1112").reading("at most 1: “slightly more time for cores 32 to 47”");
+    let nearer = shape.at("004:1110-1112").reading("at most 1: “shorter for”, “cores closer to this router”");
     let port = chip.interrupts().expect("the chip file of the SCC has a controller").tile;
     let hops = |core: u32| chip.topology().hops(chip.topology().tile_of(CoreId(core)), port);
     let extreme = |cores: std::ops::Range<u32>, is_far: bool| {
@@ -86,8 +89,8 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     };
     vec![
         family.row("48 targets that avoid the registers", 2_000.0, last(&had)),
-        shape.row("the same, cores 0 to 31 against 32 to 47, mean", 1.0, mean(first) / mean(second)),
-        shape.row(
+        later.row("the same, cores 0 to 31 against 32 to 47, mean", 1.0, mean(first) / mean(second)),
+        nearer.row(
             "the same, the core nearest to the controller against the farthest",
             1.0,
             extreme(0..FIRST_MASK, false) / extreme(0..FIRST_MASK, true),

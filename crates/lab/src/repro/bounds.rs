@@ -50,6 +50,7 @@ fn bounds(chip: &Chip) -> Vec<Row> {
         band: Band::AtMost,
         basis: Basis::Derived,
         source: "the bound of docs/chip/bounds.md",
+        reading: "the sum of its terms",
     };
     let packets = Family { unit: "ns", ..family };
     let mut rows = vec![
@@ -239,7 +240,14 @@ fn mesh_of_64() -> Chip {
 
 /// How many times faster than one core a pattern is in the worst case: of the SCC, and of an invented mesh.
 fn speed_ups(chip: &Chip) -> Vec<Row> {
-    let family = Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Derived, source: "" };
+    let family = Family {
+        deck: "",
+        unit: "",
+        band: Band::Unpublished,
+        basis: Basis::Derived,
+        source: "",
+        reading: "",
+    };
     let mesh = mesh_of_64();
     let speed_up = |chip: &Chip, pattern: ParallelPattern, participants: u32| {
         let size = PatternSize { participants, bytes: 256, work: 20_000_000, items: 1 };

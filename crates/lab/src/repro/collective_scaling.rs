@@ -259,8 +259,14 @@ fn took(chip: &Chip, form: Form, collective: Collective) -> f64 {
 
 /// The rows: both factors in the slides' set-up, then both collectives over the number of cores.
 pub fn rows(chip: &Chip) -> Vec<Row> {
-    let factor =
-        Family { deck: "", unit: "", band: Band::Within(25.0), basis: Basis::Predicted, source: "002:45" };
+    let factor = Family {
+        deck: "",
+        unit: "",
+        band: Band::Within(25.0),
+        basis: Basis::Predicted,
+        source: "002:45",
+        reading: "",
+    };
     let mut rows = Vec::new();
     for (name, published, source, [old, new]) in [
         ("broadcast", 22.0, "002:45", [Form::NaivePut, Form::ParallelGet]),
@@ -276,9 +282,12 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
     }
     // "Network contention doesn't seem to hurt": read as the time of two cores, within a quarter.
     let derived = Family { basis: Basis::Derived, ..factor };
-    rows.extend(over_cores(chip, derived.at("002:306"), "broadcast", Form::ParallelGet, |_| 1.0));
+    let (flat, by_log) = (derived.at("002:306"), derived.at("002:359"));
+    let flat = flat.reading("1: “contention doesn't seem to hurt broadcast performance”");
+    let by_log = by_log.reading("log2 of the cores: “reduce scales as log p”");
+    rows.extend(over_cores(chip, flat, "broadcast", Form::ParallelGet, |_| 1.0));
     let log = |cores: u32| f64::from(cores.next_power_of_two().trailing_zeros());
-    rows.extend(over_cores(chip, derived.at("002:359"), "reduction", Form::Logarithmic, log));
+    rows.extend(over_cores(chip, by_log, "reduction", Form::Logarithmic, log));
     rows
 }
 

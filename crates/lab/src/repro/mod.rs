@@ -126,6 +126,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::ga::GENETIC_ALGORITHM,
     programs::pipeline::PIPELINE,
     programs::memory::gups::RANDOM_ACCESS,
+    programs::memory::gups_table::ERRORS_OF_RACES,
     programs::memory::automaton::AUTOMATON,
     programs::memory::modularity::MODULARITY,
     programs::at_opt::AT_OPT,
@@ -211,7 +212,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, bare, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
+            "Left out (they run Isles itself, bare, betweenness, hf, gups, gups-errors, modularity, at-opt and auv for minutes): isles repro {}",
             by_name.join(" ")
         )
     };
@@ -267,7 +268,7 @@ mod tests {
     /// A figure of this number of the deck that is twice what was published.
     fn doubled(deck: &'static str) -> Row {
         let (band, basis) = (Band::Within(5.0), Basis::Predicted);
-        Family { deck, unit: "", band, basis, source: "000:293" }.row("doubled", 1.0, 2.0)
+        Family { deck, unit: "", band, basis, source: "000:293", reading: "" }.row("doubled", 1.0, 2.0)
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn manyman(chip: &Chip) -> Vec<Row> {
     let measured = table::read("scc-power.csv", MEASURED).expect("the table has no fault");
     let model = model(chip, "manyman");
     let (band, source) = (Band::Within(5.6), "004:1723-1730");
-    let family = Family { deck: "V16", unit: "W", band, basis: Basis::Calibrated, source };
+    let family = Family { deck: "V16", unit: "W", band, basis: Basis::Calibrated, source, reading: "" };
     let row = |measured: &Measurement| {
         let megahertz = measured.rates.mean(|rate| rate);
         let at = point(megahertz, measured.volts.unwrap_or_default());
@@ -83,7 +83,8 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
     let model = model(chip, "cichowski");
     // By the published coefficients.
     let (band, source) = (Band::Within(0.3), "004:1886");
-    let family = Family { deck: "V17", unit: "W", band, basis: Basis::Derived, source };
+    let reading = "48 (b f^3 + s f) + 23 W, f in MHz: b “2.015”, s “10^-6”";
+    let family = Family { deck: "V17", unit: "W", band, basis: Basis::Derived, source, reading };
     let row = |(megahertz, watts): (u32, f64)| {
         let at = point(f64::from(megahertz), 1.0);
         let ours = model.chip(chip.topology().cores(), Load::Compute, at).watts();
@@ -95,7 +96,8 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
 fn mesh(chip: &Chip) -> Vec<Row> {
     // Of one router, 550 mW.
     let (band, source) = (Band::Within(5.0), "Intel, JSSC 2011");
-    let family = Family { deck: "V18", unit: "W", band, basis: Basis::Derived, source };
+    let reading = "24 routers x 550 mW";
+    let family = Family { deck: "V18", unit: "W", band, basis: Basis::Derived, source, reading };
     let power = chip.mesh_power().expect("the chip file of the SCC has the power of its mesh");
     let fast = Rate::new(2_000_000_000, 1).expect("it is a rate");
     let ours = power.router_at_full_load(fast).watts() * f64::from(chip.topology().tiles());

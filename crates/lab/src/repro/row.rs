@@ -82,7 +82,7 @@ pub struct Row {
     pub unit: &'static str,
     /// What was published; of no meaning if the band says so.
     pub published: f64,
-    /// What the model says.
+    /// What the model says; not a number if it cannot say anything, which is out of every band.
     pub ours: f64,
     /// How near they must be.
     pub band: Band,
@@ -91,6 +91,9 @@ pub struct Row {
     /// Where the published figure stands: the number of the paper and its line, such as `002:235`, or the name of
     /// another source; nothing where nobody has published it.
     pub source: &'static str,
+    /// How the published figure follows from words of the source, which stand here in quotation marks; nothing if the
+    /// source prints its digits.
+    pub reading: &'static str,
 }
 
 impl Row {
@@ -138,23 +141,44 @@ pub struct Family {
     pub basis: Basis,
     /// As in [`Row`].
     pub source: &'static str,
+    /// As in [`Row`].
+    pub reading: &'static str,
 }
 
 impl Family {
     /// One row of the family.
     ///
     /// # Panics
-    /// A figure is compared with a published one, and nobody says where that stands.
+    /// A figure is compared with a published one without a source, or with a derived one without a reading.
     pub fn row(&self, title: impl Into<Title>, published: f64, ours: f64) -> Row {
-        let (Family { deck, unit, band, basis, source }, title) = (*self, title.into());
-        let source = if band == Band::Unpublished { "" } else { source };
-        assert!(band == Band::Unpublished || is_source(source), "{}: {source:?} is no source", title.text);
-        Row { deck, figure: title.text, over: title.over, unit, published, ours, band, basis, source }
+        let (Family { deck, unit, band, basis, source, reading }, title) = (*self, title.into());
+        let is_published = band != Band::Unpublished;
+        let (source, reading) = if is_published { (source, reading) } else { ("", "") };
+        assert!(!is_published || is_source(source), "{}: {source:?} is no source", title.text);
+        let is_read = basis != Basis::Derived || !reading.is_empty();
+        assert!(!is_published || is_read, "{}: derived, and nothing says how", title.text);
+        Row {
+            deck,
+            figure: title.text,
+            over: title.over,
+            unit,
+            published,
+            ours,
+            band,
+            basis,
+            source,
+            reading,
+        }
     }
 
-    /// The family whose published figures stand in `source`.
+    /// The family whose published figures stand in `source`, as digits.
     pub fn at(self, source: &'static str) -> Family {
-        Family { source, ..self }
+        Family { source, reading: "", ..self }
+    }
+
+    /// The family whose published figures follow from words of the source.
+    pub fn reading(self, reading: &'static str) -> Family {
+        Family { reading, ..self }
     }
 }
 
@@ -200,12 +224,15 @@ fn percent(error: f64) -> String {
 
 /// The cells of a row after its name: published, ours, error, band, verdict, basis, source.
 fn cells(row: &Row) -> [String; 7] {
-    let with_unit = |value: f64| format!("{} {}", figure(value), row.unit).trim_end().to_owned();
     let dash = || "-".to_owned();
+    let with_unit = |value: f64| match value.is_nan() {
+        true => dash(),
+        false => format!("{} {}", figure(value), row.unit).trim_end().to_owned(),
+    };
     [
         row.published().map_or_else(dash, with_unit),
         with_unit(row.ours),
-        row.error().filter(|_| row.band != Band::AtMost).map_or_else(dash, percent),
+        row.error().filter(|error| row.band != Band::AtMost && !error.is_nan()).map_or_else(dash, percent),
         match row.band {
             Band::Within(percent) => format!("± {} %", figure(percent)),
             Band::AtMost => "at most".to_owned(),
@@ -215,6 +242,12 @@ fn cells(row: &Row) -> [String; 7] {
         row.basis.name().to_owned(),
         row.source.to_owned(),
     ]
+}
+
+/// The source of a row, with how its figure follows from there.
+fn source_and_reading(row: &Row) -> String {
+    let mark = if row.reading.is_empty() { "" } else { "; " };
+    format!("{}{mark}{}", row.source, row.reading)
 }
 
 /// Which rows are out of their bands although they must not be, and last how many are.
@@ -293,7 +326,9 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
         text += "| | Figure | Published | Ours | Error | Band | In it | Basis | Source |\n";
         text += "|---|---|---|---|---|---|---|---|---|\n";
         for row in rows {
-            text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells(row).join(" | "));
+            let mut cells = cells(row);
+            cells[6] = source_and_reading(row);
+            text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells.join(" | "));
         }
     }
     text
@@ -302,24 +337,27 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
 /// One line a row; figures as they are, not rounded.
 pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
     let mut text =
-        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source\n"
+        "experiment,deck,figure,over,unit,published,ours,error_percent,band,verdict,basis,source,reading\n"
             .to_owned();
     for record in records(outcomes) {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let said = |value: &f64| !value.is_nan();
+        let number =
+            |value: Option<f64>| value.filter(said).map(|value| value.to_string()).unwrap_or_default();
         text += &format!(
-            "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{},\"{}\"\n",
+            "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{},\"{}\",\"{}\"\n",
             record.experiment,
             record.deck,
             record.figure,
             record.over.iter().map(Quantity::to_string).collect::<Vec<_>>().join("; "),
             record.unit,
             number(record.published),
-            record.ours,
+            number(Some(record.ours)),
             number(record.error_percent),
             record.band,
             record.verdict,
             record.basis,
-            record.source
+            record.source,
+            record.reading
         );
     }
     text
@@ -354,6 +392,7 @@ struct Record {
     required: bool,
     basis: &'static str,
     source: &'static str,
+    reading: &'static str,
 }
 
 fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
@@ -376,6 +415,7 @@ fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
         required: row.is_required(),
         basis: row.basis.name(),
         source: row.source,
+        reading: row.reading,
     };
     outcomes.iter().flat_map(|outcome| outcome.rows.iter().map(move |row| record(outcome, row))).collect()
 }
@@ -384,9 +424,17 @@ fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
 mod tests {
     use super::*;
 
+    const FAMILY: Family = Family {
+        deck: "",
+        unit: "ns",
+        band: Band::Unpublished,
+        basis: Basis::Predicted,
+        source: "000:293",
+        reading: "",
+    };
+
     fn row(band: Band, deck: &'static str, published: f64, ours: f64) -> Row {
-        let source = "000:293";
-        Family { deck, unit: "ns", band, basis: Basis::Predicted, source }.row("figure", published, ours)
+        Family { deck, band, ..FAMILY }.row("figure", published, ours)
     }
 
     #[test]
@@ -411,6 +459,31 @@ mod tests {
         let row = row(Band::Unpublished, "V10", f64::NAN, 7.0);
         assert_eq!((row.published(), row.error(), row.verdict()), (None, None, RowVerdict::Alone));
         assert!(!row.is_missed());
+    }
+
+    #[test]
+    fn what_the_model_cannot_say_is_out_of_its_band() {
+        for band in [Band::Within(20.0), Band::AtMost] {
+            let row = row(band, "", 103.0, f64::NAN);
+            assert_eq!(row.verdict(), RowVerdict::Out);
+            assert_eq!(cells(&row)[..3], ["103 ns", "-", "-"]);
+        }
+    }
+
+    #[test]
+    fn a_figure_that_follows_from_words_says_from_which() {
+        let family =
+            Family { band: Band::Within(1.0), ..FAMILY }.at("004:799").reading("1: “do not interfere”");
+        assert_eq!(source_and_reading(&family.row("figure", 1.0, 1.0)), "004:799; 1: “do not interfere”");
+        let printed = family.at("004:801").row("figure", 1.0, 1.0);
+        assert_eq!(source_and_reading(&printed), "004:801", "another line, another reading");
+    }
+
+    #[test]
+    #[should_panic(expected = "derived, and nothing says how")]
+    fn a_derived_figure_without_a_reading_is_refused() {
+        let derived = Family { basis: Basis::Derived, band: Band::AtMost, ..FAMILY }.at("004:799");
+        derived.row("figure", 1.0, 1.0);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The handle of an aggregator.
 
-use super::local_aggregator::LocalAggregator;
+use super::local_aggregator::{ItemFunctions, LocalAggregator, TargetItems};
 use super::{AggregatorOptions, AggregatorPart, Held};
 use crate::aggregation::Aggregations;
 use crate::table::service::Service;
+use isles_protocol::PlaceId;
 use isles_protocol::aggregation::{Buckets, Router};
 use isles_runtime::capture::Handle;
 use isles_runtime::service::coop::{CALL, cooperate};
@@ -77,12 +78,13 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         S: 'static,
         F: Fn(&mut S, T) + Copy + 'static,
     {
-        Aggregator::made(options, state, move |state, items: Vec<T>, left: &mut usize| {
+        let apply_each = move |state: &mut S, items: Vec<T>, left: &mut usize| {
             for item in items {
                 apply(state, item);
                 *left -= 1;
             }
-        })
+        };
+        Aggregator::made(options, state, ByBucket, apply_each)
     }
 
     /// As [`Aggregator::with`], with a function that takes all items of a bucket that are for its place at once. A
@@ -101,18 +103,48 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         S: 'static,
         F: Fn(&mut S, Vec<T>) + Copy + 'static,
     {
-        Aggregator::made(options, state, move |state, items: Vec<T>, _: &mut usize| apply(state, items))
+        let apply_all = move |state: &mut S, items: Vec<T>, _: &mut usize| apply(state, items);
+        Aggregator::made(options, state, ByBucket, apply_all)
     }
 
-    /// As [`Aggregator::batched`]; `apply` counts down how many items are not applied yet.
+    /// As [`Aggregator::batched`], of items that say where they go: `target` names the place of an item, at any place.
+    /// So a bucket carries no places, four bytes an item less, where routes have several hops.
+    ///
+    /// # Errors
+    /// As for [`Aggregator::with`].
     #[track_caller]
-    fn made<S, F>(
+    pub fn addressed<S, P, F>(
         options: AggregatorOptions,
         state: &PlaceLocal<S>,
+        target: P,
         apply: F,
     ) -> impl Future<Output = Result<Self>>
     where
         S: 'static,
+        P: Fn(&S, &T) -> Place + Copy + 'static,
+        F: Fn(&mut S, Vec<T>) + Copy + 'static,
+    {
+        const {
+            assert!(
+                size_of::<P>() == 0,
+                "the function of an aggregator runs at each place: it captures nothing"
+            );
+        }
+        let apply_all = move |state: &mut S, items: Vec<T>, _: &mut usize| apply(state, items);
+        Aggregator::made(options, state, ByItem(target), apply_all)
+    }
+
+    /// As [`Aggregator::batched`]; `apply` counts down how many items are not applied yet.
+    #[track_caller]
+    fn made<S, G, F>(
+        options: AggregatorOptions,
+        state: &PlaceLocal<S>,
+        target: G,
+        apply: F,
+    ) -> impl Future<Output = Result<Self>>
+    where
+        S: 'static,
+        G: ItemTarget<S, T>,
         F: Fn(&mut S, Vec<T>, &mut usize) + Copy + 'static,
     {
         const {
@@ -128,10 +160,11 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
             Router::new(options.route.clone(), here, places)
                 .map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
             let seed = (options, state.clone());
-            let part = Rc::new(make(seed.clone(), apply));
+            let part = Rc::new(make(seed.clone(), target, apply));
             let here = Rc::clone(&part.here);
             let members = Members::All(places);
-            let share = replicate(caller, members, &seed, part, move |seed| make(seed, apply)).await?;
+            let share =
+                replicate(caller, members, &seed, part, move |seed| make(seed, target, apply)).await?;
             Aggregator::of(share, here)
                 .ok_or_else(|| Error::new(ErrorKind::Misused, "a part of another type"))
         })
@@ -190,13 +223,18 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         self.here.counts.get()
     }
 
-    /// Charges the core of this place for items that have arrived.
+    /// Charges the core of this place for items that have arrived and go on.
     pub(super) fn charge(&self, items: usize) {
         Local::with(|local| Aggregations::of(local).is_active.set(true));
-        let cycles = self.here.arrival_cycles;
+        let cycles = self.here.forward_cycles;
         if cycles > 0 {
             isles_runtime::work(Cycles(cycles * items as u64));
         }
+    }
+
+    /// Returns the places of arrived items, if they say so themselves.
+    pub(super) fn targets(&self, items: &[T]) -> Vec<PlaceId> {
+        self.here.targets(items)
     }
 
     /// Applies items that are all for this place.
@@ -213,10 +251,48 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     }
 }
 
+/// Source of the place of an arrived item. It has no size, as it runs at each place.
+trait ItemTarget<S, T>: Copy + 'static {
+    /// Whether the item says it.
+    const IS_SAID: bool;
+
+    /// Returns the place that the item says.
+    fn of(&self, state: &S, item: &T) -> Option<Place>;
+}
+
+/// Buckets carry the places of their items.
+#[derive(Clone, Copy)]
+struct ByBucket;
+
+/// A function knows the place of each item.
+#[derive(Clone, Copy)]
+struct ByItem<P>(P);
+
+impl<S, T> ItemTarget<S, T> for ByBucket {
+    const IS_SAID: bool = false;
+
+    fn of(&self, _: &S, _: &T) -> Option<Place> {
+        None
+    }
+}
+
+impl<S, T, P: Fn(&S, &T) -> Place + Copy + 'static> ItemTarget<S, T> for ByItem<P> {
+    const IS_SAID: bool = true;
+
+    fn of(&self, state: &S, item: &T) -> Option<Place> {
+        Some((self.0)(state, item))
+    }
+}
+
 /// Makes what an aggregator is at this place.
-fn make<S, T, F>((options, state): (AggregatorOptions, PlaceLocal<S>), apply: F) -> AggregatorPart
+fn make<S, T, G, F>(
+    (options, state): (AggregatorOptions, PlaceLocal<S>),
+    target: G,
+    apply: F,
+) -> AggregatorPart
 where
     S: 'static,
+    G: ItemTarget<S, T>,
     T: Serialize + DeserializeOwned + 'static,
     F: Fn(&mut S, Vec<T>, &mut usize) + Copy + 'static,
 {
@@ -224,11 +300,19 @@ where
         let router = Router::new(options.route.clone(), local.here(), local.places())
             .expect("the maker has tried the route, which fits a number of places");
         let limits = options.limits(&router);
+        let of_items = G::IS_SAID.then(|| {
+            let state = state.clone();
+            let of_all = move |items: &[T]| {
+                let state = state.lock();
+                items.iter().filter_map(|item| target.of(&state, item)).map(Place::id).collect()
+            };
+            Box::new(of_all) as Box<TargetItems<T>>
+        });
         let apply_all = move |items: Vec<T>, left: &mut usize| {
             apply(&mut state.lock(), items, left);
         };
-        let here =
-            LocalAggregator::new(Buckets::new(router, limits), Box::new(apply_all), options.arrival_cycles);
+        let functions = ItemFunctions { apply: Box::new(apply_all), targets: of_items };
+        let here = LocalAggregator::new(Buckets::new(router, limits), functions, options.forward_cycles);
         let held: Rc<dyn Held> = Rc::clone(&here) as Rc<dyn Held>;
         Aggregations::of(local).register(&held);
         AggregatorPart { held, here }

@@ -18,7 +18,7 @@ pub(crate) const ITEMS_DONE: HandlerId = HandlerId(13);
 pub(super) struct ItemBatch<'a, T> {
     pub(super) share: &'a PartRef,
     pub(super) items: &'a [T],
-    /// Destination of each item; empty if all are for the receiving place.
+    /// Destination of each item; empty if all are for the receiving place, or say so themselves.
     pub(super) to: &'a [PlaceId],
 }
 
@@ -93,12 +93,13 @@ impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
     /// The first: an item's next place is dead, or what applies items panicked.
     async fn hand_on(self) -> Result<()> {
         let Arrived { mut receipt, aggregator, items, to } = self;
-        aggregator.charge(items.len());
+        let to = if to.is_empty() { aggregator.targets(&items) } else { to };
+        let here = Local::with(Local::here);
+        aggregator.charge(to.iter().filter(|to| **to != here).count());
         if to.is_empty() {
             receipt.left = 0;
             return aggregator.apply_here(items);
         }
-        let here = Local::with(Local::here);
         let (mut arrived, mut result) = (Vec::new(), Ok(()));
         for (item, to) in items.into_iter().zip(to) {
             if to == here {

@@ -19,17 +19,27 @@ use std::task::{Context, Poll, Waker};
 /// Applies items, all of which are for this place. Says into the number how many are not applied if it panics.
 pub(super) type ApplyItems<T> = dyn Fn(Vec<T>, &mut usize);
 
+/// The places of items.
+pub(super) type TargetItems<T> = dyn Fn(&[T]) -> Vec<PlaceId>;
+
+/// Functions of the program over items.
+pub(super) struct ItemFunctions<T> {
+    pub(super) apply: Box<ApplyItems<T>>,
+    /// None if a bucket says where its items go.
+    pub(super) targets: Option<Box<TargetItems<T>>>,
+}
+
 /// The buckets of one aggregator at one place.
 pub(super) struct LocalAggregator<T> {
     buckets: RefCell<Buckets<T, Scope>>,
-    apply: Box<ApplyItems<T>>,
+    functions: ItemFunctions<T>,
     /// Tasks that wait for room.
     waiting: RefCell<Vec<Waker>>,
     /// Keeps the part as long as there are items.
     keep: RefCell<Option<PartRef>>,
     itself: Weak<LocalAggregator<T>>,
-    /// Modelled cost of handling an arriving item, in core cycles.
-    pub(super) arrival_cycles: u64,
+    /// Modelled cost of handing on an arrived item, in core cycles.
+    pub(super) forward_cycles: u64,
     /// Items stored here, and buckets that left for other places, so far.
     pub(super) counts: Cell<(u64, u64)>,
 }
@@ -37,16 +47,16 @@ pub(super) struct LocalAggregator<T> {
 impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     pub(super) fn new(
         buckets: Buckets<T, Scope>,
-        apply: Box<ApplyItems<T>>,
-        arrival_cycles: u64,
+        functions: ItemFunctions<T>,
+        forward_cycles: u64,
     ) -> Rc<LocalAggregator<T>> {
         Rc::new_cyclic(|itself| LocalAggregator {
             buckets: RefCell::new(buckets),
-            apply,
+            functions,
             waiting: RefCell::default(),
             keep: RefCell::default(),
             itself: itself.clone(),
-            arrival_cycles,
+            forward_cycles,
             counts: Cell::new((0, 0)),
         })
     }
@@ -62,7 +72,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     /// [`Panicked`](ErrorKind::Panicked): what applies them did; the text says how many are lost.
     pub(super) fn apply(&self, items: Vec<T>) -> Result<()> {
         let (count, mut left) = (items.len(), items.len());
-        let applied = catch_unwind(AssertUnwindSafe(|| (self.apply)(items, &mut left)));
+        let applied = catch_unwind(AssertUnwindSafe(|| (self.functions.apply)(items, &mut left)));
         if applied.is_ok() {
             left = 0;
         }
@@ -72,6 +82,11 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         });
         let lost = || format!("{left} of {count} items of a bucket are not applied, or not as a whole");
         applied.map_err(|payload| Error::panicked(payload).with(lost))
+    }
+
+    /// Returns the places of items, if they say so themselves.
+    pub(super) fn targets(&self, items: &[T]) -> Vec<PlaceId> {
+        self.functions.targets.as_ref().map_or_else(Vec::new, |targets| targets(items))
     }
 
     /// Stores an item if its bucket has begun and does not get full; else gives it back.
@@ -168,7 +183,8 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         let (stored, left) = self.counts.get();
         self.counts.set((stored + items.len() as u64, left + 1));
         local.add_count(CounterId::BucketsSent, 1);
-        let is_sent = batch::send(local, peer, &ItemBatch { share, items: &items, to: &to });
+        let said = if self.functions.targets.is_some() { &[] } else { &to[..] };
+        let is_sent = batch::send(local, peer, &ItemBatch { share, items: &items, to: said });
         if !is_sent {
             local.add_count(CounterId::ItemsLost, items.len() as u64);
         }

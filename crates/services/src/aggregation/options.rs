@@ -12,7 +12,7 @@ pub struct AggregatorOptions {
     pub(super) lookahead: usize,
     pub(super) bucket: Option<usize>,
     pub(super) in_flight: u32,
-    pub(super) arrival_cycles: u64,
+    pub(super) forward_cycles: u64,
 }
 
 /// Items that a place holds at most, if nothing else is said: what HPCC RandomAccess allows.
@@ -29,7 +29,7 @@ impl Default for AggregatorOptions {
             lookahead: LOOKAHEAD,
             bucket: None,
             in_flight: IN_FLIGHT,
-            arrival_cycles: 0,
+            forward_cycles: 0,
         }
     }
 }
@@ -85,10 +85,11 @@ impl AggregatorOptions {
         }
     }
 
-    /// Sets the cost of handing on an arrived item on a modelled core, besides the message; free elsewhere.
+    /// Sets the cost of handing on an arrived item on a modelled core, besides the message; free elsewhere, and for items
+    /// that are applied where they arrive.
     #[must_use]
-    pub fn arrival_work(mut self, each: Cycles) -> Self {
-        self.arrival_cycles = each.0;
+    pub fn forward_work(mut self, each: Cycles) -> Self {
+        self.forward_cycles = each.0;
         self
     }
 }

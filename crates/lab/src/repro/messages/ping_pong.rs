@@ -75,7 +75,14 @@ fn curve(
     let row = |&(bytes, published): &(usize, f64)| {
         let is_calibrated = calibrated.contains(&bytes);
         let basis = if is_calibrated { Basis::Calibrated } else { Basis::Predicted };
-        let family = Family { deck: "", unit: "µs", band: Band::Within(15.0), basis, source: MEASUREMENT };
+        let family = Family {
+            deck: "",
+            unit: "µs",
+            band: Band::Within(15.0),
+            basis,
+            source: MEASUREMENT,
+            reading: "",
+        };
         let title = Title::from(name).over(Quantity::length(bytes));
         family.row(title, published, half(chip, library, bytes))
     };

@@ -39,8 +39,14 @@ const FARTHEST: u32 = 47;
 fn protocols(chip: &Chip) -> Vec<Row> {
     let mut rows = library();
     rows.extend(ring(chip));
-    let alone =
-        Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
+    let alone = Family {
+        deck: "",
+        unit: "µs",
+        band: Band::Unpublished,
+        basis: Basis::Predicted,
+        source: "",
+        reading: "",
+    };
     let others = Protocol::OF_BUFFERS.into_iter().filter(|protocol| *protocol != Protocol::Rcce);
     for protocol in others {
         for bytes in [32, 1 << 10, 8 << 10, 64 << 10, 256 << 10] {
@@ -59,7 +65,7 @@ fn protocols(chip: &Chip) -> Vec<Row> {
 /// The blocking library, against the library.
 fn library() -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), super::ping_pong::MEASUREMENT);
-    let family = Family { deck: "", unit: "µs", band, basis: Basis::Predicted, source };
+    let family = Family { deck: "", unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
     let row = |(bytes, published): &(usize, f64)| {
         let basis = if FITTED.contains(bytes) { Basis::Calibrated } else { Basis::Predicted };
         let ours = half(Protocol::Rcce, 1, *bytes);
@@ -72,9 +78,10 @@ fn library() -> Vec<Row> {
 fn ring(chip: &Chip) -> Vec<Row> {
     // That words are written one by one was decided with both rates in view.
     let (band, source) = (Band::Within(20.0), "004:2173");
-    let family = Family { deck: "V11", unit: "MB/s", band, basis: Basis::Calibrated, source };
+    let family = Family { deck: "V11", unit: "MB/s", band, basis: Basis::Calibrated, source, reading: "" };
     // Said in words: nearly halved.
-    let derived = Family { basis: Basis::Derived, source: "004:2151", ..family };
+    let derived = Family { basis: Basis::Derived, ..family.at("004:2151, 2173") };
+    let derived = derived.reading("“33.57” / 2: “nearly halves the throughput”");
     let rate = |other| PACKET as f64 / half(Protocol::Ring, other, PACKET);
     let times = preset(chip, STANDARD).times();
     let wake = nanoseconds(times.task_wake.map(|wake| wake.over(0))) / 1e3;
@@ -110,8 +117,14 @@ const LENGTHS: [usize; 9] = [1, 32, 256, 1 << 10, 2 << 10, 8 << 10, 16 << 10, 25
 const CALLS: u32 = 4;
 
 fn echo() -> Result<Vec<Row>, Failure> {
-    let family =
-        Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
+    let family = Family {
+        deck: "",
+        unit: "µs",
+        band: Band::Unpublished,
+        basis: Basis::Predicted,
+        source: "",
+        reading: "",
+    };
     let mut rows = Vec::new();
     for protocol in Protocol::OF_BUFFERS {
         for (bytes, half) in LENGTHS.into_iter().zip(halves(protocol)?) {

@@ -54,6 +54,7 @@ fn curve(
         band: Band::Within(15.0),
         basis: Basis::Predicted,
         source: MEASUREMENT,
+        reading: "",
     };
     let row = |&(bytes, published): &(usize, f64)| {
         let half = half(&printed, bytes).ok_or_else(|| {

@@ -71,8 +71,14 @@ impl Ran {
     }
 }
 
-const SHAPE: Family =
-    Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "004:1457" };
+const SHAPE: Family = Family {
+    deck: "",
+    unit: "",
+    band: Band::AtMost,
+    basis: Basis::Predicted,
+    source: "004:1457",
+    reading: "",
+};
 
 fn rows() -> Result<Vec<Row>, Failure> {
     let mut rows = ocean()?;
@@ -150,11 +156,14 @@ impl OceanRuns {
         slowest_first.sort_by(|one, other| other.total_cmp(one));
         let best = self.few.iter().map(|ran| ran.seconds).fold(f64::INFINITY, f64::min);
         let near = Family { band: Band::Within(25.0), basis: Basis::Derived, ..SHAPE };
+        let near = near.reading("1: “nearly identically to the second slowest configuration of 48 nodes”");
+        let faster = SHAPE.reading("at most 1: “and outperformed the slowest”");
+        let most = SHAPE.reading("at most 1 / 2: “In most cases, the runtime for 48 cores”");
         let of = |what| format!("ocean, time of 24 cores at their best setting against 48 at their {what}");
         vec![
             near.row(of("second slowest"), 1.0, best / slowest_first[1]),
-            SHAPE.row(of("slowest"), 1.0, best / slowest_first[0]),
-            SHAPE.row(
+            faster.row(of("slowest"), 1.0, best / slowest_first[0]),
+            most.row(
                 "ocean, part of the settings at which 24 cores are faster than 48",
                 0.5,
                 self.share(|ran| ran.seconds),
@@ -165,11 +174,14 @@ impl OceanRuns {
     fn energies(&self) -> Vec<Row> {
         let shape = SHAPE.at("004:1463");
         let near = Family { band: Band::Within(25.0), basis: Basis::Derived, ..shape };
+        let near = near.reading("1: “similar to the lowest configuration of the 48 cores”");
+        let less = shape.reading("at most 1 / 2: “generally more energy efficient to use 48 cores”");
+        let faster = shape.reading("at most 1: “the 48 node setting does outperform the 24”");
         let highest = self.few[at(HIGHEST)];
         let least = self.many.iter().copied().min_by(|one, other| one.joules.total_cmp(&other.joules));
         let frugal = least.unwrap_or(highest);
         vec![
-            shape.row(
+            less.row(
                 "ocean, part of the settings at which 24 cores need less energy than 48",
                 0.5,
                 self.share(|ran| ran.joules),
@@ -179,7 +191,7 @@ impl OceanRuns {
                 1.0,
                 highest.joules / frugal.joules,
             ),
-            shape.row(
+            faster.row(
                 "ocean, time of 48 cores at their least energy against 24 at the highest setting",
                 1.0,
                 frugal.seconds / highest.seconds,
@@ -189,14 +201,17 @@ impl OceanRuns {
 
     fn powers(&self) -> Vec<Row> {
         let shape = SHAPE.at("004:1461");
+        let several = shape.reading("at most 1: “reduced power by several watts”, 2 or more");
+        let most =
+            shape.reading("at most 1: “The most pronounced effect on power were high tile frequencies”");
         let mut rows = Vec::new();
         for (cores, ran) in [(24, &self.few), (CORES, &self.many)] {
             let saved = |clocks: Clocks| ran[at(HIGHEST)].watts() - ran[at(clocks)].watts();
             let (by_mesh, by_tiles) = (saved(SLOW_MESH), saved(SLOW_TILES));
             let title = format!("ocean, {cores} cores, 2 W against what a mesh of 400 MHz saves");
-            rows.push(shape.row(title, 1.0, 2.0 / by_mesh));
+            rows.push(several.row(title, 1.0, 2.0 / by_mesh));
             let title = format!("ocean, {cores} cores, power that the mesh moves against that of the tiles");
-            rows.push(shape.row(title, 1.0, by_mesh / by_tiles));
+            rows.push(most.row(title, 1.0, by_mesh / by_tiles));
         }
         rows
     }
@@ -205,12 +220,16 @@ impl OceanRuns {
         let (half, best) = (self.many[at(HALF_TILES)], self.few[at(HIGHEST)]);
         let shape = SHAPE.at("004:1503");
         let alike = Family { band: Band::Within(15.0), ..shape };
+        let alike = alike
+            .reading("1: “nearly the same runtime and energy profiles as the best setting for 24 nodes”");
+        let energy = shape.reading("at most 1: “more runtime and energy efficient”");
+        let power = shape.reading("at most 1: “greatly reduces the required power”");
         let of =
             |what| format!("ocean, {what} of 48 cores at half the rate against 24 at the highest setting");
         vec![
             alike.row(of("time"), 1.0, half.seconds / best.seconds),
-            shape.row(of("energy"), 1.0, half.joules / best.joules),
-            shape.row(of("power"), 1.0, half.watts() / best.watts()),
+            energy.row(of("energy"), 1.0, half.joules / best.joules),
+            power.row(of("power"), 1.0, half.watts() / best.watts()),
         ]
     }
 }
@@ -226,7 +245,9 @@ fn tilings() -> Result<Vec<Row>, Failure> {
     let own = run_ocean(CORES, HIGHEST, "")?.seconds;
     let best = ran.iter().map(|ran| ran.seconds).fold(f64::INFINITY, f64::min);
     let alone = Family { band: Band::Unpublished, source: "", unit: "ms", ..SHAPE };
-    let mut rows = vec![Family { band: Band::Within(5.0), source: "004:1455", ..SHAPE }.row(
+    let optimal = Family { band: Band::Within(5.0), ..SHAPE }.at("004:1455");
+    let optimal = optimal.reading("1: “We empirically validated that the tile dimensions used are optimal”");
+    let mut rows = vec![optimal.row(
         "ocean, tiles with the shortest halos against the best tiling by trial",
         1.0,
         own / best,
@@ -258,39 +279,27 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for (clocks, name) in [(HIGHEST, "highest setting"), (SLOW_MESH, "slow mesh"), (SLOW_TILES, "slow tiles")]
     {
-        let shape = SHAPE.at("004:1473");
-        rows.push(shape.row(format!("planner, {name}, speed-up of 2 cores"), 1.0, speed_up(clocks, 2)));
-        let alike = Family { band: Band::Within(3.0), basis: Basis::Derived, ..shape };
-        rows.push(alike.row(
-            format!("planner, {name}, time of 12 cores against 11"),
-            1.0,
-            seconds(clocks, 12) / seconds(clocks, 11),
-        ));
-        rows.push(shape.row(
-            format!("planner, {name}, time of 21 cores against 20"),
-            0.75,
-            seconds(clocks, 21) / seconds(clocks, 20),
-        ));
-        rows.push(shape.row(
-            format!("planner, {name}, time of 21 cores against 48"),
-            1.0,
-            seconds(clocks, 21) / seconds(clocks, CORES),
-        ));
+        let ratio = |one: u32, other: u32| seconds(clocks, one) / seconds(clocks, other);
+        rows.extend(by_number_of_cores(name, speed_up(clocks, 2), ratio));
     }
     rows.push(optimum()?);
     let faster = SHAPE.at("004:1489");
-    rows.push(faster.row(
+    let slower = faster.reading("at most 1: “Lowering the mesh speed does decrease the speedup”");
+    let tiles = faster.reading("at most 1: “not as significant as observed when changing the CPU frequency”");
+    rows.push(slower.row(
         "planner, 21 cores, speed-up with a slow mesh against the highest setting",
         1.0,
         speed_up(SLOW_MESH, 21) / speed_up(HIGHEST, 21),
     ));
     let longer = |clocks| seconds(clocks, 21) / seconds(HIGHEST, 21) - 1.0;
-    rows.push(faster.row(
+    rows.push(tiles.row(
         "planner, 21 cores, time that a slow mesh adds against slow tiles",
         1.0,
         longer(SLOW_MESH) / longer(SLOW_TILES),
     ));
-    let alike = Family { band: Band::Within(15.0), source: "004:1491", ..SHAPE };
+    let alike = Family { band: Band::Within(15.0), ..SHAPE }.at("004:1491");
+    let alike = alike.reading("1: “a comparable energy profile of the highest speed SCC setting”");
+    let no_worse = SHAPE.at("004:1491").reading("at most 1: “the energy difference is not substantial”");
     rows.push(alike.row(
         "planner, 21 cores, energy with a slow mesh against the highest setting",
         1.0,
@@ -298,7 +307,7 @@ fn planner() -> Result<Vec<Row>, Failure> {
     ));
     for cores in [30, CORES] {
         let ratio = at(SLOW_TILES, cores).joules / at(HIGHEST, cores).joules;
-        rows.push(SHAPE.at("004:1491").row(
+        rows.push(no_worse.row(
             format!("planner, {cores} cores, energy with slow tiles against the highest setting"),
             1.0,
             ratio,
@@ -306,6 +315,23 @@ fn planner() -> Result<Vec<Row>, Failure> {
     }
     rows.extend(idle(at(HIGHEST, CORES), at(HIGHEST, 30))?);
     Ok(rows)
+}
+
+/// What the paper says of the planner by its number of cores, at one setting; `ratio` is of the times of two numbers.
+fn by_number_of_cores(name: &str, speed_up_of_two: f64, ratio: impl Fn(u32, u32) -> f64) -> [Row; 4] {
+    let shape = SHAPE.at("004:1473");
+    let first = shape.reading("at most 1: “There is an initial communication overhead for two cores”");
+    let best = shape.reading("at most 3 / 4: “the optimal number of nodes should be 21”");
+    let more = shape.reading("at most 1: “Additional nodes only provide overhead”");
+    let alike = Family { band: Band::Within(3.0), basis: Basis::Derived, ..shape };
+    let alike = alike.reading("1: “the second work delegation will leave one slave idle”");
+    let title = |what: &str| format!("planner, {name}, {what}");
+    [
+        first.row(title("speed-up of 2 cores"), 1.0, speed_up_of_two),
+        alike.row(title("time of 12 cores against 11"), 1.0, ratio(12, 11)),
+        best.row(title("time of 21 cores against 20"), 0.75, ratio(21, 20)),
+        more.row(title("time of 21 cores against 48"), 1.0, ratio(21, CORES)),
+    ]
 }
 
 /// The number of cores with the shortest search, of all numbers.
@@ -326,16 +352,18 @@ fn idle(blocking: Ran, blocking_few: Ran) -> Result<Vec<Row>, Failure> {
     let [sleeping, sleeping_few] =
         [run_path(CORES, HIGHEST, " --idle sleep")?, run_path(30, HIGHEST, " --idle sleep")?];
     let shape = SHAPE.at("004:1482-1487");
+    let less = shape.reading("at most 1: “greatly reduces the overall energy used by the slave”");
+    let longer = shape.reading("at most 1: “introduces latency for the first receive”");
     let mut rows = Vec::new();
     for (cores, blocks, sleeps) in [(30, blocking_few, sleeping_few), (CORES, blocking, sleeping)] {
-        rows.push(shape.row(
+        rows.push(less.row(
             Title::from(format!(
                 "planner, {cores} cores, energy of workers that sleep against those that block"
             )),
             1.0,
             sleeps.joules / blocks.joules,
         ));
-        rows.push(shape.row(
+        rows.push(longer.row(
             Title::from(format!(
                 "planner, {cores} cores, time of workers that block against those that sleep"
             )),
@@ -364,14 +392,16 @@ fn both() -> Result<Vec<Row>, Failure> {
     let fast = run_path(21, HIGHEST, "")?;
     let planner = slower(run_path(21, SLOW_MESH, "")?, fast);
     let shape = SHAPE.at("004:1501");
-    let mut rows = vec![shape.row(
+    let greater = shape.reading("at most 1: “While the impact is greater for ROMS”");
+    let highest = shape.reading("at most 1: “Ideally, the highest tile, mesh and memory speed”");
+    let mut rows = vec![greater.row(
         "how much slower a slow mesh makes the planner against the ocean",
         1.0,
         planner / ocean,
     )];
     let others = runs::all(SETTINGS.len(), "settings", |number| run_path(21, SETTINGS[number], ""))?;
     let least = others.iter().map(|ran| ran.seconds).fold(f64::INFINITY, f64::min);
-    rows.push(shape.row(
+    rows.push(highest.row(
         "planner, 21 cores, time at the highest setting against the shortest of all",
         1.0,
         fast.seconds / least,

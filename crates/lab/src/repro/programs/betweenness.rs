@@ -29,6 +29,9 @@ pub const BETWEENNESS: Experiment = Experiment {
 const LARGE: &str = "large";
 const SMALLER: [&str; 2] = ["small", "medium"];
 
+/// The greater one of the cluster, which is `low` there as `large` is on the chip.
+const HIGH: &str = "high";
+
 /// How a row is computed.
 #[derive(Clone, Copy)]
 struct BcRun {
@@ -36,54 +39,200 @@ struct BcRun {
     preset: Option<&'static str>,
     weights: &'static str,
     places: u32,
+    placement: &'static str,
     protocol: Protocol,
 }
 
 const BY_DIJKSTRA: &str = "unit";
 const BREADTH_FIRST: &str = "ignore";
 
-const ONE: BcRun =
-    BcRun { machine: SCC, preset: None, weights: BY_DIJKSTRA, places: 1, protocol: Protocol::RcceX10 };
+/// Places on the first cores, which fill one memory controller after the other, and on cores far from each other.
+const LINEAR: &str = "linear";
+const SPREAD: &str = "spread";
 
-const SHAPE: Family =
-    Family { deck: "V13", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "000:293" };
-const ALONE: Family = Family { band: Band::Unpublished, source: "", ..SHAPE };
+const ONE: BcRun = BcRun {
+    machine: SCC,
+    preset: None,
+    weights: BY_DIJKSTRA,
+    places: 1,
+    placement: LINEAR,
+    protocol: Protocol::RcceX10,
+};
+
+const SHAPE: Family = Family {
+    deck: "V13",
+    unit: "",
+    band: Band::AtMost,
+    basis: Basis::Predicted,
+    source: "000:293",
+    reading: "",
+};
+const ALONE: Family = Family { band: Band::Unpublished, ..SHAPE };
+
+/// Speed-ups by number of cores.
+type Curve = [f64; X10_CORES.len()];
+
+/// Where the chip's places are and what a memory controller gives: the words of a title, placement and preset.
+const SETUPS: [(&str, &str, Option<&str>); 4] = [
+    ("", LINEAR, None),
+    ("spread", SPREAD, None),
+    (QUADRANT, LINEAR, Some(QUADRANT)),
+    ("533/800/800 quadrant, spread", SPREAD, Some(QUADRANT)),
+];
 
 fn betweenness() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    let by_load = SMALLER.into_iter().map(|workload| less_load(workload, &mut rows));
-    let mut by_load = by_load.collect::<Result<Vec<_>, Failure>>()?;
+    let small = Transports::measure(SMALLER[0])?;
+    small.rows(&mut rows);
+    let medium = by_setup(SMALLER[1], &EffortsFile::of(SMALLER[1]))?;
+    medium_rows(&medium, &mut rows);
     let large = Large::measure()?;
-    by_load.push((LARGE, *large.of(CORES, Protocol::RcceX10)));
     large.rows(&mut rows);
+    rows.extend(more_load_on_the_cluster(&large)?);
+    small.compared(&mut rows);
+    let by_load = [
+        (SMALLER[0], small.last(Protocol::RcceX10)),
+        (SMALLER[1], last(&medium[0])),
+        (LARGE, last(&large.by_setup[0])),
+    ];
+    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
     for pair in by_load.windows(2) {
         let [(less, one), (more, other)] = pair else { unreachable!("windows are of two") };
         let title = Title::from(format!("{less} against {more}")).over(Quantity::cores(CORES));
-        let title = title.and(transport(Protocol::RcceX10));
-        rows.push(SHAPE.at("000:295").row(title, 1.0, one / other));
+        rows.push(better.row(title.and(transport(Protocol::RcceX10)), 1.0, one / other));
     }
     Ok(rows)
 }
 
-/// The rows of a workload of less load, and its speed-up on all cores.
-fn less_load(workload: &'static str, rows: &mut Vec<Row>) -> Result<(&'static str, f64), Failure> {
-    let many = X10_CORES.map(|places| BcRun { places, ..ONE });
-    let times = times(workload, &[&[ONE], &many[..]].concat())?;
-    let speedups = times[1..].iter().map(|time| times[0] / time);
-    for (search, speedup) in many.iter().zip(speedups) {
-        let title = Title::from(workload).over(Quantity::cores(search.places));
-        rows.push(ALONE.row(title.and(transport(search.protocol)), f64::NAN, speedup));
+fn last(curve: &Curve) -> f64 {
+    curve[X10_CORES.len() - 1]
+}
+
+/// The speed-ups of a workload by `rcce-x10`, in each of the set-ups.
+fn by_setup(workload: &'static str, efforts: &EffortsFile) -> Result<[Curve; SETUPS.len()], Failure> {
+    let of_setup = |(_, placement, preset): (&str, &'static str, Option<&'static str>)| {
+        [1].into_iter().chain(X10_CORES).map(move |places| BcRun { preset, placement, places, ..ONE })
+    };
+    let all: Vec<BcRun> = SETUPS.into_iter().flat_map(of_setup).collect();
+    let times = times(workload, &all, efforts)?;
+    let mut curves = [Curve::default(); SETUPS.len()];
+    for (curve, times) in curves.iter_mut().zip(times.chunks(X10_CORES.len() + 1)) {
+        *curve = std::array::from_fn(|at| times[0] / times[at + 1]);
     }
-    Ok((workload, times[0] / times[X10_CORES.len()]))
+    Ok(curves)
+}
+
+fn medium_rows(curves: &[Curve], rows: &mut Vec<Row>) {
+    for ((name, ..), curve) in SETUPS.into_iter().zip(curves) {
+        for (cores, speedup) in X10_CORES.into_iter().zip(curve) {
+            let title = Title::from(SMALLER[1]).over(Quantity::cores(cores));
+            rows.push(ALONE.row(title.and(transport(Protocol::RcceX10)).and(name), f64::NAN, *speedup));
+        }
+    }
+}
+
+/// The speed-ups of a workload by transport.
+struct Transports {
+    workload: &'static str,
+    curves: [Curve; TRANSPORTS.len()],
+}
+
+/// Numbers of cores at which transports are compared: on fewer they hardly differ.
+const COMPARED: [u32; 3] = [24, TAIL, CORES];
+
+impl Transports {
+    fn measure(workload: &'static str) -> Result<Transports, Failure> {
+        let of = |protocol| X10_CORES.map(|places| BcRun { places, protocol, ..ONE });
+        let all: Vec<BcRun> = [ONE].into_iter().chain(TRANSPORTS.into_iter().flat_map(of)).collect();
+        let times = times(workload, &all, &EffortsFile::of(workload))?;
+        let mut curves = [Curve::default(); TRANSPORTS.len()];
+        for (curve, of_transport) in curves.iter_mut().zip(times[1..].chunks(X10_CORES.len())) {
+            *curve = std::array::from_fn(|at| times[0] / of_transport[at]);
+        }
+        Ok(Transports { workload, curves })
+    }
+
+    fn of(&self, protocol: Protocol, cores: u32) -> f64 {
+        let at = X10_CORES.iter().position(|other| *other == cores);
+        let by = TRANSPORTS.iter().position(|other| *other == protocol);
+        let (at, by) = at.zip(by).expect("it is one of those that were run");
+        self.curves[by][at]
+    }
+
+    fn last(&self, protocol: Protocol) -> f64 {
+        self.of(protocol, CORES)
+    }
+
+    fn title(&self, cores: u32) -> Title {
+        Title::from(self.workload).over(Quantity::cores(cores))
+    }
+
+    fn rows(&self, rows: &mut Vec<Row>) {
+        for (protocol, curve) in TRANSPORTS.into_iter().zip(&self.curves) {
+            for (cores, speedup) in X10_CORES.into_iter().zip(curve) {
+                rows.push(ALONE.row(self.title(cores).and(transport(protocol)), f64::NAN, *speedup));
+            }
+        }
+    }
+
+    /// The order of the transports and where they tail off.
+    fn compared(&self, rows: &mut Vec<Row>) {
+        let others = || TRANSPORTS.into_iter().filter(|protocol| *protocol != Protocol::RcceX10);
+        let ahead = SHAPE.reading("at most 1: “X10 has a slight advantage across the full range of places”");
+        let close = Family { band: Band::Within(10.0), ..SHAPE };
+        let close = close.reading("1: “seem to track each other rather closely”");
+        for cores in COMPARED {
+            let best = others().map(|protocol| self.of(protocol, cores)).fold(0.0, f64::max);
+            let own = self.of(Protocol::RcceX10, cores);
+            let title = self.title(cores).and("the best other transport against rcce-x10");
+            rows.push(ahead.row(title, 1.0, best / own));
+            let ratio = self.of(Protocol::Sockets, cores) / self.of(Protocol::MpiSockets, cores);
+            rows.push(close.row(self.title(cores).and("sockets against mpi-sock"), 1.0, ratio));
+        }
+        let growth = |protocol| self.last(protocol) / self.of(protocol, TAIL);
+        let gain = |protocol| growth(protocol) - 1.0;
+        // "Start to tail off": read as growing at most half as much as the one that continues scaling.
+        let tail = Family { basis: Basis::Derived, ..SHAPE };
+        let tail = tail.reading("at most 1 / 2: “start to tail off at around 36 places”");
+        let workload = self.workload;
+        for protocol in [Protocol::Sections, Protocol::MpiSockets] {
+            let name = transport(protocol);
+            let title = format!("{workload}, growth from {TAIL} to {CORES} cores, {name} against rcce-x10");
+            rows.push(tail.row(title, 0.5, gain(protocol) / gain(Protocol::RcceX10)));
+        }
+        let continues = SHAPE.reading("at most 1: “whereas RCCE-X10 continues scaling”");
+        let title = format!("{workload}, rcce-x10, {TAIL} cores against {CORES}");
+        rows.push(continues.row(title, 1.0, 1.0 / growth(Protocol::RcceX10)));
+        let further = SHAPE.reading("at most 1: “scaling further than the other two”");
+        let most = others().map(growth).fold(0.0, f64::max);
+        let title = format!(
+            "{workload}, growth from {TAIL} to {CORES} cores, the best other transport against rcce-x10"
+        );
+        rows.push(further.row(title, 1.0, most / growth(Protocol::RcceX10)));
+        let smoother = SHAPE.reading("at most 1: “with RCCE-X10 having smoother speedup”");
+        let least = others().map(|protocol| self.roughness(protocol)).fold(f64::INFINITY, f64::min);
+        let title = format!("{workload}, largest step of efficiency, rcce-x10 against the smoothest other");
+        rows.push(smoother.row(title, 1.0, self.roughness(Protocol::RcceX10) / least));
+        let similar = Family { band: Band::Within(20.0), ..SHAPE };
+        let similar = similar.reading("1: “all the transports scale similarly”");
+        let slowest = others().map(|protocol| self.last(protocol)).fold(f64::INFINITY, f64::min);
+        let title = self.title(CORES).and("the slowest transport against rcce-x10");
+        rows.push(similar.row(title, 1.0, slowest / self.last(Protocol::RcceX10)));
+    }
+
+    /// By how much the efficiency moves at most from one number of cores to the next.
+    fn roughness(&self, protocol: Protocol) -> f64 {
+        let efficiency = |at: usize| self.of(protocol, X10_CORES[at]) / f64::from(X10_CORES[at]);
+        (1..X10_CORES.len()).map(|at| (efficiency(at) / efficiency(at - 1) - 1.0).abs()).fold(0.0, f64::max)
+    }
 }
 
 /// The speed-ups of the published workload.
 struct Large {
-    /// By number of cores and transport.
-    on_chip: [[f64; TRANSPORTS.len()]; X10_CORES.len()],
+    by_setup: [Curve; SETUPS.len()],
+    /// Of all cores, by transport.
+    by_transport: [f64; TRANSPORTS.len()],
     breadth_first: f64,
-    /// By the other reading of what a memory controller gives.
-    on_quadrants: f64,
     /// By number of cores; the last before all of them, so that a drop shows.
     on_cluster: [f64; CLUSTER_CORES.len()],
 }
@@ -95,85 +244,46 @@ impl Large {
     fn measure() -> Result<Large, Failure> {
         let cluster = BcRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
         let breadth = BcRun { weights: BREADTH_FIRST, ..ONE };
-        let quadrant = BcRun { preset: Some(QUADRANT), ..ONE };
         let mut all = vec![ONE, cluster, breadth, BcRun { places: CORES, ..breadth }];
-        all.extend([quadrant, BcRun { places: CORES, ..quadrant }]);
+        all.extend(TRANSPORTS.map(|protocol| BcRun { places: CORES, protocol, ..ONE }));
         all.extend(CLUSTER_CORES.map(|places| BcRun { places, ..cluster }));
-        let by_cores = X10_CORES.into_iter();
-        all.extend(by_cores.flat_map(|places| TRANSPORTS.map(|protocol| BcRun { places, protocol, ..ONE })));
-        let times = times(LARGE, &all)?;
-        let [one, one_of_cluster, one_by_breadth, many_by_breadth, quadrants @ ..] = &times[..] else {
+        let efforts = EffortsFile::of(LARGE);
+        let times = times(LARGE, &all, &efforts)?;
+        let [one, one_of_cluster, one_by_breadth, many_by_breadth, many @ ..] = &times[..] else {
             unreachable!("there are more")
         };
-        let [one_of_quadrants, all_quadrants, many @ ..] = quadrants else { unreachable!("there are more") };
-        let mut large = Large {
-            on_chip: Default::default(),
+        let (by_transport, of_cluster) = many.split_at(TRANSPORTS.len());
+        Ok(Large {
+            by_setup: by_setup(LARGE, &efforts)?,
+            by_transport: std::array::from_fn(|at| one / by_transport[at]),
             breadth_first: one_by_breadth / many_by_breadth,
-            on_quadrants: one_of_quadrants / all_quadrants,
-            on_cluster: Default::default(),
-        };
-        let (of_cluster, of_chip) = many.split_at(CLUSTER_CORES.len());
-        for (speedup, time) in large.on_cluster.iter_mut().zip(of_cluster) {
-            *speedup = one_of_cluster / time;
-        }
-        for (speedup, time) in large.on_chip.iter_mut().flatten().zip(of_chip) {
-            *speedup = one / time;
-        }
-        Ok(large)
-    }
-
-    /// The speed-up on so many cores by a transport.
-    fn of(&self, cores: u32, protocol: Protocol) -> &f64 {
-        let at = X10_CORES.iter().position(|other| *other == cores);
-        let by = TRANSPORTS.iter().position(|other| *other == protocol);
-        let (at, by) = at.zip(by).expect("it is one of those that were run");
-        &self.on_chip[at][by]
+            on_cluster: std::array::from_fn(|at| one_of_cluster / of_cluster[at]),
+        })
     }
 
     fn rows(&self, rows: &mut Vec<Row>) {
-        for (cores, by_transport) in X10_CORES.into_iter().zip(&self.on_chip) {
-            for (protocol, speedup) in TRANSPORTS.into_iter().zip(by_transport) {
-                let title = Title::from(LARGE).over(Quantity::cores(cores)).and(transport(protocol));
-                let published = Family { band: Band::Within(20.0), ..SHAPE };
-                let family = if (cores, protocol) == (CORES, Protocol::RcceX10) { published } else { ALONE };
+        let published = Family { band: Band::Within(20.0), ..SHAPE };
+        for ((name, ..), curve) in SETUPS.into_iter().zip(&self.by_setup) {
+            for (cores, speedup) in X10_CORES.into_iter().zip(curve) {
+                // All cores are all, wherever the first ones are; both readings of a controller are judged.
+                let is_published = cores == CORES && !name.contains("spread");
+                let title = Title::from(LARGE).over(Quantity::cores(cores));
+                let title = title.and(transport(Protocol::RcceX10)).and(name);
+                let family = if is_published { published } else { ALONE };
                 rows.push(family.row(title, 25.0, *speedup));
             }
         }
-        let title = Title::from(LARGE).over(Quantity::cores(CORES)).and(transport(Protocol::RcceX10));
-        rows.push(ALONE.row(title.clone().and("breadth first"), f64::NAN, self.breadth_first));
-        // Which reading is right is not known, so neither is judged by the other's row.
-        rows.push(ALONE.at("000:293").row(title.and(QUADRANT), 25.0, self.on_quadrants));
-        self.compared_transports(rows);
+        let title = |what: &str| Title::from(LARGE).over(Quantity::cores(CORES)).and(what);
+        for (protocol, speedup) in TRANSPORTS.into_iter().zip(self.by_transport).skip(1) {
+            rows.push(ALONE.row(title(transport(protocol)), f64::NAN, speedup));
+        }
+        rows.push(ALONE.row(title("rcce-x10, breadth first"), f64::NAN, self.breadth_first));
+        let similar = Family { band: Band::Within(20.0), ..SHAPE };
+        let similar = similar.reading("1: “all the transports scale similarly”");
+        let slowest = self.by_transport.into_iter().fold(f64::INFINITY, f64::min);
+        let ratio = slowest / self.by_transport[0];
+        rows.push(similar.row(title("the slowest transport against rcce-x10"), 1.0, ratio));
         self.compared_machines(rows);
-    }
-
-    /// The order of the transports and where they tail off, as ratios that are at most one.
-    fn compared_transports(&self, rows: &mut Vec<Row>) {
-        for (cores, [first, others @ ..]) in X10_CORES.into_iter().zip(&self.on_chip) {
-            let best = others.iter().copied().fold(0.0, f64::max);
-            let title = Title::from(LARGE).over(Quantity::cores(cores));
-            rows.push(SHAPE.row(title.and("the best other transport against rcce-x10"), 1.0, best / first));
-        }
-        let gain = |protocol| self.of(CORES, protocol) / self.of(TAIL, protocol) - 1.0;
-        // "Start to tail off": read as growing at most half as much as the one that continues scaling.
-        let tail = Family { basis: Basis::Derived, ..SHAPE };
-        for protocol in [Protocol::Sections, Protocol::MpiSockets] {
-            let ratio = gain(protocol) / gain(Protocol::RcceX10);
-            let title = format!(
-                "{LARGE}, growth from {TAIL} to {CORES} cores, {} against rcce-x10",
-                transport(protocol)
-            );
-            rows.push(tail.row(title, 0.5, ratio));
-        }
-        let title = format!("{LARGE}, rcce-x10, {TAIL} cores against {CORES}");
-        rows.push(SHAPE.row(title, 1.0, 1.0 / (1.0 + gain(Protocol::RcceX10))));
-        // "Seem to track each other rather closely."
-        let close = Family { band: Band::Within(10.0), ..SHAPE };
-        for cores in X10_CORES {
-            let ratio = self.of(cores, Protocol::Sockets) / self.of(cores, Protocol::MpiSockets);
-            let title = Title::from(LARGE).over(Quantity::cores(cores)).and("sockets against mpi-sock");
-            rows.push(close.row(title, 1.0, ratio));
-        }
     }
 
     /// The cluster, and that it scales as the chip does but for a drop on all its cores.
@@ -183,25 +293,45 @@ impl Large {
             rows.push(ALONE.row(title, f64::NAN, speedup));
         }
         let alike = Family { band: Band::Within(20.0), ..SHAPE }.at("000:295");
-        for (cores, speedup) in CLUSTER_CORES.into_iter().zip(self.on_cluster) {
-            if cores < CORES && X10_CORES.contains(&cores) {
-                let title = Title::from("large, chip against cluster").over(Quantity::cores(cores));
-                rows.push(alike.row(title, 1.0, self.of(cores, Protocol::RcceX10) / speedup));
+        let alike = alike.reading("1: “scales similarly on both SCC and the AMD Opteron cluster”");
+        for ((name, ..), curve) in SETUPS.into_iter().zip(&self.by_setup) {
+            let on_chip = X10_CORES.into_iter().zip(curve).filter(|(cores, _)| *cores < CORES);
+            for (cores, speedup) in on_chip {
+                let at = CLUSTER_CORES.iter().position(|other| *other == cores).expect("it was run");
+                let title = Title::from("large, chip against cluster").over(Quantity::cores(cores)).and(name);
+                rows.push(alike.row(title, 1.0, speedup / self.on_cluster[at]));
             }
         }
         let [.., before, all] = self.on_cluster;
         let [.., few, many] = CLUSTER_CORES;
         let title = format!("low, cluster, {many} cores against {few}");
-        rows.push(SHAPE.at("000:295").row(title, 1.0, all / before));
+        let drops = SHAPE
+            .at("000:295")
+            .reading("at most 1: “at 48 places where the cluster drops off significantly”");
+        rows.push(drops.row(title, 1.0, all / before));
     }
+}
+
+/// The greater workload of the cluster, on all its cores: it scales further than the other one.
+fn more_load_on_the_cluster(large: &Large) -> Result<[Row; 2], Failure> {
+    let cluster = BcRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
+    let efforts = EffortsFile::of(HIGH);
+    let times = times(HIGH, &[cluster, BcRun { places: CORES, ..cluster }], &efforts)?;
+    let speedup = times[0] / times[1];
+    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
+    let title = |what: &str| Title::from(what).over(Quantity::cores(CORES));
+    let [.., low] = large.on_cluster;
+    Ok([
+        ALONE.row(title("high, cluster"), f64::NAN, speedup),
+        better.row(title("low against high, cluster"), 1.0, low / speedup),
+    ])
 }
 
 /// Cores from where both transports of MPI tail off.
 const TAIL: u32 = 36;
 
 /// Picoseconds that runs of a workload take, each with the distribution of the graph.
-fn times(workload: &str, searches: &[BcRun]) -> Result<Vec<f64>, Failure> {
-    let efforts = EffortsFile::of(workload);
+fn times(workload: &str, searches: &[BcRun], efforts: &EffortsFile) -> Result<Vec<f64>, Failure> {
     runs::all(searches.len(), "runs", |number| predicted(workload, searches[number], &efforts.0))
 }
 
@@ -222,10 +352,12 @@ impl Drop for EffortsFile {
 
 /// Picoseconds that a run takes, with the distribution of the graph.
 fn predicted(workload: &str, search: BcRun, efforts: &Path) -> Result<f64, Failure> {
-    let BcRun { machine, preset, weights, places, protocol } = search;
+    let BcRun { machine, preset, weights, places, placement, protocol } = search;
     let words = format!(
         "--rmat {workload} --weights {weights} --balance static --machine {machine} --places {places} --protocol {protocol}"
     );
+    // A cluster's first cores are those of its first hosts.
+    let words = if machine == SCC { format!("{words} --placement {placement}") } else { words };
     let mut own: Vec<String> = words.split(' ').chain(NO_FILES).map(str::to_owned).collect();
     own.extend(preset.into_iter().flat_map(|preset| ["--preset".to_owned(), preset.to_owned()]));
     own.extend(["--known-efforts".to_owned(), efforts.display().to_string()]);

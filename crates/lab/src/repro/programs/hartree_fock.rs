@@ -34,8 +34,14 @@ const CORE_MEMORY: f64 = 322.0 * 1024.0 * 1024.0;
 /// Speed-ups by balance, number of cores and transport.
 type Speedups = [[[f64; TRANSPORTS.len()]; X10_CORES.len()]; BALANCES.len()];
 
-const SHAPE: Family =
-    Family { deck: "", unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "000:220" };
+const SHAPE: Family = Family {
+    deck: "",
+    unit: "",
+    band: Band::AtMost,
+    basis: Basis::Predicted,
+    source: "000:220",
+    reading: "",
+};
 const ALONE: Family = Family { band: Band::Unpublished, source: "", ..SHAPE };
 
 /// One run.
@@ -71,14 +77,18 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
     // The longest first, so that all processors end at about the same time.
     let cluster = ClusterRuns::all();
     let mut all: Vec<_> = cluster.iter().map(|(run, _)| *run).collect();
-    all.extend(X10_CORES.map(|cores| HfRun { cores, ..ONE_OF_CLUSTER }));
+    let beside = BALANCES.map(|balance| X10_CORES.map(|cores| HfRun { balance, cores, ..ONE_OF_CLUSTER }));
+    all.extend(beside.iter().flatten());
     all.extend(&of_chip);
     let found = runs::all(all.len(), "runs", |number| Found::of(all[number]))?;
     let (of_cluster, found) = found.split_at(cluster.len());
-    let (beside, found) = found.split_at(X10_CORES.len());
+    let (beside, found) = found.split_at(BALANCES.len() * X10_CORES.len());
     let units = Family { band: Band::Within(0.0), ..SHAPE }.at("000:218");
     let mut rows = vec![units.row("benzene in STO-3G, units of work", 576.0, found[0].units)];
-    rows.push(SHAPE.at("000:218").row(
+    let memory = SHAPE.at("000:218");
+    let memory =
+        memory.reading("at most 1: “does not run for fewer than eight places due to memory constraints”");
+    rows.push(memory.row(
         "static, memory of a core against what a place on 1 core holds",
         1.0,
         CORE_MEMORY / found[0].memory,
@@ -102,11 +112,16 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
 /// That X10's own transport is ahead on all numbers of cores and the sockets are last, as ratios that are at most one.
 fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     let mut rows = Vec::new();
+    let first =
+        SHAPE.reading("at most 1: “RCCE-X10 has superior performance across the full range of places”");
+    let last_one =
+        SHAPE.at("000:247").reading("at most 1: “does not perform as well as the other transports”");
+    let scaling = SHAPE.at("000:222").reading("at most 1: “Scaling is better for RCCE-X10”");
     for (balance, by_cores) in BALANCES.into_iter().zip(speedups) {
-        for (cores, [first, others @ ..]) in X10_CORES.into_iter().zip(by_cores) {
+        for (cores, [own, others @ ..]) in X10_CORES.into_iter().zip(by_cores) {
             let best = others.iter().copied().fold(0.0, f64::max);
             let title = Title::from(balance).over(Quantity::cores(cores));
-            rows.push(SHAPE.row(title.and("the best other transport against rcce-x10"), 1.0, best / first));
+            rows.push(first.row(title.and("the best other transport against rcce-x10"), 1.0, best / own));
         }
         let last = |[others @ .., sockets]: &[f64; TRANSPORTS.len()]| {
             sockets / others.iter().copied().fold(f64::INFINITY, f64::min)
@@ -114,12 +129,12 @@ fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
         let worst = by_cores.iter().map(last).fold(0.0, f64::max);
         let title =
             format!("{balance}, sockets against the worst other transport, at most on any number of cores");
-        rows.push(SHAPE.at("000:247").row(title, 1.0, worst));
+        rows.push(last_one.row(title, 1.0, worst));
         let gain = |transport: usize| by_cores[X10_CORES.len() - 1][transport] / by_cores[0][transport];
         let best = (1..TRANSPORTS.len()).map(gain).fold(0.0, f64::max);
         let title =
             format!("{balance}, gain from {FEW} to {CORES} cores, the best other transport against rcce-x10");
-        rows.push(SHAPE.at("000:222").row(title, 1.0, best / gain(0)));
+        rows.push(scaling.row(title, 1.0, best / gain(0)));
     }
     rows
 }
@@ -130,6 +145,10 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
     // How often a place gives way was chosen with the counter's cost on all cores in view.
     let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
+    let level = level.reading("1: “at 48 places it gives similar performance to static load balancing”");
+    let costly = SHAPE.reading("at most 1: “Dynamic load balancing is costly for few places”");
+    let better = SHAPE.at("000:222").reading("at most 1: “static performs better generally”");
+    let smooth = SHAPE.at("000:222").reading("at most 1: static is “less smooth in distributing work”");
     // By how much the efficiency moves from one number of cores to the next.
     let roughness = |speedups: &[[f64; TRANSPORTS.len()]; X10_CORES.len()]| {
         let efficiency = |at: usize| speedups[at][0] / f64::from(X10_CORES[at]);
@@ -137,10 +156,10 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     };
     let title = |cores| format!("rcce-x10, dynamic against static (on {cores} cores)");
     [
-        SHAPE.row(title(FEW), 1.0, ratio(0)),
+        costly.row(title(FEW), 1.0, ratio(0)),
         level.row(title(CORES), 1.0, ratio(X10_CORES.len() - 1)),
-        SHAPE.at("000:222").row("rcce-x10, dynamic against static, mean", 1.0, mean),
-        SHAPE.at("000:222").row(
+        better.row("rcce-x10, dynamic against static, mean", 1.0, mean),
+        smooth.row(
             "rcce-x10, largest step of efficiency, dynamic against static",
             1.0,
             roughness(dynamic) / roughness(beforehand),
@@ -148,14 +167,17 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     ]
 }
 
-/// How much slower the chip is than as many cores of the cluster, with rcce-x10 and static assignment.
+/// How much slower the chip is than as many cores of the cluster, with rcce-x10.
 fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     // "An order of magnitude."
     let order = Family { band: Band::Within(50.0), basis: Basis::Derived, ..SHAPE };
-    let pairs = of_chip.chunks(TRANSPORTS.len()).zip(of_cluster).zip(X10_CORES);
+    let order = order.reading("10: “are an order of magnitude slower than on the AMD Opteron cluster”");
+    let over = BALANCES.into_iter().flat_map(|balance| X10_CORES.map(|cores| (balance, cores)));
+    let pairs = of_chip.chunks(TRANSPORTS.len()).zip(of_cluster).zip(over);
     pairs
-        .map(|((chip, cluster), cores)| {
-            let title = Title::from("static, time of chip against cluster").over(Quantity::cores(cores));
+        .map(|((chip, cluster), (balance, cores))| {
+            let title = Title::from(format!("{balance}, time of chip against cluster"));
+            let title = title.over(Quantity::cores(cores));
             order.row(title, 10.0, chip[0].seconds / cluster.seconds)
         })
         .collect()
@@ -177,6 +199,7 @@ impl ClusterRuns {
             (benzene(1), None),
             (benzene(12), Some(6.0)),
             (benzene(44), None),
+            (of("benzene", BY_COUNTER, CORES), None),
         ]
     }
 
@@ -195,13 +218,25 @@ impl ClusterRuns {
             let family = if published.is_some() { printed } else { ALONE };
             rows.push(family.row(title, published.unwrap_or(f64::NAN), speedup));
         }
-        let [of_aspirin, _, few, many] = by_run[..] else { unreachable!("there are four") };
-        let peak = SHAPE.at("000:216");
+        let [of_aspirin, aspirin_by_counter, few, many, by_counter] = by_run[..] else {
+            unreachable!("there are five")
+        };
+        let peak =
+            SHAPE.at("000:216").reading("at most 1: “the peak for Benzene 3-21G is 6times at 12 places”");
+        let better = SHAPE.at("000:204-216");
+        let better =
+            better.reading("at most 1: “Aspirin 3-21G shows better scaling compared to Benzene 3-21G”");
+        let gap = SHAPE
+            .at("000:216")
+            .reading("at most 1: “For static load balancing there is an even more pronounced gap”");
         rows.push(peak.row("cluster, benzene in 3-21g, static, 44 cores against 12", 1.0, many / few));
-        rows.push(SHAPE.at("000:204").row(
-            "cluster, static, 44 cores, benzene against aspirin",
+        let (of_static, of_dynamic) = (many / of_aspirin, by_counter / aspirin_by_counter);
+        rows.push(better.row("cluster, static, 44 cores, benzene against aspirin", 1.0, of_static));
+        rows.push(better.row("cluster, dynamic, 48 cores, benzene against aspirin", 1.0, of_dynamic));
+        rows.push(gap.row(
+            "cluster, aspirin against benzene, dynamic on 48 cores against static on 44",
             1.0,
-            many / of_aspirin,
+            of_static / of_dynamic,
         ));
         rows
     }

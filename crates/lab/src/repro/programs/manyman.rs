@@ -1,9 +1,9 @@
 //! The measurement of ManyMan: operations in floating point of an estimate of π, and power, at eight clocks.
 //!
 //! A run of `isles run pi --method series` on all cores for each clock. What an operation costs is calibrated at
-//! 800 MHz, powers are those of the model that was made of the same paper's; the operations at the other clocks, and
-//! those for a watt, are predicted. Of the rest of the evaluation what a chip can say is here: checkpoints are measured
-//! on the host, by `isles bench jobs`.
+//! 800 MHz, powers are those of the model that was made of the same paper's, so operations for a watt are calibrated
+//! too. The operations at the other clocks are predicted. Of the rest of the evaluation what a chip can say is here:
+//! checkpoints are measured on the host, by `isles bench jobs`.
 
 use super::super::quantity::Quantity;
 use super::super::row::{Band, Basis, Family, Row};
@@ -42,7 +42,7 @@ const OPERATIONS: f64 = 4.0;
 fn rows() -> Result<Vec<Row>, Failure> {
     let measured = runs::all(TABLE.len(), "runs", |number| measure(TABLE[number].1))?;
     let (band, deck) = (Band::Within(5.0), "");
-    let family = |unit, basis, source| Family { deck, unit, band, basis, source };
+    let family = |unit, basis, source| Family { deck, unit, band, basis, source, reading: "" };
     let mut rows = Vec::new();
     let mut efficiencies = Vec::new();
     for ((source, divider, megahertz, rate, watts, efficiency), (our_rate, our_watts)) in
@@ -58,7 +58,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
             our_watts,
         ));
         let ours = our_rate / our_watts;
-        rows.push(Family { band: Band::Within(10.0), ..family("MFLOP/W", Basis::Predicted, source) }.row(
+        rows.push(Family { band: Band::Within(10.0), ..family("MFLOP/W", Basis::Calibrated, source) }.row(
             clock,
             efficiency / 1e6,
             ours / 1e6,

@@ -39,8 +39,14 @@ const FRAMES: u32 = 80;
 /// The most bytes of the state of a stage.
 const STATE_BYTES: f64 = 38_000.0;
 
-const SPEED_UP: Family =
-    Family { deck: "", unit: "", band: Band::Within(2.0), basis: Basis::Calibrated, source: "004:1356" };
+const SPEED_UP: Family = Family {
+    deck: "",
+    unit: "",
+    band: Band::Within(2.0),
+    basis: Basis::Calibrated,
+    source: "004:1356",
+    reading: "",
+};
 const UNPUBLISHED: Family =
     Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..SPEED_UP };
 const SHAPE: Family = Family { band: Band::AtMost, ..SPEED_UP };
@@ -58,17 +64,21 @@ fn rows() -> Result<Vec<Row>, Failure> {
             _ => UNPUBLISHED.row(title, f64::NAN, *speed_up),
         });
     }
+    let falls = SHAPE.reading("at most 1: “The efficiency drops when increasing the number of cores”");
+    let rises = SHAPE.reading("at most 1: “increasing the number of cores from 9 to 10 or from 11 to 12”");
     // "Positive jumps in efficiency when increasing the number of cores from 9 to 10 or from 11 to 12."
     for cores in 1..all {
         let (jumps, ratio) = (cores == 9 || cores == 11, efficiency(cores + 1) / efficiency(cores));
         let (more, fewer) = if jumps { (1.0 / ratio, "falls to") } else { (ratio, "rises to") };
         let title = format!("efficiency {fewer} at most this part, {cores} to {} cores", cores + 1);
-        rows.push(SHAPE.row(title, 1.0, more));
+        rows.push(if jumps { rises } else { falls }.row(title, 1.0, more));
     }
     let theoretical = speed_ups_of_costs();
     let least =
         speed_ups.iter().zip(&theoretical).map(|(ours, theory)| ours / theory).fold(f64::MAX, f64::min);
     let of_theory = Family { band: Band::Within(5.0), basis: Basis::Predicted, ..SPEED_UP }.at("004:1348");
+    let of_theory = of_theory
+        .reading("1: “theoretical performance model and the performance of the real implementation”");
     rows.push(of_theory.row("least part of the theoretical speed-up, 1 to 18 cores", 1.0, least));
     let fused = fused()?;
     let moved = Family { unit: "bytes", band: Band::Within(1.0), ..of_theory }.at("004:1358");

@@ -82,7 +82,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
         found.map_or(f64::NAN, |coefficient| coefficient.value)
     };
     let (band, source) = (Band::Within(25.0), "004:1886");
-    let percent = Family { deck: "", unit: "%", band, basis: Basis::Predicted, source };
+    let percent = Family { deck: "", unit: "%", band, basis: Basis::Predicted, source, reading: "" };
     let off = |point: &Point| point.fitted / point.measured.watts - 1.0;
     let (least, most) = fitted
         .points
@@ -93,6 +93,12 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let mean_power = measured.iter().map(|point| point.watts).sum::<f64>() / number;
     let mean_error =
         fitted.points.iter().map(|point| (point.fitted - point.measured.watts).abs()).sum::<f64>() / number;
+    let alike =
+        Family { unit: "", band: Band::Within(15.0), basis: Basis::Derived, ..percent }.at("004:1884");
+    let alike = alike.reading("1: “the different microbenchmark settings are very similar to each other”");
+    let lower = Family { band: Band::AtMost, basis: Basis::Predicted, ..alike }.at("004:1884");
+    let lower =
+        lower.reading("at most 1: “with decreasing the high frequency the power consumption also decreases”");
     let settings_row = Family { unit: "", band: Band::Within(0.0), source: "004:1859", ..percent };
     let core = |unit| Family { unit, ..percent };
     Ok(vec![
@@ -102,7 +108,37 @@ fn rows() -> Result<Vec<Row>, Failure> {
         percent.row("largest relative error", 24.73, most * 100.0),
         core("nW/MHz^3").row("rising part of a core", 2.015, value("rising") / f64::from(CORES) * 1e9),
         core("W").row(Title::from("constant part of the chip"), 23.0, value("constant")),
+        core("W/MHz").row("linear part of a core", 1e-6, value("linear") / f64::from(CORES)),
+        core("W").row("mean error", 1.95, mean_error),
+        alike.row("most against least power of the four programs at a setting", 1.0, unlike(&measured)),
+        lower.row(
+            "power at 533 MHz against 800, at most at any number of domains",
+            1.0,
+            lowered(&all, &measured, [3, 2]),
+        ),
+        lower.row(
+            "power at 400 MHz against 533, at most at any number of domains",
+            1.0,
+            lowered(&all, &measured, [4, 3]),
+        ),
     ])
+}
+
+/// The greatest ratio of the powers of two programs at the same setting.
+fn unlike(measured: &[Measurement]) -> f64 {
+    let ratio = |programs: &[Measurement]| {
+        let watts = programs.iter().map(|point| point.watts);
+        watts.clone().fold(0.0, f64::max) / watts.fold(f64::INFINITY, f64::min)
+    };
+    measured.chunks(PROGRAMS.len()).map(ratio).fold(0.0, f64::max)
+}
+
+/// The greatest ratio of the powers by a lower high clock against a higher one, all else being the same.
+fn lowered(all: &[(MixedDomains, &str)], measured: &[Measurement], [lower, higher]: [u32; 2]) -> f64 {
+    let is_mixed = |mixed: &MixedDomains, high| mixed.high == high && mixed.low != high;
+    let of = |high| all.iter().zip(measured).filter(move |((mixed, _), _)| is_mixed(mixed, high));
+    let ratios = of(lower).zip(of(higher)).map(|((_, lower), (_, higher))| lower.watts / higher.watts);
+    ratios.fold(0.0, f64::max)
 }
 
 /// The mean power of a run.

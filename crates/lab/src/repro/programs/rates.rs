@@ -99,7 +99,8 @@ const NAP: Picoseconds = Picoseconds(100_000_000);
 fn planner() -> Result<Vec<Row>, Failure> {
     // Of 20 items, one at a time for each worker.
     let (band, source) = (Band::Within(10.0), "004:1473");
-    let shape = Family { deck: "V20", unit: "", band, basis: Basis::Derived, source };
+    let reading = "20 / ceil(20 / workers): “20 distinct depth range calculations”";
+    let shape = Family { deck: "V20", unit: "", band, basis: Basis::Derived, source, reading };
     let search = |cores, rest| run(cores, 3, rest, deal);
     let polled: Vec<RunResult> =
         (2..=CORES).map(|cores| search(cores, IdlePolicy::Poll)).collect::<Result<_, Failure>>()?;
@@ -113,14 +114,16 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let best = polled.iter().map(|came| came.seconds).fold(f64::INFINITY, f64::min);
     let near = polled.iter().position(|came| came.seconds <= 1.01 * best);
     let fewest = near.map_or(0, |at| at + 2) as f64;
-    let exact = Family { band: Band::Within(0.0), basis: Basis::Predicted, ..shape };
+    let exact = Family { band: Band::Within(0.0), basis: Basis::Predicted, ..shape }.at(source);
     rows.push(exact.row("planner, fewest cores with the shortest time, but for 1 %", 21.0, fewest));
     let (awake, asleep) = (with(CORES - 1), search(CORES, IdlePolicy::Nap(NAP))?);
-    let least = Family { band: Band::AtMost, basis: Basis::Predicted, source: "004:1482-1487", ..shape };
+    let least = Family { band: Band::AtMost, basis: Basis::Predicted, ..shape }.at("004:1482-1487");
+    let less = least.reading("at most 1: “greatly reduces the overall energy used by the slave”");
+    let longer = least.reading("at most 1: “introduces latency for the first receive”");
     let name = "planner, 48 cores, energy of who naps against who polls";
-    rows.push(least.row(name, 1.0, asleep.joules / awake.joules));
+    rows.push(less.row(name, 1.0, asleep.joules / awake.joules));
     let name = "planner, 48 cores, time of who polls against who naps";
-    rows.push(least.row(name, 1.0, awake.seconds / asleep.seconds));
+    rows.push(longer.row(name, 1.0, awake.seconds / asleep.seconds));
     Ok(rows)
 }
 
@@ -158,8 +161,12 @@ enum CellMemory {
 
 fn stencil() -> Result<Vec<Row>, Failure> {
     let (band, source) = (Band::Within(15.0), "004:1503");
-    let ratio = Family { deck: "V21", unit: "", band, basis: Basis::Predicted, source };
+    let ratio = Family { deck: "V21", unit: "", band, basis: Basis::Predicted, source, reading: "" };
+    let ratio =
+        ratio.reading("1: “nearly the same runtime and energy profiles as the best setting for 24 nodes”");
     let least = Family { band: Band::AtMost, ..ratio };
+    let power = least.reading("at most 1: “greatly reduces the required power”");
+    let energy = least.reading("at most 1: “more runtime and energy efficient”");
     let mut rows = Vec::new();
     // The first 24 cores lie at two of the four controllers, one core of each tile at all.
     for (whence, cells, placement, which, preset) in [
@@ -178,8 +185,8 @@ fn stencil() -> Result<Vec<Row>, Failure> {
         let name =
             |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800{by}");
         rows.push(ratio.row(name("time"), 1.0, wide.seconds / narrow.seconds));
-        rows.push(least.row(name("power"), 1.0, wide.watts() / narrow.watts()));
-        rows.push(least.row(name("energy"), 1.0, wide.joules / narrow.joules));
+        rows.push(power.row(name("power"), 1.0, wide.watts() / narrow.watts()));
+        rows.push(energy.row(name("energy"), 1.0, wide.joules / narrow.joules));
     }
     Ok(rows)
 }
@@ -233,10 +240,11 @@ type Program = fn(u32) -> Result<RunResult, Failure>;
 
 fn loops() -> Result<Vec<Row>, Failure> {
     let (band, source) = (Band::Unpublished, "004:1912");
-    let alone = Family { deck: "V22", unit: "MHz", band, basis: Basis::Predicted, source };
+    let alone = Family { deck: "V22", unit: "MHz", band, basis: Basis::Predicted, source, reading: "" };
     // From 320 to 400 MHz, by the powers that the model was fitted to.
     let flops =
         Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, source: "004:1720", ..alone };
+    let flops = flops.reading("the middle of “320-400 MHz”");
     let programs: [(&str, Family, Program); 5] = [
         ("stencil out of memory", alone, |divider| {
             run(CORES, divider, IdlePolicy::Poll, || steps(CellMemory::Memory))
@@ -262,10 +270,12 @@ fn loops() -> Result<Vec<Row>, Failure> {
         let least = within.iter().copied().fold(f64::INFINITY, f64::min);
         let at = within.iter().position(|joules| *joules == least).unwrap_or_default() as u32 + 3;
         let inside =
-            Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, source: "004:1912", ..family };
+            Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, ..family }.at("004:1912");
+        let below = inside.reading("at most 1: “lower than the maximum possible frequency”");
+        let above = inside.reading("at most 1: “higher than the minimum possible frequency”");
         let what = format!("{name}, least energy between the ends");
-        rows.push(inside.row(format!("{what} against that at 800 MHz"), 1.0, least / fastest));
-        rows.push(inside.row(format!("{what} against that at 100 MHz"), 1.0, least / slowest));
+        rows.push(below.row(format!("{what} against that at 800 MHz"), 1.0, least / fastest));
+        rows.push(above.row(format!("{what} against that at 100 MHz"), 1.0, least / slowest));
         // The middle of 320 to 400 MHz, of another program.
         let middle = Family { basis: Basis::Derived, ..family };
         rows.push(middle.row(format!("{what} at"), 360.0, 1_600.0 / f64::from(at)));

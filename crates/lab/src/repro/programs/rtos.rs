@@ -29,8 +29,14 @@ const LENGTHS: [u32; 8] = [32, 64, 128, 256, 512, 1024, 2048, 4096];
 /// Where sender and receiver are, and what the paper calls that.
 const PAIRS: [(&str, &str); 3] = [("10,11", "0 hops"), ("10,8", "1 hop"), ("10,36", "8 hops")];
 
-const NEAR: Family =
-    Family { deck: "", unit: "MB/s", band: Band::Within(20.0), basis: Basis::Calibrated, source: "004:2171" };
+const NEAR: Family = Family {
+    deck: "",
+    unit: "MB/s",
+    band: Band::Within(20.0),
+    basis: Basis::Calibrated,
+    source: "004:2171",
+    reading: "",
+};
 const SHAPE: Family = Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, ..NEAR };
 
 /// Rates by length, of one core or of a pair.
@@ -125,47 +131,56 @@ fn at(rates: &Rates, bytes: u32) -> f64 {
 }
 
 fn figures(rates: &[Rates]) -> Vec<Row> {
-    let derived = Family { unit: "", basis: Basis::Derived, source: "004:2151", ..NEAR };
+    let derived = Family { unit: "", basis: Basis::Derived, ..NEAR }.at("004:2151");
+    let half =
+        derived.reading("1 / 2: “nearly halves the throughput between the No-Hop and the 8-Hop versions”");
+    let of_published = derived.at("004:2151, 2173").reading("“33.57” / 2: “nearly halves the throughput”");
+    let saturated = derived.reading("1: “goes into saturation at around 20 MB/s”");
     vec![
         NEAR.row("port, one core, 4,096 B", 19.80, last(&rates[0])),
         NEAR.at("004:2173").row("port, cores 10 and 11 (0 hops), 4,096 B", 33.57, last(&rates[1])),
-        derived.row(
+        half.row(
             "port, 4,096 B, rate at 8 hops against 0 (nearly half)",
             0.5,
             last(&rates[3]) / last(&rates[1]),
         ),
-        derived.row(
+        of_published.row(
             "port, 4,096 B, rate at 8 hops against half of 33.57 MB/s",
             1.0,
             last(&rates[3]) / (33.57 / 2.0),
         ),
-        derived.row("port, 4,096 B, rate of one core against 20 MB/s", 1.0, last(&rates[0]) / 20.0),
+        saturated.row("port, 4,096 B, rate of one core against 20 MB/s", 1.0, last(&rates[0]) / 20.0),
     ]
 }
 
 /// What the paper says of its figure 4.
 fn shapes(rates: &[Rates]) -> Vec<Row> {
     let shape = SHAPE.at("004:2151");
+    let saturated = shape.reading("at most 5 % more: “the single core example goes into saturation”");
+    let higher = shape.reading("at most 1: “the distributed versions achieve a higher throughput”");
+    let far = shape.reading("at most 1: “strong influence of the routing network”");
+    let jump = shape.reading("at most 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
+    let none = shape.reading("at most 1: “which we do not observe in the single core version”");
     // How many times the rate grows when the length doubles.
     let growth = |rates: &Rates, bytes: u32| at(rates, bytes) / at(rates, bytes / 2);
     let mut rows = vec![
-        shape.row(
+        saturated.row(
             "port, one core, growth of the rate from 2,048 to 4,096 B (levels off)",
             1.05,
             growth(&rates[0], 4096),
         ),
-        shape.row("port, 4,096 B, one core against 0 hops", 1.0, last(&rates[0]) / last(&rates[1])),
-        shape.row("port, 4,096 B, 8 hops against 1", 1.0, last(&rates[3]) / last(&rates[2])),
+        higher.row("port, 4,096 B, one core against 0 hops", 1.0, last(&rates[0]) / last(&rates[1])),
+        far.row("port, 4,096 B, 8 hops against 1", 1.0, last(&rates[3]) / last(&rates[2])),
     ];
     // A jump: from 128 to 256 B the rate grows more than from 64 to 128.
     for (rates, name) in [(&rates[1], "0 hops"), (&rates[3], "8 hops")] {
         let title = format!(
             "port, {name}, growth of the rate from 64 to 128 B against that from 128 to 256 (a jump)"
         );
-        rows.push(shape.row(title, 1.0, growth(rates, 128) / growth(rates, 256)));
+        rows.push(jump.row(title, 1.0, growth(rates, 128) / growth(rates, 256)));
     }
     let title = "port, one core, growth of the rate from 128 to 256 B against that from 64 to 128 (no jump)";
-    rows.push(shape.row(title, 1.0, growth(&rates[0], 256) / growth(&rates[0], 128)));
+    rows.push(none.row(title, 1.0, growth(&rates[0], 256) / growth(&rates[0], 128)));
     rows
 }
 

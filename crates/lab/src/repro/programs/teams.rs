@@ -40,8 +40,14 @@ const BROADCASTS: [Broadcast; 10] = [
 ];
 
 fn teams() -> Result<Vec<Row>, Failure> {
-    let family =
-        Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted, source: "" };
+    let family = Family {
+        deck: "",
+        unit: "µs",
+        band: Band::Unpublished,
+        basis: Basis::Predicted,
+        source: "",
+        reading: "",
+    };
     let mut rows = Vec::new();
     let mut put = |name: String, times: Vec<(u64, u64)>, is_reduction: bool| {
         for (bytes, (broadcast, reduction)) in LENGTHS.into_iter().zip(times) {

@@ -126,7 +126,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
 
 fn family(host: Host, unit: &'static str) -> Family {
     let basis = if host == Host::Chip { Basis::Predicted } else { Basis::Measured };
-    Family { deck: "", unit, band: Band::Unpublished, basis, source: "" }
+    Family { deck: "", unit, band: Band::Unpublished, basis, source: "", reading: "" }
 }
 
 /// The networks of a kernel: those of the suite's files.

@@ -51,8 +51,14 @@ const INFINIBAND: Variant = Variant { name: "InfiniBand, direct", machine: CLUST
 const VARIANTS: [Variant; 4] = [TWO_SIDED, QUEUED, DIRECT, INFINIBAND];
 
 /// Of what the paper says in words.
-const SAID: Family =
-    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Derived, source: "004:963" };
+const SAID: Family = Family {
+    deck: "",
+    unit: "",
+    band: Band::Within(15.0),
+    basis: Basis::Derived,
+    source: "004:963",
+    reading: "",
+};
 const UNPUBLISHED: Family = Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..SAID };
 
 /// What a run came to.
@@ -96,31 +102,38 @@ fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
     let mut rows = Vec::new();
     let many = |from: u32| (0..PROCESSES.len()).filter(move |index| PROCESSES[*index] >= from);
     // "Only one half of the optimal linear speedup", and "about one third smaller than the two other versions".
+    let half = SAID.reading("1 / 2: “only one half of the optimal linear speedup”");
+    let third = SAID.reading("1 - 1 / 3: “about one third smaller than the two other versions”");
     for index in many(4) {
         let cores = PROCESSES[index];
         let linear = f64::from(cores);
-        rows.push(SAID.row(title("queued against linear", cores), 0.5, queued[index] / linear));
+        rows.push(half.row(title("queued against linear", cores), 0.5, queued[index] / linear));
         let ratio = queued[index] / two_sided[index];
-        rows.push(SAID.row(title("queued against two-sided", cores), 2.0 / 3.0, ratio));
+        rows.push(third.row(title("queued against two-sided", cores), 2.0 / 3.0, ratio));
+        let ratio = queued[index] / infiniband[index];
+        rows.push(third.row(title("queued against InfiniBand, direct", cores), 2.0 / 3.0, ratio));
     }
     // "All variants scale in a linear fashion": twice the cores, twice the speed-up.
     let at = |cores: u32| PROCESSES.iter().position(|other| *other == cores).expect("it was run");
     for (variant, curve) in VARIANTS.iter().zip(curves) {
         if variant.name != DIRECT.name {
             let text = format!("{}, {MOST} cores against 14", variant.name);
-            rows.push(SAID.at("004:991").row(text, 2.0, curve[at(MOST)] / curve[at(14)]));
+            let linear = SAID.at("004:991").reading("28 / 14: “all variants scale in a linear fashion”");
+            rows.push(linear.row(text, 2.0, curve[at(MOST)] / curve[at(14)]));
         }
     }
     for index in many(4) {
         let (cores, linear) = (PROCESSES[index], f64::from(PROCESSES[index]));
         let text = title("InfiniBand, direct against linear", cores);
-        rows.push(SAID.at("004:971").row(text, 1.0, infiniband[index] / linear));
+        let near = SAID.at("004:971").reading("1: “reached approximately linear speedup”");
+        rows.push(near.row(text, 1.0, infiniband[index] / linear));
     }
     // "The two-sided version on the SCC outperforms the two others."
-    let at_most = Family { band: Band::AtMost, ..SAID };
+    let at_most = Family { band: Band::AtMost, ..SAID }.at("004:991");
+    let at_most = at_most.reading("at most 1: “the two-sided version on the SCC outperforms the two others”");
     for (name, curve) in [("queued", queued), ("InfiniBand, direct", infiniband)] {
         let text = title(&format!("{name}, against two-sided"), MOST);
-        rows.push(at_most.at("004:991").row(text, 1.0, curve[at(MOST)] / two_sided[at(MOST)]));
+        rows.push(at_most.row(text, 1.0, curve[at(MOST)] / two_sided[at(MOST)]));
     }
     // The paper hopes that windows in shared memory scale better (004:995), and has no figure.
     let unpublished = Family { band: Band::Unpublished, ..SAID };
@@ -135,9 +148,11 @@ fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
 fn messages(of_edge: &[f64]) -> Vec<Row> {
     let [two_sided, queued, direct, _] = of_edge else { unreachable!("there are four variants") };
     let count = Family { unit: "messages", ..SAID }.at("004:967");
+    let three = count.reading("3: “at least three MPI message”");
+    let one = count.reading("1: “the single non-blocking communication call”");
     vec![
-        count.row("of an edge, queued, without answers", 3.0, queued - ANSWERS),
-        count.row("of an edge, two-sided", 1.0, *two_sided),
+        three.row("of an edge, queued, without answers", 3.0, queued - ANSWERS),
+        one.row("of an edge, two-sided", 1.0, *two_sided),
         Family { unit: "messages", ..UNPUBLISHED }.row("of an edge, direct", f64::NAN, *direct),
     ]
 }

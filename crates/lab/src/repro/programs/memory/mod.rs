@@ -2,5 +2,6 @@
 
 pub mod automaton;
 pub mod gups;
-mod gups_table;
+mod gups_runs;
+pub mod gups_table;
 pub mod modularity;

@@ -56,8 +56,14 @@ const MEGAHERTZ: f64 = 800.0;
 const LINES: u32 = 128;
 
 /// Of what the paper says in words.
-const SAID: Family =
-    Family { deck: "", unit: "", band: Band::Within(15.0), basis: Basis::Derived, source: "004:815" };
+const SAID: Family = Family {
+    deck: "",
+    unit: "",
+    band: Band::Within(15.0),
+    basis: Basis::Derived,
+    source: "004:815",
+    reading: "",
+};
 const AT_MOST: Family = Family { band: Band::AtMost, ..SAID };
 const UNPUBLISHED: Family = Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..SAID };
 
@@ -73,8 +79,8 @@ struct Clustering {
 }
 
 impl Clustering {
-    /// Seconds of the steps.
-    fn run(self) -> Result<f64, Failure> {
+    /// Seconds of the steps, and how many there were.
+    fn run(self) -> Result<ClusteringRun, Failure> {
         let Clustering { graph, memory, controller, cores, steps } = self;
         let (memory, steps) =
             (MEMORIES[memory].0, steps.map_or(String::new(), |steps| format!(" --steps {steps}")));
@@ -82,8 +88,18 @@ impl Clustering {
             "--graph {graph} --search all --memory {memory} --controller {controller} --machine {SCC} --preset {FAST} \
              --places {cores}{steps}"
         );
-        seconds("modularity", &document("modularity", &words)?)
+        let document = document("modularity", &words)?;
+        let steps = document["steps"].as_f64();
+        let steps = steps.ok_or_else(|| Failure::Ended("a run of modularity has no steps".to_owned()))?;
+        Ok(ClusteringRun { seconds: seconds("modularity", &document)?, steps })
     }
+}
+
+/// What a run came to.
+#[derive(Clone, Copy)]
+struct ClusteringRun {
+    seconds: f64,
+    steps: f64,
 }
 
 fn rows() -> Result<Vec<Row>, Failure> {
@@ -109,11 +125,18 @@ fn rows() -> Result<Vec<Row>, Failure> {
         .collect();
     let all: Vec<Clustering> = [&curves[..], &others, &large].concat();
     let ran = runs::all(all.len(), "runs", |number| all[number].run())?;
+    let steps = ran[0].steps;
+    let ran: Vec<f64> = ran.into_iter().map(|run| run.seconds).collect();
     let (times, rest) = ran.split_at(curves.len());
     let (others, large) = rest.split_at(others.len());
     let times: Vec<&[f64]> = times.chunks(FEW.len()).collect();
     let mut rows = figure(&times);
     rows.extend(shapes(&times));
+    rows.push(Family { basis: Basis::Predicted, ..SAID }.at("004:813").row(
+        "steps of the small graph",
+        64.0,
+        steps,
+    ));
     rows.extend(controllers(&times, others));
     rows.extend(fits(&times));
     rows.extend(costs()?);
@@ -150,22 +173,28 @@ fn figure(times: &[&[f64]]) -> Vec<Row> {
 fn shapes(times: &[&[f64]]) -> Vec<Row> {
     let speed = |memory: usize, cores: u32| times[CACHED][0] / times[memory][index_of(cores)];
     let best = |memory: usize| times[CACHED][0] / times[memory].iter().copied().fold(f64::INFINITY, f64::min);
+    let poorly = AT_MOST.reading("at most 2: “the local search scales really poorly”");
+    let better = AT_MOST.reading("at most 1: “With NCM maps better speedups are achieved”");
+    let full = SAID.reading("1: “seems to utilize the memory bandwidth when reaching 12 cores”");
+    let printed = Family { basis: Basis::Predicted, ..SAID };
     let mut rows = vec![
         // "Scales really poorly": below twice one core, however many there are.
-        AT_MOST.row("cached, most at any number of cores", 2.0, best(CACHED)),
+        poorly.row("cached, most at any number of cores", 2.0, best(CACHED)),
         // "With NCM maps better speedups are achieved."
-        AT_MOST.row(comparison("cached against uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
+        better.row(comparison("cached against uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
         // "Seems to utilize the memory bandwidth when reaching 12 cores": little comes after.
-        SAID.row("uncached, most against 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
-        SAID.row(title(MEMORIES[THROUGH].1, 13), 6.0, speed(THROUGH, 13)),
-        SAID.row(title(MEMORIES[THROUGH].1, 14), 6.0, speed(THROUGH, 14)),
-        SAID.row(title("mixed", 15), 7.0, speed(MIXED, 15)),
+        full.row("uncached, most against 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
+        printed.row(title(MEMORIES[THROUGH].1, 13), 6.0, speed(THROUGH, 13)),
+        printed.row(title(MEMORIES[THROUGH].1, 14), 6.0, speed(THROUGH, 14)),
+        printed.row(title("mixed", 15), 7.0, speed(MIXED, 15)),
     ];
     // "For small core counts the speedup was consistently better than with the other variants."
+    let best_of_all =
+        AT_MOST.reading("at most 1: “for small core counts the speedup was consistently better”");
     for cores in [1, 2, 3, 4, 6, 8] {
         let others = [CACHED, UNCACHED, THROUGH].map(|memory| speed(memory, cores));
         let most = others.into_iter().fold(0.0, f64::max);
-        rows.push(AT_MOST.row(
+        rows.push(best_of_all.row(
             comparison("best of the others against mixed", cores),
             1.0,
             most / speed(MIXED, cores),
@@ -177,6 +206,7 @@ fn shapes(times: &[&[f64]]) -> Vec<Row> {
 /// "The differences between the three consistency controllers are negligible": taken as 5 %.
 fn controllers(times: &[&[f64]], others: &[f64]) -> Vec<Row> {
     let alike = Family { band: Band::Within(5.0), ..SAID }.at("004:809");
+    let alike = alike.reading("1: “the differences between the three consistency controllers”");
     let pairs = others.chunks(2).enumerate();
     let rows = pairs.flat_map(|(memory, pair)| {
         let broadcast = times[memory][index_of(15)];
@@ -256,6 +286,10 @@ fn least_squares(times: &[f64], chosen: &[usize]) -> Option<[f64; TERMS]> {
 /// "βlog2(P) is negligible, while αP is necessary"; uncached and write-through eliminate what is written back.
 fn fits(times: &[&[f64]]) -> Vec<Row> {
     let said = AT_MOST.at("004:828");
+    let negligible = said.reading("at most 5 %: “log_2(P) is negligible”");
+    let necessary = said.reading("at most 1 / 2: “αP is necessary to explain the low slope”");
+    let eliminated = said.reading("at most 1: “The NCM, WT and Mix variants eliminate”");
+    let reduced = said.reading("at most 1: “WT and Mix reduce αP through caching”");
     let alone = Family { unit: "ms", ..UNPUBLISHED };
     let mut rows = Vec::new();
     let names = ["T_s + T_wb + T_inv", "T_p", "α", "β"];
@@ -267,9 +301,9 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
         }
         // Negligible is taken as 5 % of the time on 15 cores, necessary as twice the error without it.
         let of_time = factors[BETA] * terms(15)[BETA] / times[memory][index_of(15)];
-        rows.push(said.row(comparison(&format!("{name}, β log2 P of all time"), 15), 0.05, of_time));
+        rows.push(negligible.row(comparison(&format!("{name}, β log2 P of all time"), 15), 0.05, of_time));
         let (_, without) = fit(times[memory], &[ALPHA]);
-        rows.push(said.row(
+        rows.push(necessary.row(
             format!("{name}, error of the fit with αP against without"),
             0.5,
             error / without,
@@ -277,10 +311,10 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
     }
     for (memory, name) in [(UNCACHED, "uncached"), (THROUGH, "write-through"), (MIXED, "mixed")] {
         let text = format!("T_s + T_wb + T_inv, {name} against cached");
-        rows.push(said.at("004:828").row(text, 1.0, all[memory].0[0] / all[CACHED].0[0]));
+        rows.push(eliminated.row(text, 1.0, all[memory].0[0] / all[CACHED].0[0]));
     }
     for (memory, name) in [(THROUGH, "write-through"), (MIXED, "mixed")] {
-        rows.push(said.at("004:828").row(
+        rows.push(reduced.row(
             format!("α, {name} against uncached"),
             1.0,
             all[memory].0[ALPHA] / all[UNCACHED].0[ALPHA],
@@ -293,14 +327,18 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
 fn costs() -> Result<Vec<Row>, Failure> {
     let modified = cycles(1, modified_line)?;
     let collective = cycles(CORES, collective)?;
-    let calibrated = Family { unit: "cycles", basis: Basis::Predicted, ..SAID };
+    let printed = Family { unit: "cycles", basis: Basis::Predicted, ..SAID };
+    let longer = AT_MOST.at("004:809");
+    let longer = longer.reading("at most 1: “always takes much longer than the invalidation broadcasts”");
+    let one_line = cycles(1, flush_of_a_line)?;
     Ok(vec![
-        calibrated.at("004:801").row("to write back a modified line", 80.0, modified),
-        Family { unit: "cycles", ..AT_MOST }.at("004:809").row(
+        printed.at("004:801").row("to write back a modified line", 80.0, modified),
+        Family { band: Band::AtMost, ..printed }.at("004:809").row(
             comparison("a collective: a broadcast and its answers", CORES),
             8_000.0,
             collective,
         ),
+        longer.row("a collective of 48 cores against a flush of one line", 1.0, collective / one_line),
     ])
 }
 
@@ -342,6 +380,15 @@ async fn modified_line() -> isles::Result<f64> {
     Ok((flushes[1] - flushes[0]) / f64::from(LINES))
 }
 
+/// A flush of a line that was read and not changed.
+async fn flush_of_a_line() -> isles::Result<f64> {
+    let Some(memory) = SharedMemory::new(32, MemoryKind::Cached) else { return Ok(f64::NAN) };
+    memory.read(0, &mut [0; 32]);
+    let began = now();
+    memory.flush();
+    Ok((now() - began).as_nanos() as f64 / 1e3)
+}
+
 /// A word from the first place to all, and one from all to the first, the mean of some.
 async fn collective() -> isles::Result<f64> {
     const ROUNDS: u32 = 10;
@@ -379,6 +426,7 @@ fn large_graph(times: &[f64]) -> Vec<Row> {
         }));
     }
     let large = Family { band: Band::Within(10.0), ..SAID }.at("004:830");
+    let large = large.reading("1: “large enough to dominate even the flushing overheads of the DCM variant”");
     for (index, cores) in MANY.iter().enumerate().skip(1) {
         rows.push(large.row(
             comparison("large graph, cached against mixed", *cores),

@@ -1,0 +1,231 @@
+//! The papers against the pages of `docs/reproduction/`: at each cited line stands the published figure, or words from
+//! which it follows.
+//!
+//! The papers are not part of the project. They are looked for in the folder that `ISLES_SEEDS` names, else in
+//! `../shared/seeds` beside the workspace; a test says by name that they are not there, and ends. Invariant: every row
+//! with a published figure out of a paper is looked up, and a page whose table cannot be read fails.
+
+use std::collections::HashMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The lines of the papers, by number; none if they are not there.
+fn papers() -> Option<HashMap<String, Vec<String>>> {
+    let folder =
+        env::var_os("ISLES_SEEDS").map_or_else(|| workspace().join("../shared/seeds"), PathBuf::from);
+    let entries = fs::read_dir(&folder).ok()?;
+    let mut papers = HashMap::new();
+    for entry in entries {
+        let path = entry.expect("a folder can be read to its end").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some((number, _)) = name.split_once('_') {
+            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+            papers.insert(number.to_owned(), text.split('\n').map(str::to_owned).collect());
+        }
+    }
+    Some(papers)
+}
+
+/// A row of a page: where it stands, and what the test needs of it.
+#[derive(Debug)]
+struct PageRow {
+    page: String,
+    figure: String,
+    published: String,
+    basis: String,
+    /// Paper and lines.
+    cited: Option<(String, String)>,
+    reading: String,
+}
+
+impl PageRow {
+    /// The row of a line of a page, if it is one with a published figure.
+    fn of(page: &str, line: &str) -> Option<PageRow> {
+        let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
+        let [_, figure, published, _, _, _, _, basis, source] = cells[..] else { return None };
+        if published == "-" || published == "Published" || published.starts_with("---") {
+            return None;
+        }
+        let (place, reading) = source.split_once("; ").unwrap_or((source, ""));
+        let cited = place.split_once(':').map(|(paper, lines)| (paper.to_owned(), lines.to_owned()));
+        Some(PageRow {
+            page: page.to_owned(),
+            figure: figure.to_owned(),
+            published: published.to_owned(),
+            basis: basis.to_owned(),
+            cited,
+            reading: reading.to_owned(),
+        })
+    }
+
+    /// What is wrong with it, against the text of the lines that it cites.
+    fn fault(&self, text: &str) -> Option<String> {
+        if self.basis == "derived" && self.reading.is_empty() {
+            return Some("is derived, and no formula says how".to_owned());
+        }
+        if self.reading.is_empty() {
+            let figure = self.published.split(' ').next().and_then(|figure| figure.parse::<f64>().ok());
+            let Some(figure) = figure else { return Some(format!("has no figure: {}", self.published)) };
+            if figure == 1.0 {
+                return Some("is a comparison, and no reading says of which words".to_owned());
+            }
+            let found = figures(text).into_iter().any(|printed| is_same(figure, printed));
+            return (!found).then(|| format!("publishes {figure}, which does not stand there"));
+        }
+        let quotes = quotes(&self.reading);
+        if quotes.is_empty() {
+            return Some("has a reading that quotes nothing".to_owned());
+        }
+        let plain_text = plain(text);
+        let missing = quotes.into_iter().find(|quote| !plain_text.contains(&plain(quote)));
+        missing.map(|quote| format!("quotes “{quote}”, which does not stand there"))
+    }
+}
+
+/// What stands between quotation marks.
+fn quotes(reading: &str) -> Vec<&str> {
+    reading.split('“').skip(1).filter_map(|rest| rest.split_once('”')).map(|(quote, _)| quote).collect()
+}
+
+/// A text without the marks of its formulas, in small letters and with single blanks.
+fn plain(text: &str) -> String {
+    let text = text.replace("\\,", ",").replace("\\text", "").replace("\\mathrm", "");
+    let kept: String = text.chars().filter(|letter| !"$\\{}*^".contains(*letter)).collect();
+    kept.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// All numbers of a text. Those that follow a letter, as in MPICH2, are names.
+fn figures(text: &str) -> Vec<f64> {
+    let letters: Vec<char> = text.replace("\\,", ",").chars().collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < letters.len() {
+        let is_start = letters[at].is_ascii_digit()
+            && !(at > 0
+                && (letters[at - 1].is_alphanumeric() || letters[at - 1] == '.' || letters[at - 1] == '_'));
+        if !is_start {
+            at += 1;
+            continue;
+        }
+        let begin = at;
+        while at < letters.len() && (letters[at].is_ascii_digit() || is_inner(&letters, at)) {
+            at += 1;
+        }
+        let number: String = letters[begin..at].iter().filter(|letter| !", ".contains(**letter)).collect();
+        found.extend(number.parse::<f64>().ok());
+    }
+    found
+}
+
+/// Whether a letter is a point of a number, or stands before three of its digits as a comma or a blank does.
+fn is_inner(letters: &[char], at: usize) -> bool {
+    let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
+    match letters[at] {
+        '.' => digit(at + 1),
+        ',' | ' ' => digit(at + 1) && digit(at + 2) && digit(at + 3) && !digit(at + 4),
+        _ => false,
+    }
+}
+
+/// Whether a figure of four digits is a printed one, in its unit or one of a thousand or a million of it, or in per
+/// cent.
+fn is_same(figure: f64, printed: f64) -> bool {
+    let units = [1.0, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9, 1e2, 1e-2];
+    units.into_iter().any(|unit| (printed * unit - figure.abs()).abs() <= figure.abs() * 6e-4)
+}
+
+/// The text of lines, such as `784-786, 801`; none if there is one that the paper does not have.
+fn text_of(paper: &[String], lines: &str) -> Option<String> {
+    let mut text = Vec::new();
+    for part in lines.split(", ") {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        text.extend_from_slice(paper.get(first.checked_sub(1)?..last)?);
+    }
+    Some(text.join("\n"))
+}
+
+/// The rows of all pages.
+fn rows() -> Vec<PageRow> {
+    let folder = workspace().join("docs/reproduction");
+    let mut pages: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    let mut rows = Vec::new();
+    for path in pages {
+        let page = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
+        let before = rows.len();
+        rows.extend(text.lines().filter_map(|line| PageRow::of(&page, line)));
+        let has_table = text.contains("| Published |");
+        assert!(!has_table || rows.len() > before, "{page} has a table without a row");
+    }
+    rows
+}
+
+#[test]
+fn every_derived_figure_has_its_formula() {
+    let without: Vec<String> = rows()
+        .iter()
+        .filter(|row| row.basis == "derived" && row.reading.is_empty())
+        .map(|row| format!("{}: {}", row.page, row.figure))
+        .collect();
+    assert!(
+        without.is_empty(),
+        "{} rows are derived without a formula:\n{}",
+        without.len(),
+        without.join("\n")
+    );
+}
+
+#[test]
+fn published_figures_stand_at_the_lines_that_are_cited() {
+    let Some(papers) = papers() else {
+        eprintln!(
+            "skipped published_figures_stand_at_the_lines_that_are_cited: no papers; name them in ISLES_SEEDS"
+        );
+        return;
+    };
+    let (mut faults, mut checked) = (Vec::new(), 0);
+    for row in rows() {
+        let Some((paper, lines)) = &row.cited else { continue };
+        checked += 1;
+        let text = papers.get(paper).and_then(|paper| text_of(paper, lines));
+        let fault = match text {
+            Some(text) => row.fault(&text),
+            None => Some("cites lines that are not there".to_owned()),
+        };
+        faults.extend(fault.map(|fault| format!("{}: {} ({paper}:{lines}) {fault}", row.page, row.figure)));
+    }
+    assert!(checked > 400, "only {checked} rows cite a paper");
+    assert!(faults.is_empty(), "{} of {checked} rows:\n{}", faults.len(), faults.join("\n"));
+    println!("{checked} published figures stand at their lines");
+}
+
+#[test]
+fn numbers_are_read_as_papers_print_them() {
+    let text = "MPICH2 at 7.5 has 1,024 or 8 000 cycles, 13–14 of 38; 300N+7\\,500 and x.5";
+    assert_eq!(figures(text), [7.5, 1024.0, 8000.0, 13.0, 14.0, 38.0, 300.0, 7500.0]);
+    assert!(is_same(8192.0, 8.192) && is_same(0.68, 68.0) && is_same(2232.0, 2_232_382_092.0));
+    assert!(!is_same(1.6, 60.0) && !is_same(2.0, 2.01));
+}
+
+#[test]
+fn a_row_without_its_figure_or_its_words_at_the_line_is_a_fault() {
+    let row =
+        |cells: &str| PageRow::of("page.md", &format!("| V1 | figure | {cells} |")).expect("it is a row");
+    let text = "Up to three cores do not interfere, and one takes $105 \\text{ ns}$.";
+    let of = |cells: &str| row(cells).fault(text).is_none();
+    assert!(of("105 ns | 105 ns | 0.0 % | ± 5 % | in | calibrated | 004:799"));
+    assert!(!of("104 ns | 105 ns | 0.0 % | ± 5 % | in | calibrated | 004:799"));
+    assert!(of("1 | 1 | 0.0 % | ± 5 % | in | derived | 004:799; 1: “do not interfere”"));
+    assert!(!of("1 | 1 | 0.0 % | ± 5 % | in | derived | 004:799; 1: “do interfere”"));
+    assert!(!of("1 | 1 | 0.0 % | ± 5 % | in | derived | 004:799; 1: as it is"));
+    assert!(!of("105 | 105 | 0.0 % | ± 5 % | in | derived | 004:799"));
+    assert!(!of("1 | 1 | 0.0 % | ± 5 % | in | predicted | 004:799"));
+    assert!(PageRow::of("page.md", "|  | figure | - | 105 ns | - | - | - | predicted |  |").is_none());
+}
