@@ -85,8 +85,8 @@ impl AggregatorOptions {
         }
     }
 
-    /// Sets the cost of handing on an arrived item on a modelled core, besides the message; free elsewhere, and for items
-    /// that are applied where they arrive.
+    /// Sets the cost of handing on an arrived item on a modelled core, besides the message; free elsewhere, and for
+    /// items that are applied where they arrive.
     #[must_use]
     pub fn forward_work(mut self, each: Cycles) -> Self {
         self.forward_cycles = each.0;
