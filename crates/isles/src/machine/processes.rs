@@ -2,6 +2,7 @@
 
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
+use crate::machine::guests::{GUEST_VARIABLE, PlaceCode};
 use crate::machine::driver::{Ended, MachineDriver, serve_if_rank, test_outcome};
 use crate::machine::supervisor::supervise_as_process_1;
 use crate::machine::{STACK_BYTES, image};
@@ -58,7 +59,7 @@ impl MachineDriver for Driver {
         main: Main<'_>,
         _: &mut Vec<Unwritten>,
     ) -> Ended {
-        run_program(launch, (&Program::current(), collector), main)
+        run_program(launch, (&Program::current(), collector), main, PlaceCode::OfProcesses)
     }
 
     fn run_test(
@@ -67,41 +68,44 @@ impl MachineDriver for Driver {
         name: &'static str,
         body: TestBody<'_>,
     ) -> std::result::Result<(), String> {
-        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body)))
+        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body), PlaceCode::OfProcesses))
     }
 }
 
 /// Runs `main` at the first place, in this process; `program` is what the other places execute.
 ///
 /// What places do is recorded for the collector, if there is one.
-fn run_program(
+pub(crate) fn run_program(
     launch: &Launch,
     (program, collector): (&Program, Option<Collector>),
     main: Main<'_>,
+    code: PlaceCode,
 ) -> Ended {
-    fn unable(error: impl Display) -> LaunchError {
-        LaunchError::Machine(format!("machine processes: {error}"))
-    }
+    let unable = |error: &dyn Display| LaunchError::Machine(format!("machine {}: {error}", launch.machine));
     if init::is_running() {
         return Err(unable(
-            "no run can be started in `init`, which runs in each of its processes; start it in `main`",
+            &"no run can be started in `init`, which runs in each of its processes; start it in `main`",
         ));
     }
-    let image = image::identity().map_err(unable)?;
-    let segment = Segment::for_places(launch.places, image).map_err(unable)?;
+    let image = image::identity().map_err(|error| unable(&error))?;
+    let segment = Segment::for_places(launch.places, image).map_err(|error| unable(&error))?;
     segment.keep_processors(&launch.pinning.value);
     let observation = Observation::begin(launch, RunDescription::default(), 0)?;
     observation.iter().for_each(|observation| observation.offer(&segment));
     let mut program = program.clone();
     let descriptor = collector.as_ref().map(Collector::descriptor).unwrap_or_default();
     program.environment.push((TRACE_VARIABLE.into(), descriptor.into()));
-    let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId)).map_err(unable)?;
-    children.rendezvous(JOIN_LIMIT).map_err(|error| unable(why_not_joined(&error, init::exists())))?;
+    program.environment.push((GUEST_VARIABLE.into(), if code == PlaceCode::OfGuests { "1" } else { "" }.into()));
+    let mut wrapper = code.wrapper(PlaceId(0)).map_err(|error| unable(&error))?;
+    let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId));
+    let children = children.map_err(|error| unable(&error))?;
+    let joined = children.rendezvous(JOIN_LIMIT);
+    joined.map_err(|error| unable(&why_not_joined(&error, init::exists())))?;
     segment.settle(PlaceId(0));
-    let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
+    let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
     let local = Local::new(attach(endpoint, collector), Clock::host(), isles_services::services);
     observe_in(&segment, &local);
-    let outcome = run::run_first_place(&local, main(), launch.stall);
+    let outcome = wrapper.run(|| run::run_first_place(&local, main(), launch.stall));
     drop(local);
     children.finish(END_LIMIT);
     if let Some(observation) = observation {
@@ -201,13 +205,17 @@ pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
 
 /// Serves as `place` until the run is over.
 fn serve(segment: &Segment, place: PlaceId) {
+    let mut wrapper = match PlaceCode::of_this_process().wrapper(place) {
+        Ok(wrapper) => wrapper,
+        Err(error) => fail(&error),
+    };
     segment.settle(place);
     match segment.endpoint(place) {
         Ok(endpoint) => {
             let local =
                 Local::new(attach(endpoint, Collector::inherited()), Clock::host(), isles_services::services);
             observe_in(segment, &local);
-            run::serve(&local);
+            wrapper.run(|| run::serve(&local));
         }
         Err(error) => fail(&error),
     }

@@ -114,7 +114,7 @@ impl MachineClass {
     /// That of `machine`.
     pub fn of(machine: Machine) -> MachineClass {
         match machine {
-            Machine::Threads | Machine::Processes => MachineClass::Host,
+            Machine::Threads | Machine::Processes | Machine::Guests => MachineClass::Host,
             Machine::Mpi => MachineClass::Ranks,
             Machine::Loopback => MachineClass::Loopback,
             Machine::Chip(_) => MachineClass::Chip,

@@ -7,6 +7,7 @@
 use crate::print::notice;
 use crate::settings::table::SETTINGS;
 use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE, VERSION_VARIABLE};
+use crate::machine::guests::GUEST_VARIABLE;
 use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::Once;
@@ -42,6 +43,7 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
         name.starts_with(PREFIX)
             && !name.starts_with(OF_TESTS)
             && name != TRACE_VARIABLE
+            && name != GUEST_VARIABLE
             && name != VERSION_VARIABLE
             && !known.contains(&name.as_str())
     };
