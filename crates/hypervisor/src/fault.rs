@@ -201,8 +201,8 @@ fn end_by(signal: rustix::process::Signal) -> ! {
     /// The kernel's `struct sigaction` with the default action: handler, flags, restorer, mask.
     const DEFAULT: [u64; 4] = [0; 4];
     crate::syscall::set_action(signal.as_raw(), &DEFAULT);
-    let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
-    // The signal is blocked, or ends the process before this.
+    crate::syscall::signal_this_thread(signal.as_raw());
+    // Only if the thread has blocked the signal.
     std::process::abort()
 }
 
@@ -212,8 +212,7 @@ mod tests {
 
     #[test]
     fn a_dump_names_the_place_the_fault_and_every_register() {
-        let frame =
-            ExceptionFrame { vector: 14, error: 6, rip: 0x1234, rflags: 0x202, rsp: 0x7fff_0000 };
+        let frame = ExceptionFrame { vector: 14, error: 6, rip: 0x1234, rflags: 0x202, rsp: 0x7fff_0000 };
         let cause = FaultCause::Exception { frame, address: 0x10 };
         let registers = kvm_regs { rip: 0x1234, r15: 0xabcd, ..kvm_regs::default() };
         let mut text = String::new();

@@ -152,9 +152,10 @@ impl Guest {
 
     /// The first system call: sees in which ring the kernel is, and sets the entry for that.
     fn learn_call_ring(&mut self) -> u8 {
-        let learnt = self.cpu.fault_address_and_ring().and_then(|(_, ring)| {
-            self.cpu.set_call_entry(self.kernel.call_entry(ring == 0)).map(|()| ring)
-        });
+        let learnt = self
+            .cpu
+            .fault_address_and_ring()
+            .and_then(|(_, ring)| self.cpu.set_call_entry(self.kernel.call_entry(ring == 0)).map(|()| ring));
         match learnt {
             Ok(ring) => {
                 self.call_ring = Some(ring);

@@ -162,7 +162,8 @@ impl KernelPages {
         self.pages.write::<u16>(TSS + 0x66, TSS_BYTES as u16);
         for offset in 0..=BITMAP_BYTES {
             let is_ports = offset == u64::from(PORT / 8);
-            self.pages.write::<u8>(TSS + TSS_BYTES + offset, if is_ports { !(1 << (PORT % 8)) } else { 0xff });
+            self.pages
+                .write::<u8>(TSS + TSS_BYTES + offset, if is_ports { !(1 << (PORT % 8)) } else { 0xff });
         }
     }
 
@@ -221,7 +222,8 @@ impl KernelPages {
 
     /// The entry of system calls that the processor enters in ring 0, or in ring 3.
     pub fn call_entry(&self, is_ring_0: bool) -> u64 {
-        let stub = if is_ring_0 { &raw const isles_guest_call_ring_0 } else { &raw const isles_guest_call_ring_3 };
+        let stub =
+            if is_ring_0 { &raw const isles_guest_call_ring_0 } else { &raw const isles_guest_call_ring_3 };
         self.probe() + (stub as u64 - &raw const isles_guest_calls as u64)
     }
 

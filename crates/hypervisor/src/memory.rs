@@ -63,9 +63,8 @@ impl Reserved {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // NEED: the memory of tables and stacks is mapped.
         // SOUND: the system chooses a range that nothing uses.
-        let mapped = unsafe {
-            rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes as usize, protection, flags)
-        };
+        let mapped =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes as usize, protection, flags) };
         let base = mapped.map_err(GuestError::of("mmap"))?;
         Ok(Reserved { base: base as u64, bytes })
     }
@@ -191,7 +190,8 @@ impl GuestMemory {
         };
         // NEED: the call takes addresses of this process.
         // SOUND: the guest's page tables, which only `self` writes, decide what of the chunk the guest reaches.
-        unsafe { self.vm.set_user_memory_region(slot) }.map_err(GuestError::of_kvm("KVM_SET_USER_MEMORY_REGION"))?;
+        unsafe { self.vm.set_user_memory_region(slot) }
+            .map_err(GuestError::of_kvm("KVM_SET_USER_MEMORY_REGION"))?;
         self.chunk_count += 1;
         Ok(index)
     }

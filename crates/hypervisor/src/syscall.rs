@@ -46,6 +46,14 @@ pub fn set_action(signal: i32, action: &[u64; 4]) {
     call(RT_SIGACTION, [signal as u64, action.as_ptr() as u64, 0, MASK_BYTES, 0, 0]);
 }
 
+/// Sends a signal to this thread, which has it before the call returns. One to the process could go to another thread.
+pub fn signal_this_thread(signal: i32) {
+    const GETTID: u64 = 186;
+    const TGKILL: u64 = 234;
+    let thread = call(GETTID, [0; 6]) as u64;
+    call(TGKILL, [u64::from(std::process::id()), thread, signal as u64, 0, 0, 0]);
+}
+
 /// Makes a system call. Returns what the kernel returns, an error as its negative number.
 fn call(number: u64, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
@@ -73,8 +81,7 @@ fn call(number: u64, arguments: [u64; 6]) -> i64 {
 /// Makes the system call that `registers` describe. Returns its result for the guest.
 pub fn forward(registers: &kvm_regs) -> i64 {
     let number = registers.rax;
-    let arguments =
-        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+    let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
     match number {
         CLONE => clone_with_stack(registers),
         CLONE3 => clone3_with_stack(registers),

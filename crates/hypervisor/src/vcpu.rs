@@ -65,7 +65,8 @@ impl VirtualCpu {
         let mut registers = self.cpu.get_sregs().map_err(GuestError::of_kvm("KVM_GET_SREGS"))?;
         registers.cs = segment(kernel::USER_CODE, CODE);
         let data = segment(kernel::USER_DATA, DATA);
-        (registers.ds, registers.es, registers.ss, registers.fs, registers.gs) = (data, data, data, data, data);
+        (registers.ds, registers.es, registers.ss, registers.fs, registers.gs) =
+            (data, data, data, data, data);
         registers.fs.base = crate::syscall::thread_pointer();
         registers.tr = kvm_segment {
             base: kernel.task(),
@@ -105,7 +106,8 @@ impl VirtualCpu {
         let segments = (u64::from(kernel::USER_CODE - 16) << 48) | (u64::from(kernel::KERNEL_CODE) << 32);
         let entries = [(STAR, segments), (LSTAR, entry), (FMASK, CALL_CLEARS)];
         let entries = entries.map(|(index, data)| kvm_msr_entry { index, data, ..kvm_msr_entry::default() });
-        let entries = Msrs::from_entries(&entries).map_err(|_| GuestError::Full("model-specific registers"))?;
+        let entries =
+            Msrs::from_entries(&entries).map_err(|_| GuestError::Full("model-specific registers"))?;
         match self.cpu.set_msrs(&entries).map_err(GuestError::of_kvm("KVM_SET_MSRS"))? {
             3 => Ok(()),
             _ => Err(GuestError::Full("model-specific registers of system calls")),
@@ -123,7 +125,8 @@ impl VirtualCpu {
             addr: &raw const offset as u64,
             flags: 0,
         };
-        const SET_DEVICE_ATTRIBUTE: rustix::ioctl::Opcode = rustix::ioctl::opcode::write::<kvm_device_attr>(0xae, 0xe1);
+        const SET_DEVICE_ATTRIBUTE: rustix::ioctl::Opcode =
+            rustix::ioctl::opcode::write::<kvm_device_attr>(0xae, 0xe1);
         // NEED: the crate has this call for devices only, not for virtual CPUs.
         // SOUND: the descriptor is open as long as `self`.
         let cpu = unsafe { rustix::fd::BorrowedFd::borrow_raw(self.cpu.as_raw_fd()) };
@@ -166,7 +169,8 @@ impl VirtualCpu {
 
     /// The registers of a function that begins at `entry` with `stack` and one argument.
     pub fn begin(&mut self, entry: u64, stack: u64, argument: u64) {
-        let registers = kvm_regs { rip: entry, rsp: stack, rdi: argument, rflags: FLAGS, ..kvm_regs::default() };
+        let registers =
+            kvm_regs { rip: entry, rsp: stack, rdi: argument, rflags: FLAGS, ..kvm_regs::default() };
         self.set_registers(&registers);
     }
 
