@@ -76,7 +76,8 @@ impl MachineDriver for Driver {
 /// Checks that guests can be made, before anything is started.
 #[cfg(feature = "guests")]
 fn able() -> std::result::Result<(), crate::launch::LaunchError> {
-    isles_hypervisor::check().map_err(|error| crate::launch::LaunchError::Machine(format!("machine guests: {error}")))
+    isles_hypervisor::check()
+        .map_err(|error| crate::launch::LaunchError::Machine(format!("machine guests: {error}")))
 }
 
 /// The error of a program that knows no guests.
@@ -111,7 +112,8 @@ impl PlaceCode {
     pub(crate) fn wrapper(self, place: PlaceId) -> std::result::Result<PlaceWrapper, String> {
         #[cfg(feature = "guests")]
         {
-            let guest = (self == PlaceCode::OfGuests).then(|| isles_hypervisor::Guest::new(&place.to_string()));
+            let guest =
+                (self == PlaceCode::OfGuests).then(|| isles_hypervisor::Guest::new(&place.to_string()));
             Ok(PlaceWrapper { guest: guest.transpose().map_err(|error| error.to_string())? })
         }
         #[cfg(not(feature = "guests"))]
@@ -149,7 +151,10 @@ mod tests {
         let launch = Launch::from_environment().unwrap().machine(Machine::Guests).places(2);
         let error = launch.run(async || Ok::<(), isles_runtime::Error>(())).unwrap_err();
         let text = error.to_string();
-        assert!(text.starts_with("machine guests: isles-") && text.contains(" was built without guests; "), "{text}");
+        assert!(
+            text.starts_with("machine guests: isles-") && text.contains(" was built without guests; "),
+            "{text}"
+        );
         assert!(text.ends_with("build it with: cargo build --release --features guests"), "{text}");
         assert!(!text.contains('\n'), "{text}");
     }

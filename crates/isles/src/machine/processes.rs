@@ -2,8 +2,8 @@
 
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
-use crate::machine::guests::{GUEST_VARIABLE, PlaceCode};
 use crate::machine::driver::{Ended, MachineDriver, serve_if_rank, test_outcome};
+use crate::machine::guests::{GUEST_VARIABLE, PlaceCode};
 use crate::machine::supervisor::supervise_as_process_1;
 use crate::machine::{STACK_BYTES, image};
 use crate::observe::{Observation, observe_in};
@@ -95,7 +95,9 @@ pub(crate) fn run_program(
     let mut program = program.clone();
     let descriptor = collector.as_ref().map(Collector::descriptor).unwrap_or_default();
     program.environment.push((TRACE_VARIABLE.into(), descriptor.into()));
-    program.environment.push((GUEST_VARIABLE.into(), if code == PlaceCode::OfGuests { "1" } else { "" }.into()));
+    program
+        .environment
+        .push((GUEST_VARIABLE.into(), if code == PlaceCode::OfGuests { "1" } else { "" }.into()));
     let mut wrapper = code.wrapper(PlaceId(0)).map_err(|error| unable(&error))?;
     let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId));
     let children = children.map_err(|error| unable(&error))?;

@@ -4,10 +4,10 @@
 //! own. There is no list of names here: known is what the table of settings has. Invariant: a run tells them once,
 //! however many places, processes and launches it consists of.
 
+use crate::machine::guests::GUEST_VARIABLE;
 use crate::print::notice;
 use crate::settings::table::SETTINGS;
 use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE, VERSION_VARIABLE};
-use crate::machine::guests::GUEST_VARIABLE;
 use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::Once;
