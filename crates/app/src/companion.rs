@@ -55,6 +55,8 @@ pub struct Companion {
     folder: Cow<'static, str>,
     /// Whether it starts places, and must know the machines that this program knows.
     starts_places: bool,
+    /// The features without which its package does not have it, as Cargo reads them.
+    features: &'static str,
 }
 
 /// The command itself: for pictures.
@@ -79,6 +81,10 @@ pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/r
 /// Images for bare cores.
 pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
 
+/// What a guest of the hypervisor costs on this host.
+pub const GUEST: Companion =
+    Companion::new("isles-guest", "isles-hypervisor", "crates/hypervisor", false).with_features("guests");
+
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
@@ -100,7 +106,12 @@ impl Companion {
     ) -> Companion {
         let (program, package, folder) =
             (Cow::Borrowed(program), Cow::Borrowed(package), Cow::Borrowed(folder));
-        Companion { program, package, folder, starts_places }
+        Companion { program, package, folder, starts_places, features: "" }
+    }
+
+    const fn with_features(mut self, features: &'static str) -> Companion {
+        self.features = features;
+        self
     }
 
     /// The application of that name.
@@ -108,7 +119,8 @@ impl Companion {
         let folder = APPLICATIONS.iter().find(|row| row.0 == name).map_or(name, |row| row.1);
         let named = |name: &str| Cow::Owned(format!("isles-{name}"));
         let (program, package) = (named(name), named(folder));
-        Companion { program, package, folder: Cow::Owned(format!("apps/{folder}")), starts_places: true }
+        let folder = Cow::Owned(format!("apps/{folder}"));
+        Companion { program, package, folder, starts_places: true, features: "" }
     }
 
     /// The package that it is built of.
@@ -256,8 +268,9 @@ impl Companion {
         let mut cargo = Command::new("cargo");
         cargo.args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"]);
         cargo.args(["--package", &self.package, "--bin", &self.program]);
-        if self.needed().next().is_some() {
-            cargo.args(["--features", &self.needed_features()]);
+        let features = [self.features, &self.needed_features()].join(",");
+        if features != "," {
+            cargo.args(["--features", &features]);
         }
         if !std::io::stderr().is_terminal() {
             cargo.arg("--quiet");

@@ -1,7 +1,8 @@
 //! A guest, and the monitor that runs it.
 
-use crate::fault::{FaultCause, GuestError, dump_and_end};
-use crate::kernel::{Entry, ExceptionFrame, KernelPages};
+use crate::error::GuestError;
+use crate::fault::{FaultCause, dump_and_end};
+use crate::kernel::{ExceptionFrame, GuestEntry, KernelPages};
 use crate::memory::{GuestMemory, PAGE, Reserved};
 use crate::syscall::{GuestCounts, forward};
 use crate::vcpu::{Stop, VirtualCpu};
@@ -119,9 +120,9 @@ impl Guest {
             }
             let mut registers = self.cpu.registers();
             match self.kernel.entry_of(registers.rip) {
-                Entry::SystemCall => self.system_call(registers),
-                Entry::Exception => self.exception(registers.rsp, &mut last_fault),
-                Entry::Hypercall => {
+                GuestEntry::SystemCall => self.system_call(registers),
+                GuestEntry::Exception => self.exception(registers.rsp, &mut last_fault),
+                GuestEntry::Hypercall => {
                     self.counts.hypercalls += 1;
                     match registers.rax {
                         CALL_NOTHING => {}

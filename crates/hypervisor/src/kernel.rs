@@ -8,8 +8,8 @@
 //! stays in ring 3 there. The page of the system-call stubs is therefore open to ring 3, to read and execute. The first
 //! system call goes through a stub that works in both rings, by which the monitor learns which it is.
 
-use crate::fault::GuestError;
-use crate::memory::{Access, GuestMemory, PAGE, Reserved};
+use crate::error::GuestError;
+use crate::memory::{GuestMemory, PAGE, PageRights, Reserved};
 
 /// The only I/O port that a guest may use.
 pub const PORT: u16 = 0xE0;
@@ -43,71 +43,71 @@ pub const TSS_LIMIT: u32 = (TSS_BYTES + BITMAP_BYTES) as u32;
 
 // `sub rsp`, `push` and `popfq` leave the 128 bytes below the stack pointer alone, which belong to the caller.
 std::arch::global_asm!(
-    ".pushsection .text.isles_guest_kernel, \"ax\"",
+    ".pushsection .text.guest_kernel, \"ax\"",
     ".balign 16",
-    "isles_guest_calls:",
+    "guest_kernel_calls:",
     // The probe: any system call, from either ring.
     "out 0xE0, al",
     "sysretq",
     ".balign 16",
     // Ring 0: `getpid` is answered here, all others by the monitor.
-    "isles_guest_call_ring_0:",
+    "guest_kernel_call_ring_0:",
     "cmp eax, 39",
     "je 2f",
     "out 0xE0, al",
     "sysretq",
-    "2: mov eax, [rip + isles_guest_calls + 4096]",
+    "2: mov eax, [rip + guest_kernel_calls + 4096]",
     "sysretq",
     ".balign 16",
     // Ring 3: as above, but the return is a jump; the monitor sets the instruction pointer itself.
-    "isles_guest_call_ring_3:",
+    "guest_kernel_call_ring_3:",
     "cmp eax, 39",
     "je 2f",
     "out 0xE0, al",
     "ud2",
-    "2: mov eax, [rip + isles_guest_calls + 4096]",
+    "2: mov eax, [rip + guest_kernel_calls + 4096]",
     "lea rsp, [rsp - 128]",
     "push r11",
     "popfq",
     "lea rsp, [rsp + 128]",
     "jmp rcx",
-    "isles_guest_calls_end:",
+    "guest_kernel_calls_end:",
     ".balign 16",
     // One stub of 16 bytes for each vector; those without an error code push a zero.
-    "isles_guest_exceptions:",
-    ".set isles_vector, 0",
+    "guest_kernel_exceptions:",
+    ".set guest_vector, 0",
     ".rept 32",
     ".balign 16",
-    ".if (isles_vector == 8) || ((isles_vector >= 10) && (isles_vector <= 14)) || (isles_vector == 17) || (isles_vector == 21) || (isles_vector == 29) || (isles_vector == 30)",
+    ".if (guest_vector == 8) || ((guest_vector >= 10) && (guest_vector <= 14)) || (guest_vector == 17) || (guest_vector == 21) || (guest_vector == 29) || (guest_vector == 30)",
     ".else",
     "push 0",
     ".endif",
-    "push isles_vector",
+    "push guest_vector",
     "jmp 3f",
-    ".set isles_vector, isles_vector + 1",
+    ".set guest_vector, guest_vector + 1",
     ".endr",
     ".balign 16",
     "3: out 0xE0, al",
     "add rsp, 16",
     "iretq",
-    "isles_guest_exceptions_end:",
+    "guest_kernel_exceptions_end:",
     ".popsection",
 );
 
 // NEED: the bytes of the stubs are found by their labels.
 // SOUND: nothing is called or written; only addresses between the labels are read.
 unsafe extern "C" {
-    static isles_guest_calls: u8;
-    static isles_guest_call_ring_0: u8;
-    static isles_guest_call_ring_3: u8;
-    static isles_guest_calls_end: u8;
-    static isles_guest_exceptions: u8;
-    static isles_guest_exceptions_end: u8;
+    static guest_kernel_calls: u8;
+    static guest_kernel_call_ring_0: u8;
+    static guest_kernel_call_ring_3: u8;
+    static guest_kernel_calls_end: u8;
+    static guest_kernel_exceptions: u8;
+    static guest_kernel_exceptions_end: u8;
 }
 
 /// How a guest came to the monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum GuestEntry {
     /// By a system call.
     SystemCall,
     /// By an exception; the frame is at the stack pointer.
@@ -131,10 +131,10 @@ impl KernelPages {
         kernel.pages.write::<u32>(FACTS, std::process::id());
         for offset in (0..END).step_by(PAGE as usize) {
             let access = match offset {
-                CALLS => Access { user: true, write: false, execute: true },
-                FACTS => Access { user: true, write: false, execute: false },
-                EXCEPTIONS => Access { user: false, write: false, execute: true },
-                _ => Access { user: false, write: true, execute: false },
+                CALLS => PageRights { user: true, write: false, execute: true },
+                FACTS => PageRights { user: true, write: false, execute: false },
+                EXCEPTIONS => PageRights { user: false, write: false, execute: true },
+                _ => PageRights { user: false, write: true, execute: false },
             };
             let page = kernel.pages.base() + offset;
             memory.map(page..page + PAGE, access)?;
@@ -168,8 +168,8 @@ impl KernelPages {
     }
 
     fn write_stubs(&self) {
-        let calls = &raw const isles_guest_calls..&raw const isles_guest_calls_end;
-        let exceptions = &raw const isles_guest_exceptions..&raw const isles_guest_exceptions_end;
+        let calls = &raw const guest_kernel_calls..&raw const guest_kernel_calls_end;
+        let exceptions = &raw const guest_kernel_exceptions..&raw const guest_kernel_exceptions_end;
         for (offset, code) in [(CALLS, calls), (EXCEPTIONS, exceptions)] {
             let bytes = code.end as usize - code.start as usize;
             for byte in 0..bytes {
@@ -223,16 +223,16 @@ impl KernelPages {
     /// The entry of system calls that the processor enters in ring 0, or in ring 3.
     pub fn call_entry(&self, is_ring_0: bool) -> u64 {
         let stub =
-            if is_ring_0 { &raw const isles_guest_call_ring_0 } else { &raw const isles_guest_call_ring_3 };
-        self.probe() + (stub as u64 - &raw const isles_guest_calls as u64)
+            if is_ring_0 { &raw const guest_kernel_call_ring_0 } else { &raw const guest_kernel_call_ring_3 };
+        self.probe() + (stub as u64 - &raw const guest_kernel_calls as u64)
     }
 
     /// How the guest came to the monitor, by the address of the instruction that did it.
-    pub fn entry_of(&self, instruction: u64) -> Entry {
+    pub fn entry_of(&self, instruction: u64) -> GuestEntry {
         match instruction.wrapping_sub(self.pages.base()) & !(PAGE - 1) {
-            CALLS => Entry::SystemCall,
-            EXCEPTIONS => Entry::Exception,
-            _ => Entry::Hypercall,
+            CALLS => GuestEntry::SystemCall,
+            EXCEPTIONS => GuestEntry::Exception,
+            _ => GuestEntry::Hypercall,
         }
     }
 

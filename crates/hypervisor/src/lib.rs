@@ -7,12 +7,12 @@
 //! by one I/O port to carry them out; the monitor is the thread that called [`Guest::run`].
 //!
 //! `kernel` has the guest's kernel and its descriptor tables, `memory` the page tables and memory slots, `vcpu` the
-//! registers, `syscall` the system calls, `fault` what is said of a guest that failed, and `guest` the loop of the
-//! monitor. `docs/design/guests.md` says why this is right and what is not isolated.
+//! registers, `syscall` the system calls, `fault` the dump of a guest that failed, and `guest` the loop of the monitor. `docs/design/guests.md` says why this is right and what is not isolated.
 //!
 //! Without the feature `guests` the crate is empty.
 #![cfg(all(feature = "guests", target_arch = "x86_64", target_os = "linux"))]
 
+mod error;
 mod fault;
 mod guest;
 mod kernel;
@@ -22,6 +22,6 @@ mod syscall;
 mod tests;
 mod vcpu;
 
-pub use fault::GuestError;
+pub use error::GuestError;
 pub use guest::{Guest, GuestCalls, check};
 pub use syscall::GuestCounts;

@@ -7,7 +7,7 @@
 //!
 //! Nothing here allocates or locks: the guest may have been stopped in the midst of an allocation.
 
-use crate::fault::GuestError;
+use crate::error::GuestError;
 use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::VmFd;
 use rustix::fs::{Mode, OFlags};
@@ -42,19 +42,19 @@ pub struct Reserved {
 ///
 /// # Safety
 /// Every pattern of bits is a value.
-pub unsafe trait Number: Copy {}
+pub unsafe trait PlainWord: Copy {}
 // NEED: the trait is unsafe.
 // SOUND: every pattern of bits is an integer.
-unsafe impl Number for u8 {}
+unsafe impl PlainWord for u8 {}
 // NEED: as above.
 // SOUND: as above.
-unsafe impl Number for u16 {}
+unsafe impl PlainWord for u16 {}
 // NEED: as above.
 // SOUND: as above.
-unsafe impl Number for u32 {}
+unsafe impl PlainWord for u32 {}
 // NEED: as above.
 // SOUND: as above.
-unsafe impl Number for u64 {}
+unsafe impl PlainWord for u64 {}
 
 impl Reserved {
     /// Reserves `bytes` bytes at an address that the system chooses.
@@ -77,20 +77,20 @@ impl Reserved {
         (self.base..self.base + self.bytes).contains(&address)
     }
 
-    fn at<T: Number>(&self, offset: u64) -> *mut T {
+    fn at<T: PlainWord>(&self, offset: u64) -> *mut T {
         assert!(offset + size_of::<T>() as u64 <= self.bytes, "beyond reserved memory");
         (self.base + offset) as *mut T
     }
 
     /// Writes `value` at `offset`.
-    pub fn write<T: Number>(&self, offset: u64, value: T) {
+    pub fn write<T: PlainWord>(&self, offset: u64, value: T) {
         // NEED: the memory is the guest's, too, so no slice of it may exist.
         // SOUND: `at` has checked the range, which stays mapped as long as `self`.
         unsafe { self.at::<T>(offset).write_unaligned(value) }
     }
 
     /// Returns the number at `offset`.
-    pub fn read<T: Number>(&self, offset: u64) -> T {
+    pub fn read<T: PlainWord>(&self, offset: u64) -> T {
         // NEED: as in `write`.
         // SOUND: as in `write`; every pattern of bits is a value.
         unsafe { self.at::<T>(offset).read_unaligned() }
@@ -117,13 +117,13 @@ impl Drop for Reserved {
 
 /// What a guest may do with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct PageRights {
     pub user: bool,
     pub write: bool,
     pub execute: bool,
 }
 
-impl Access {
+impl PageRights {
     fn bits(self) -> u64 {
         let user = if self.user { USER } else { 0 };
         let write = if self.write { WRITABLE } else { 0 };
@@ -223,7 +223,7 @@ impl GuestMemory {
     }
 
     /// Maps the pages of `range` at their own addresses.
-    pub fn map(&mut self, range: Range<u64>, access: Access) -> Result<(), GuestError> {
+    pub fn map(&mut self, range: Range<u64>, access: PageRights) -> Result<(), GuestError> {
         let mut page = range.start;
         while page < range.end {
             let table = self.last_table(page)?;
@@ -259,7 +259,7 @@ impl GuestMemory {
         }
         let chunk = address & !(CHUNK - 1);
         let range = mapping.range.start.max(chunk)..mapping.range.end.min(chunk + CHUNK);
-        self.map(range, Access { user: true, write: mapping.write, execute: mapping.execute })?;
+        self.map(range, PageRights { user: true, write: mapping.write, execute: mapping.execute })?;
         Ok(true)
     }
 }

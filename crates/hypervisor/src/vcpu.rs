@@ -1,6 +1,6 @@
 //! The virtual CPU of a guest: its registers at the start, and at each exit.
 
-use crate::fault::GuestError;
+use crate::error::GuestError;
 use crate::kernel::{self, KernelPages};
 use crate::memory::GuestMemory;
 use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, Msrs, kvm_fpu, kvm_msr_entry, kvm_regs, kvm_segment, kvm_xcrs};

@@ -7,7 +7,7 @@
 use super::launcher::{Launcher, tell_of_lone_tasks};
 #[cfg(feature = "mpi")]
 use super::mpi;
-use super::{Machine, guests, loopback, processes, threads};
+use super::{Machine, loopback, processes, threads};
 #[cfg(feature = "chip")]
 use crate::chip::ModelledChip;
 use crate::init;
@@ -189,8 +189,8 @@ impl Machine {
     pub(crate) fn driver(&self) -> &dyn MachineDriver {
         match self {
             Machine::Threads => &threads::Driver,
-            Machine::Processes => &processes::Driver,
-            Machine::Guests => &guests::Driver,
+            Machine::Processes => &processes::PROCESSES,
+            Machine::Guests => &processes::GUESTS,
             #[cfg(feature = "mpi")]
             Machine::Mpi => &mpi::Driver,
             #[cfg(not(feature = "mpi"))]

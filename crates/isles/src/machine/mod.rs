@@ -40,8 +40,8 @@ pub enum Machine {
     Threads,
     /// Processes of this host that share memory; the first one starts the others from the same program.
     Processes,
-    /// As [`Machine::Processes`], and the code of each runs as the guest of a small hypervisor. Needs `/dev/kvm` and the
-    /// feature `guests`.
+    /// As [`Machine::Processes`], and the code of each runs as the guest of a small hypervisor. Needs `/dev/kvm` and
+    /// the feature `guests`.
     Guests,
     /// Ranks that an MPI launcher has started, a place each, of one host or several. Needs the feature `mpi`.
     Mpi,

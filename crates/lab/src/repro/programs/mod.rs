@@ -16,6 +16,7 @@ pub mod power_loops;
 pub mod rates;
 pub mod rdf;
 pub mod rtos;
+pub mod svm;
 pub mod teams;
 
 use isles::Protocol;
