@@ -7,7 +7,8 @@
 //! by one I/O port to carry them out; the monitor is the thread that called [`Guest::run`].
 //!
 //! `kernel` has the guest's kernel and its descriptor tables, `memory` the page tables and memory slots, `vcpu` the
-//! registers, `syscall` the system calls, `fault` the dump of a guest that failed, and `guest` the loop of the monitor. `docs/design/guests.md` says why this is right and what is not isolated.
+//! registers, `syscall` the system calls, `fault` the dump of a guest that failed, and `guest` the loop of the monitor.
+//! `docs/design/guests.md` says why this is right and what is not isolated.
 //!
 //! Without the feature `guests` the crate is empty.
 #![cfg(all(feature = "guests", target_arch = "x86_64", target_os = "linux"))]

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 /// Numbers of system calls of Linux on x86-64.
 const CLONE: u64 = 56;
-const FORK_CALLS: RangeInclusive<u64> = 57..=58;
+const WITHOUT_STACK: RangeInclusive<u64> = 57..=58;
 const ARCH_PRCTL: u64 = 158;
 const CLONE3: u64 = 435;
 
@@ -85,7 +85,7 @@ pub fn forward(registers: &kvm_regs) -> i64 {
     match number {
         CLONE => clone_with_stack(registers),
         CLONE3 => clone3_with_stack(registers),
-        number if FORK_CALLS.contains(&number) => NOT_IMPLEMENTED,
+        number if WITHOUT_STACK.contains(&number) => NOT_IMPLEMENTED,
         ARCH_PRCTL if arguments[0] == ARCH_SET_FS => NOT_PERMITTED,
         _ => call(number, arguments),
     }

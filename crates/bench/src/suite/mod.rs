@@ -6,6 +6,7 @@
 mod auv;
 mod balance;
 mod channels;
+mod guests;
 mod hartree_fock;
 mod host;
 mod imsuite;
@@ -56,6 +57,8 @@ pub enum Suite {
     Shared,
     /// Pages that places share.
     Svm,
+    /// Places as guests of the hypervisor.
+    Guests,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -64,7 +67,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 18] = [
+    pub const ALL: [Suite; 19] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -81,6 +84,7 @@ impl Suite {
         Suite::Aggregation,
         Suite::Shared,
         Suite::Svm,
+        Suite::Guests,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -104,6 +108,7 @@ impl Suite {
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
             Suite::Svm => "svm",
+            Suite::Guests => "guests",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -128,6 +133,7 @@ impl Suite {
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
             Suite::Svm => shared::PAGE_GROUPS,
+            Suite::Guests => guests::GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }

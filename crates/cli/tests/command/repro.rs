@@ -64,7 +64,8 @@ fn the_pages_hold_what_the_command_prints() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
         "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo rcce \
-        teams rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf rtos svm bounds
+        teams rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf rtos svm \
+        bounds
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");

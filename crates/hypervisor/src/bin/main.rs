@@ -1,8 +1,8 @@
 //! `isles-guest`: what a guest costs on this host, beside the same in a process, in ticks of the time-stamp counter.
 //!
 //! The measurements are those of tables I to III and figure 3 of the MetalSVM paper (Reble et al., 2012). Each value is
-//! the median of its rounds; of context switches it is the least, as in the paper. The result is a JSON document on
-//! standard output: the processor, and an object for each side.
+//! the median of its rounds; of Jacobi and of context switches it is the least, as others of the host interrupt
+//! those. The result is a JSON document on standard output: the processor, and an object for each side.
 
 use isles_hypervisor::{Guest, GuestError};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -34,8 +34,8 @@ fn ticks() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// The median ticks of `rounds` calls.
-fn median(rounds: usize, mut body: impl FnMut()) -> u64 {
+/// The ticks of `rounds` calls, in ascending order.
+fn sorted(rounds: usize, mut body: impl FnMut()) -> Vec<u64> {
     let mut taken: Vec<u64> = (0..rounds)
         .map(|_| {
             let begin = ticks();
@@ -44,11 +44,21 @@ fn median(rounds: usize, mut body: impl FnMut()) -> u64 {
         })
         .collect();
     taken.sort_unstable();
-    taken[rounds / 2]
+    taken
+}
+
+/// The median ticks of `rounds` calls.
+fn median(rounds: usize, body: impl FnMut()) -> u64 {
+    sorted(rounds, body)[rounds / 2]
+}
+
+/// The least ticks of `rounds` calls, of work that is long enough to be interrupted by others of the host.
+fn least(rounds: usize, body: impl FnMut()) -> u64 {
+    sorted(rounds, body)[0]
 }
 
 /// What a side needs for its measurements: a way to run code there.
-trait Side {
+trait CodeSide {
     const NAME: &'static str;
 
     /// Runs `body` on this side, on the calling thread.
@@ -58,7 +68,7 @@ trait Side {
 /// Code in the process.
 struct InProcess;
 
-impl Side for InProcess {
+impl CodeSide for InProcess {
     const NAME: &'static str = "process";
 
     fn run<R>(body: impl FnOnce() -> R) -> R {
@@ -69,7 +79,7 @@ impl Side for InProcess {
 /// Code in a guest.
 struct InGuest;
 
-impl Side for InGuest {
+impl CodeSide for InGuest {
     const NAME: &'static str = "guest";
 
     fn run<R>(body: impl FnOnce() -> R) -> R {
@@ -110,7 +120,7 @@ fn jacobi(side: usize) -> u64 {
     let mut cells = vec![0.0_f64; side * side];
     cells[..side].fill(1.0);
     let mut next = cells.clone();
-    median(SWEEP_ROUNDS, || {
+    least(SWEEP_ROUNDS, || {
         for _ in 0..SWEEPS {
             for row in 1..side - 1 {
                 for cell in row * side + 1..(row + 1) * side - 1 {
@@ -137,24 +147,24 @@ fn pin() {
 }
 
 /// Ticks that two instances on one processor take together.
-fn two_jacobi<S: Side>(side: usize) -> u64 {
-    let begin = ticks();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                pin();
-                S::run(|| jacobi(side))
-            });
-        }
-    });
-    ticks() - begin
+fn two_jacobi<S: CodeSide>(side: usize) -> u64 {
+    least(SWEEP_ROUNDS, || {
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    pin();
+                    S::run(|| jacobi(side))
+                });
+            }
+        });
+    })
 }
 
 /// The least ticks between the last store of one task and the first of the other, both on one processor.
 ///
 /// Each reads the counter in a loop and leaves it in shared memory (004:2345). A store after another task's is the end
 /// of a context switch.
-fn context_switch<S: Side>() -> u64 {
+fn context_switch<S: CodeSide>() -> u64 {
     let shared = [AtomicU64::new(0), AtomicU64::new(0)];
     let (count, least) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let end = ticks() + SWITCH_TICKS;
@@ -188,7 +198,7 @@ fn context_switch<S: Side>() -> u64 {
 }
 
 /// The figures of a side, as members of a JSON object.
-fn figures<S: Side>() -> Vec<(&'static str, u64)> {
+fn figures<S: CodeSide>() -> Vec<(&'static str, u64)> {
     let [page_fault, getpid, thread, jacobi_128, jacobi_32] =
         S::run(|| [page_fault(), getpid(), thread(), jacobi(128), jacobi(32)]);
     vec![
@@ -202,13 +212,13 @@ fn figures<S: Side>() -> Vec<(&'static str, u64)> {
     ]
 }
 
-fn object<S: Side>(figures: &[(&'static str, u64)]) -> String {
+fn object<S: CodeSide>(figures: &[(&'static str, u64)]) -> String {
     let members: Vec<String> = figures.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("\"{}\":{{{}}}", S::NAME, members.join(","))
 }
 
 /// The name of the processor, as the system says it, without what JSON would not take.
-fn processor() -> String {
+fn cpu_name() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
     let name = line.and_then(|line| line.split_once(": ")).map_or("", |(_, name)| name);
@@ -226,7 +236,7 @@ fn measure() -> Result<String, GuestError> {
     of_guest.extend(figures::<InGuest>());
     Ok(format!(
         "{{\"processor\":\"{}\",{},{}}}",
-        processor(),
+        cpu_name(),
         object::<InProcess>(&process),
         object::<InGuest>(&of_guest)
     ))

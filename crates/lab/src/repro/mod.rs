@@ -131,7 +131,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::auv::AUV,
     programs::rdf::RDF,
     programs::rtos::RTOS,
-    programs::svm::SVM,
+    programs::memory::svm::SVM,
     bounds::BOUNDS,
 ];
 

@@ -16,7 +16,6 @@ pub mod power_loops;
 pub mod rates;
 pub mod rdf;
 pub mod rtos;
-pub mod svm;
 pub mod teams;
 
 use isles::Protocol;

@@ -4,3 +4,4 @@ pub mod automaton;
 pub mod gups;
 mod gups_table;
 pub mod modularity;
+pub mod svm;
