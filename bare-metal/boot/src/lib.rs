@@ -2,8 +2,8 @@
 //!
 //! QEMU enters an image by its note of type 18 (Xen's PVH boot ABI: 32-bit protected mode, no paging, EBX = address of
 //! the start information). The entry maps the first 4 GiB one to one by pages of 2 MiB, the upper half of them
-//! uncached, enables SSE, and calls `bare_start` with the address of the start information. QEMU has cleared the bss
-//! section.
+//! uncached, for supervisor mode only, enables SSE, and calls `bare_start` with the address of the start information.
+//! QEMU has cleared the bss section.
 
 #![no_std]
 
@@ -25,8 +25,8 @@ bare_entry:
     cli
     cld
     movl $bare_stack_top, %esp
-    movl $bare_page_pointers + 3, bare_page_root
-    movl $bare_page_directories + 3, %eax
+    movl $bare_page_pointers + 7, bare_page_root
+    movl $bare_page_directories + 7, %eax
     xorl %ecx, %ecx
 1:  movl %eax, bare_page_pointers(,%ecx,8)
     addl $0x1000, %eax

@@ -1,7 +1,7 @@
 //! The chip as a core sees it: its number, its place in the mesh, rates, tile locks, pins of other cores, their states.
 
 use crate::interrupt::Pin;
-use crate::{machine, program, timer};
+use crate::{bell, machine, program, timer};
 use bare_map as map;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -105,11 +105,12 @@ pub(crate) fn lock(core: usize) -> &'static AtomicU32 {
     word(map::lock_of(core))
 }
 
-/// Raises an interrupt pin of `core`. It handles it within about a millisecond, once however often it was raised.
+/// Raises an interrupt pin of `core`, which handles it once however often it was raised meanwhile.
 pub fn interrupt_core(core: usize, pin: Pin) {
     assert!(core < map::CORES, "core {core}; allowed: 0 to {}", map::CORES - 1);
     // PAIR bare.pins: publish
     word(map::pins_of(core)).fetch_or(1 << pin as u32, Ordering::Release);
+    bell::ring_for_pin(core);
 }
 
 /// Takes those raised pins of this core that are among `wanted`, one bit each; the others stay raised.

@@ -41,7 +41,7 @@ const REGISTERS: [&str; 15] =
 /// Prints what an exception has saved, and stops the core.
 pub fn dump(frame: &Frame) -> ! {
     let vector = frame.vector as usize;
-    let name = NAMES.get(vector).unwrap_or(&"reserved");
+    let name = name_of(vector);
     println!("exception {vector} ({name}) at {:#x}, error code {:#x}", frame.rip, frame.error);
     if chip::has_joined() {
         println!("core {}, rank {} of {}", chip::core(), program::rank(), program::ranks());
@@ -56,6 +56,11 @@ pub fn dump(frame: &Frame) -> ! {
         println!("address {:#x}", machine::fault_address());
     }
     halt(vector as u32)
+}
+
+/// The name of an exception in the words of the processor's manual.
+pub fn name_of(vector: usize) -> &'static str {
+    NAMES.get(vector).unwrap_or(&"reserved")
 }
 
 /// Stops this core as one that has failed.

@@ -1,8 +1,8 @@
 //! Interrupts: the descriptor table, entry and return, the local controller, the two pins of a core.
 //!
-//! Vectors 0 to 31 are exceptions, which stop the core with a dump. A pin of another core is a word that all cores
-//! share; the timer looks at it each millisecond, and calls the handler of a raised pin as an interrupt. So a pin takes
-//! up to a millisecond: plain ivshmem has no doorbell.
+//! Vectors 0 to 31 are exceptions, which stop the core with a dump, or in user mode the thread. A pin is a bit of a
+//! word that all cores share. Whoever raises it rings the doorbell of the core, whose interrupt calls the handler;
+//! the timer looks at the word too, each millisecond.
 
 use crate::{chip, fault, machine, timer};
 use core::arch::{asm, global_asm};
@@ -11,8 +11,16 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Vector of the timer.
 pub const TIMER: u64 = 32;
+/// Vector of the doorbell that tells of raised pins.
+pub const PINS: u64 = 33;
+/// Vector of the doorbell that tells of messages.
+pub const MESSAGES: u64 = 34;
 const SPURIOUS: u32 = 47;
-const VECTORS: usize = 48;
+/// Vector by which user mode makes a system call.
+pub const SYSTEM_CALL: usize = 48;
+/// Vector by which a thread gives up the processor.
+const SWITCH: u64 = 49;
+const VECTORS: usize = 50;
 
 const CONTROLLER: u32 = 0xfee0_0000;
 const END_OF_INTERRUPT: u32 = CONTROLLER + 0xb0;
@@ -87,7 +95,12 @@ bare_stubs:
     .irp vector, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47
     bare_stub \vector, 0
     .endr
-bare_interrupt_entry:
+    .balign 16
+    pushq $0
+    pushq $48
+    jmp bare_call_entry
+    bare_stub 49, 0
+    .macro bare_save
     pushq %rax
     pushq %rbx
     pushq %rcx
@@ -104,14 +117,8 @@ bare_interrupt_entry:
     pushq %r14
     pushq %r15
     movq %rsp, %rdi
-    movq %rsp, %rbx
-    subq $512, %rsp
-    andq $-16, %rsp
-    fxsave (%rsp)
-    cld
-    call bare_interrupt
-    fxrstor (%rsp)
-    movq %rbx, %rsp
+    .endm
+    .macro bare_resume
     popq %r15
     popq %r14
     popq %r13
@@ -129,6 +136,27 @@ bare_interrupt_entry:
     popq %rax
     addq $16, %rsp
     iretq
+    .endm
+bare_interrupt_entry:
+    bare_save
+    subq $512, %rsp
+    andq $-16, %rsp
+    fxsave (%rsp)
+    cld
+    call bare_interrupt
+    leaq -512(%rax), %rsp
+    andq $-16, %rsp
+    fxrstor (%rsp)
+    movq %rax, %rsp
+    bare_resume
+bare_call_entry:
+    bare_save
+    movq %rsp, %rbx
+    andq $-16, %rsp
+    cld
+    call bare_system_call
+    movq %rbx, %rsp
+    bare_resume
     "#,
     options(att_syntax)
 );
@@ -150,13 +178,6 @@ unsafe impl Sync for Table {}
 
 static TABLE: Table = Table(UnsafeCell::new([[0; 2]; VECTORS]));
 
-/// A table's address as the processor wants it.
-#[repr(C, packed)]
-struct TablePointer {
-    limit: u16,
-    address: u64,
-}
-
 /// Handlers of the pins; null: the pin waits for one.
 static HANDLERS: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 2];
 
@@ -165,14 +186,15 @@ pub fn install() {
     let table = TABLE.0.get();
     for vector in 0..VECTORS {
         let address = (bare_stubs as *const () as usize + 16 * vector) as u64;
-        // Present, supervisor, 64-bit interrupt gate, code segment 8.
-        let low = address & 0xffff | 8 << 16 | 0x8e00 << 32 | (address >> 16 & 0xffff) << 48;
+        // Present, 64-bit interrupt gate, code segment 8; user mode may make system calls only.
+        let rights = if vector == SYSTEM_CALL { 0xee00 } else { 0x8e00 };
+        let low = address & 0xffff | 8 << 16 | rights << 32 | (address >> 16 & 0xffff) << 48;
         // NEED: the table is a static, which the processor reads later.
         // SOUND: this is the only function that accesses it, and is called once, with interrupts disabled.
         unsafe { (*table)[vector] = [low, address >> 32] };
     }
     let pointer =
-        TablePointer { limit: (size_of::<[[u64; 2]; VECTORS]>() - 1) as u16, address: table as u64 };
+        machine::TablePointer { limit: (size_of::<[[u64; 2]; VECTORS]>() - 1) as u16, address: table as u64 };
     // NEED: an instruction.
     // SOUND: the table is complete and lives as long as the image.
     unsafe { asm!("lidt [{}]", in(reg) &pointer, options(nostack, readonly)) }
@@ -203,17 +225,108 @@ pub fn set_handler(pin: Pin, handler: extern "C" fn()) {
     HANDLERS[pin as usize].store(handler as *mut (), Ordering::Release);
 }
 
-/// Handles one interrupt; called by the assembly above.
+/// What threads and devices do at an interrupt, in images that have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// Takes the address of the frame of the thread that is interrupted, and returns that of the thread to resume.
+    Schedule,
+    /// Ends the thread of a frame in user mode because of an exception, and returns as [`Hook::Schedule`].
+    EndFaulty,
+    /// Moves messages out of the ring; the argument is 1 at the timer's interrupt.
+    MoveMessages,
+    /// Carries out the system call of a frame.
+    Call,
+}
+
+/// Functions of the hooks; null: the image has none.
+static HOOKS: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 4];
+
+/// Sets the function of a hook, which runs with interrupts disabled.
+pub(crate) fn set_hook(hook: Hook, function: fn(usize) -> usize) {
+    // PAIR bare.hook: publish
+    HOOKS[hook as usize].store(function as *mut (), Ordering::Release);
+}
+
+/// Calls the function of a hook, and returns its value, or `None` if there is none.
+fn call_hook(hook: Hook, argument: usize) -> Option<usize> {
+    // PAIR bare.hook: observe
+    let function = HOOKS[hook as usize].load(Ordering::Acquire);
+    // NEED: a function is kept as an address, which can be null.
+    // SOUND: only `set_hook` stores there, and it stores functions of this type.
+    (!function.is_null())
+        .then(|| unsafe { core::mem::transmute::<*mut (), fn(usize) -> usize>(function)(argument) })
+}
+
+/// Gives up the processor to another thread that is ready, if there are threads.
+pub(crate) fn switch() {
+    // NEED: a software interrupt saves what a thread has as any other interrupt does.
+    // SOUND: its handler resumes this thread later with all its registers.
+    unsafe { asm!("int {}", const SWITCH) }
+}
+
+/// Handles one interrupt, and returns the address of the frame to resume; called by the assembly above.
 #[unsafe(no_mangle)]
-extern "C" fn bare_interrupt(frame: &Frame) {
+extern "C" fn bare_interrupt(frame: &Frame) -> usize {
+    let own = core::ptr::from_ref(frame) as usize;
     match frame.vector {
         TIMER => {
             timer::count_millisecond();
-            machine::device_register(END_OF_INTERRUPT).store(0, Ordering::Relaxed);
+            end_interrupt();
             handle_pins();
+            call_hook(Hook::MoveMessages, 1);
         }
+        PINS => {
+            end_interrupt();
+            handle_pins();
+            return own;
+        }
+        MESSAGES => {
+            end_interrupt();
+            call_hook(Hook::MoveMessages, 0);
+        }
+        0..32 if frame.is_user() => return call_hook(Hook::EndFaulty, own).unwrap_or(own),
         0..32 => fault::dump(frame),
-        _ => {}
+        SWITCH => {}
+        _ => return own,
+    }
+    call_hook(Hook::Schedule, own).unwrap_or(own)
+}
+
+/// Carries out a system call; called by the assembly above.
+#[unsafe(no_mangle)]
+extern "C" fn bare_system_call(frame: &mut Frame) {
+    call_hook(Hook::Call, core::ptr::from_mut(frame) as usize);
+}
+
+fn end_interrupt() {
+    machine::device_register(END_OF_INTERRUPT).store(0, Ordering::Relaxed);
+}
+
+impl Frame {
+    /// Whether the processor was in user mode.
+    pub(crate) fn is_user(&self) -> bool {
+        self.cs & 3 == 3
+    }
+}
+
+/// What code and interrupts of a core share: it is accessed with interrupts disabled only.
+#[derive(Debug)]
+pub(crate) struct Guarded<T>(UnsafeCell<T>);
+
+// NEED: a static must be `Sync`.
+// SOUND: a core has one processor, and `with` lets nothing else run there.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    pub(crate) const fn new(value: T) -> Guarded<T> {
+        Guarded(UnsafeCell::new(value))
+    }
+
+    /// Runs `body`, which must not call `with` of the same value, with interrupts disabled.
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
+        // NEED: the value is shared.
+        // SOUND: nothing else runs on this core meanwhile, and no body calls this again.
+        without(|| body(unsafe { &mut *self.0.get() }))
     }
 }
 

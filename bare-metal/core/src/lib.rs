@@ -1,17 +1,21 @@
 //! The runtime of a program on a bare core: console, interrupts, timer, the chip's address map, messages, the end.
 //!
 //! A core is a virtual machine whose device of shared memory (ivshmem) holds what all cores of the chip share; see
-//! `bare_map`. A program defines its `main` with [`entry!`]. It runs in supervisor mode with interrupts enabled.
+//! `bare_map`. A program defines its `main` with [`entry!`]. It runs in supervisor mode with interrupts enabled,
+//! and may start threads.
 
 #![no_std]
 
+pub mod bell;
 pub mod chip;
 pub mod console;
+pub mod device;
 mod fault;
 pub mod interrupt;
 mod machine;
 pub mod message;
 pub mod program;
+pub mod thread;
 pub mod timer;
 
 pub use bare_map as map;
@@ -43,6 +47,7 @@ extern "C" fn bare_start(start_information: u32) -> ! {
     let device = machine::shared_memory();
     chip::join(core, device);
     timer::start();
+    bell::start();
     interrupt::enable();
     let code = bare_main();
     program::exit(code)

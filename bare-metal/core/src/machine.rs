@@ -13,15 +13,23 @@ const PCI_ADDRESS: u16 = 0xcf8;
 const PCI_VALUE: u16 = 0xcfc;
 /// Vendor and device of ivshmem.
 const SHARED_MEMORY_DEVICE: u32 = 0x1110_1af4;
+/// Number of the PCI capability of interrupts by messages.
+const MSI_X: u32 = 0x11;
 
 const PRESENT_WRITABLE: u64 = 3;
 const UNCACHED: u64 = 0x10;
 const LARGE: u64 = 0x80;
 const LARGE_BYTES: usize = 2 << 20;
+const USER: u64 = 4;
+const WRITABLE: u64 = 2;
+const PAGE_BYTES: usize = 4096;
 
 /// A table of 512 pages of 4 KiB.
 #[repr(align(4096))]
 struct PageTable([AtomicU64; 512]);
+
+/// The first 2 MiB of addresses, once user mode has been given pages of them.
+static FIRST_PAGES: PageTable = PageTable([const { AtomicU64::new(0) }; 512]);
 
 /// One for the buffers of each tile, then one for the registers of each, for the own ones, for buffers by rank.
 static PAGE_TABLES: [PageTable; 2 * map::TILES + 2] =
@@ -138,6 +146,40 @@ pub fn core_number(start_information: u32) -> usize {
     number
 }
 
+/// Where the device of shared memory has its doorbells.
+pub struct Bells {
+    /// Address of its registers.
+    pub registers: u32,
+    /// Address of its table of interrupts.
+    pub table: u32,
+    device: u32,
+    capability: u32,
+}
+
+/// Finds registers and table of interrupts of the device of shared memory, if it has them.
+pub fn find_bells() -> Option<Bells> {
+    let device = (0..32).find(|device| pci_read(*device, 0) == SHARED_MEMORY_DEVICE)?;
+    let mut capability = pci_read(device, 0x34) & 0xfc;
+    while capability != 0 {
+        let header = pci_read(device, capability);
+        if header & 0xff == MSI_X {
+            // The table lies in the second memory of the device.
+            let table = (pci_read(device, 0x14) & !0xf) + (pci_read(device, capability + 4) & !7);
+            return Some(Bells { registers: pci_read(device, 0x10) & !0xf, table, device, capability });
+        }
+        capability = header >> 8 & 0xfc;
+    }
+    None
+}
+
+/// Enables the interrupts of the device, which writes them itself.
+pub fn enable_bells(of: &Bells) {
+    let command = pci_read(of.device, 4);
+    write_port_wide(PCI_VALUE, command | 6);
+    let control = pci_read(of.device, of.capability);
+    write_port_wide(PCI_VALUE, control & !(1 << 30) | 1 << 31);
+}
+
 fn pci_read(device: u32, register: u32) -> u32 {
     write_port_wide(PCI_ADDRESS, 0x8000_0000 | device << 11 | register);
     read_port_wide(PCI_VALUE)
@@ -177,6 +219,62 @@ pub fn map_program(physical: u64, core: usize, cores: impl Iterator<Item = usize
     let pages = cores.flat_map(|core| [0, 4096].map(|half| physical + (map::buffer_of(core) + half) as u64));
     map_small(2 * map::TILES + 1, map::RANK_BUFFERS_ADDRESS, pages);
     flush();
+}
+
+// NEED: the linker script says where the parts of an image end.
+// SOUND: only the addresses of these symbols are used.
+unsafe extern "C" {
+    static bare_text_end: u8;
+    static bare_user_start: u8;
+    static bare_user_end: u8;
+}
+
+/// Returns the address behind the text of the image.
+pub fn text_end() -> usize {
+    &raw const bare_text_end as usize
+}
+
+/// Returns the first address of user memory and that behind it.
+pub fn user_memory() -> (usize, usize) {
+    (&raw const bare_user_start as usize, &raw const bare_user_end as usize)
+}
+
+/// Loads a table of segments and the task segment.
+pub fn load_segments(segments: &'static [AtomicU64; 7], task: u16) {
+    let pointer =
+        TablePointer { limit: (size_of_val(segments) - 1) as u16, address: segments.as_ptr() as u64 };
+    // NEED: instructions.
+    // SOUND: the table is static, and has the segments in use at the same places as the table before.
+    unsafe { asm!("lgdt [{0}]", "ltr {1:x}", in(reg) &pointer, in(reg) task, options(nostack)) }
+}
+
+/// Lets user mode read and execute `text`, and read and write `memory`; both are ranges of addresses below 2 MiB.
+pub fn open_to_user_mode(text: (usize, usize), memory: (usize, usize)) {
+    assert!(memory.1 <= LARGE_BYTES, "user memory ends at {:#x}; allowed: {LARGE_BYTES:#x}", memory.1);
+    let has = |(start, end): (usize, usize), page: usize| page < end && page + PAGE_BYTES > start;
+    for (number, entry) in FIRST_PAGES.0.iter().enumerate() {
+        let page = number * PAGE_BYTES;
+        let rights = if has(memory, page) {
+            PRESENT_WRITABLE | USER
+        } else if has(text, page) {
+            PRESENT_WRITABLE & !WRITABLE | USER
+        } else {
+            PRESENT_WRITABLE
+        };
+        entry.store(page as u64 | rights, Ordering::Relaxed);
+    }
+    let entry = FIRST_PAGES.0.as_ptr() as u64 | PRESENT_WRITABLE | USER;
+    bare_boot::page_directories()[0].store(entry, Ordering::Relaxed);
+    flush();
+}
+
+/// A table's address as the processor wants it.
+#[repr(C, packed)]
+pub struct TablePointer {
+    /// Bytes of the table less one.
+    pub limit: u16,
+    /// Its address.
+    pub address: u64,
 }
 
 fn map_large(address: usize, physical: u64) {

@@ -4,7 +4,7 @@
 //! oldest entry of its own ring; entries for other channels wait in memory of this core, made beforehand
 //! ([`WAITING_MAX`] of them).
 
-use crate::{chip, program, timer};
+use crate::{bell, chip, interrupt, program, timer};
 use bare_map as map;
 use bare_mpb::{Header, NotReceived, NotSent, Ring};
 use core::fmt;
@@ -57,7 +57,8 @@ struct Waiting {
     payload: [u8; LONGEST],
 }
 
-const NOTHING: Header = Header { source_core: 0, source_channel: 0, target_channel: 0, length: 0 };
+/// The header of no message.
+pub(crate) const NOTHING: Header = Header { source_core: 0, source_channel: 0, target_channel: 0, length: 0 };
 
 impl Default for Receiver {
     fn default() -> Receiver {
@@ -120,7 +121,8 @@ impl Receiver {
     }
 }
 
-fn too_long(refused: NotReceived, allowed: usize) -> MessageError {
+/// The error of an entry that does not fit into memory of `allowed` bytes.
+pub(crate) fn too_long(refused: NotReceived, allowed: usize) -> MessageError {
     let bytes = match refused {
         NotReceived::NoRoom(header) => header.length as usize,
         NotReceived::Empty => 0,
@@ -129,7 +131,7 @@ fn too_long(refused: NotReceived, allowed: usize) -> MessageError {
 }
 
 /// The ring in the message buffer of `core`.
-fn ring(core: usize) -> Ring<'static> {
+pub(crate) fn ring(core: usize) -> Ring<'static> {
     Ring::new(chip::lock(core), chip::buffer(core))
 }
 
@@ -142,14 +144,17 @@ pub fn send(rank: usize, channels: (u16, u16), payload: &[u8]) -> Result<(), Mes
     if payload.len() > allowed {
         return Err(MessageError::TooLong { bytes: payload.len(), allowed });
     }
-    let ring = ring(program::core_of(rank));
-    let sent =
-        timer::wait_for(chip::Needed::Any, || match ring.send(chip::core() as u16, channels, payload) {
-            Ok(()) => Some(Ok(())),
-            Err(NotSent::TooLong(allowed)) => {
-                Some(Err(MessageError::TooLong { bytes: payload.len(), allowed }))
-            }
-            Err(NotSent::Full | NotSent::Locked(_)) => None,
-        });
+    let core = program::core_of(rank);
+    let ring = ring(core);
+    // No interrupt comes between lock and release, so no thread of this core finds the lock taken by another one.
+    let send = || interrupt::without(|| ring.send(chip::core() as u16, channels, payload));
+    let sent = timer::wait_for(chip::Needed::Any, || match send() {
+        Ok(()) => {
+            bell::ring_for_message(core);
+            Some(Ok(()))
+        }
+        Err(NotSent::TooLong(allowed)) => Some(Err(MessageError::TooLong { bytes: payload.len(), allowed })),
+        Err(NotSent::Full | NotSent::Locked(_)) => None,
+    });
     sent.map_err(MessageError::Stopped)?
 }

@@ -20,12 +20,14 @@ const UNDIVIDED: u32 = 0xb;
 
 const PERIOD_NANOSECONDS: u64 = 1_000_000;
 const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
+/// Looks at the clocks for a moment of the calibration.
+const LOOKS: usize = 8;
 /// How long a waiter looks before it sleeps until the next interrupt of the timer: longer than such a sleep, or two
 /// that wait for each other would sleep each time.
 const SPIN_NANOSECONDS: u64 = 1_500_000;
 
 static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
-/// Time-stamp counter and nanoseconds at the calibration, and cycles in 2^20 nanoseconds.
+/// Time-stamp counter and nanoseconds at the calibration, and nanoseconds in 2^32 cycles.
 static CYCLES_AT_START: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS_AT_START: AtomicU64 = AtomicU64::new(0);
 static RATE: AtomicU64 = AtomicU64::new(0);
@@ -35,22 +37,42 @@ fn clock() -> u64 {
     u64::from(machine::device_register(CLOCK_COUNT).load(Ordering::Relaxed)) * period / 1_000_000
 }
 
+/// What clock, time-stamp counter and timer show at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    /// Cycles that reading took.
+    took: u64,
+    nanoseconds: u64,
+    cycles: u64,
+    counted: u32,
+}
+
+/// Returns a moment: of several looks at the clocks, the one that took the fewest cycles.
+///
+/// The host may take the processor away during a look; a calibration by such a look would be wrong by its length.
+fn moment() -> Moment {
+    let look = |_| {
+        let cycles = machine::cycles();
+        let nanoseconds = clock();
+        let counted = u32::MAX - machine::device_register(TIMER_COUNT).load(Ordering::Relaxed);
+        Moment { took: machine::cycles() - cycles, nanoseconds, cycles, counted }
+    };
+    (0..LOOKS).map(look).min().unwrap_or_default()
+}
+
 /// Starts clock and timer. The clock's count begins at the reset of the machine or here, whichever is later.
 pub fn start() {
     machine::device_register(CLOCK_ENABLE).store(1, Ordering::Relaxed);
     machine::device_register(TIMER_DIVIDER).store(UNDIVIDED, Ordering::Relaxed);
     machine::device_register(TIMER_START).store(u32::MAX, Ordering::Relaxed);
-    let (begin, cycles) = (clock(), machine::cycles());
-    let mut now = begin;
-    while now - begin < CALIBRATION_NANOSECONDS {
-        now = clock();
-    }
-    let (end, counted) =
-        (machine::cycles(), u32::MAX - machine::device_register(TIMER_COUNT).load(Ordering::Relaxed));
-    CYCLES_AT_START.store(cycles, Ordering::Relaxed);
-    NANOSECONDS_AT_START.store(begin, Ordering::Relaxed);
-    RATE.store(((end - cycles) << 20) / (now - begin), Ordering::Relaxed);
-    let in_period = u64::from(counted) * PERIOD_NANOSECONDS / (now - begin);
+    let begin = moment();
+    while clock() - begin.nanoseconds < CALIBRATION_NANOSECONDS {}
+    let end = moment();
+    let nanoseconds = end.nanoseconds - begin.nanoseconds;
+    CYCLES_AT_START.store(begin.cycles, Ordering::Relaxed);
+    NANOSECONDS_AT_START.store(begin.nanoseconds, Ordering::Relaxed);
+    RATE.store((nanoseconds << 32) / (end.cycles - begin.cycles), Ordering::Relaxed);
+    let in_period = u64::from(end.counted - begin.counted) * PERIOD_NANOSECONDS / nanoseconds;
     machine::device_register(TIMER_VECTOR).store(PERIODIC | interrupt::TIMER as u32, Ordering::Relaxed);
     machine::device_register(TIMER_START).store(in_period as u32, Ordering::Relaxed);
 }
@@ -58,8 +80,9 @@ pub fn start() {
 /// Returns the nanoseconds since the clock began to count.
 pub fn nanoseconds() -> u64 {
     let cycles = machine::cycles().wrapping_sub(CYCLES_AT_START.load(Ordering::Relaxed));
-    let rate = RATE.load(Ordering::Relaxed).max(1);
-    NANOSECONDS_AT_START.load(Ordering::Relaxed) + ((u128::from(cycles) << 20) / u128::from(rate)) as u64
+    // A division of 128 bits takes an emulator as long as a short message.
+    let since = u128::from(cycles) * u128::from(RATE.load(Ordering::Relaxed)) >> 32;
+    NANOSECONDS_AT_START.load(Ordering::Relaxed) + since as u64
 }
 
 /// Returns the milliseconds that the timer has counted.
@@ -88,14 +111,15 @@ pub fn wait_for<T>(
     needed: chip::Needed,
     mut ready: impl FnMut() -> Option<T>,
 ) -> Result<T, chip::StoppedCore> {
-    let begin = nanoseconds();
+    let mut begin = None;
     loop {
         for _ in 0..100 {
             if let Some(value) = ready() {
                 return Ok(value);
             }
         }
-        if nanoseconds() - begin < SPIN_NANOSECONDS {
+        let now = nanoseconds();
+        if now - *begin.get_or_insert(now) < SPIN_NANOSECONDS {
             continue;
         }
         if let Some(stopped) = chip::stopped_core(needed) {

@@ -22,7 +22,7 @@ pub const PROGRAMS_MAX: usize = 8;
 /// First word of the file.
 pub const MAGIC: u32 = 0x4953_4c45;
 /// Second word of the file: the version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of the file.
 pub const FILE_BYTES: usize = 128 << 20;
 /// Bytes of the window: all of the file but the shared memory.
@@ -78,6 +78,8 @@ pub mod record {
     pub const EXIT_CODE: usize = 12;
     /// Vector of the exception, once the state is `FAULTED`; 256 for a panic.
     pub const VECTOR: usize = 16;
+    /// Whether the core wants its doorbell rung for each message.
+    pub const BELL: usize = 20;
 
     /// No machine has been started.
     pub const OFF: u32 = 0;

@@ -116,9 +116,10 @@ impl<'a> Ring<'a> {
         }
         let (words, rest) = payload.as_chunks::<WORD_BYTES>();
         let start = self.after(written, HEADER_WORDS as u64);
-        for (slot, word) in self.slots(start, words.len()).zip(words) {
-            slot.store(u64::from_le_bytes(*word), Ordering::Relaxed);
-        }
+        let (before_end, from_begin) = self.runs(start, words.len());
+        let (first, second) = words.split_at(before_end.len());
+        store_words(before_end, first);
+        store_words(from_begin, second);
         if !rest.is_empty() {
             let mut word = [0; WORD_BYTES];
             word[..rest.len()].copy_from_slice(rest);
@@ -158,9 +159,10 @@ impl<'a> Ring<'a> {
         let read = self.words[READ].load(Ordering::Relaxed);
         let (words, rest) = payload.as_chunks_mut::<WORD_BYTES>();
         let start = self.after(read, HEADER_WORDS as u64);
-        for (slot, word) in self.slots(start, words.len()).zip(words.iter_mut()) {
-            *word = slot.load(Ordering::Relaxed).to_le_bytes();
-        }
+        let (before_end, from_begin) = self.runs(start, words.len());
+        let (first, second) = words.split_at_mut(before_end.len());
+        load_words(before_end, first);
+        load_words(from_begin, second);
         if !rest.is_empty() {
             let word = self.slot(self.after(start, words.len() as u64)).load(Ordering::Relaxed);
             rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
@@ -197,12 +199,43 @@ impl<'a> Ring<'a> {
         &self.words[COUNT_WORDS + self.index(at)]
     }
 
-    /// The slots of `count` words from `at` on, in two runs, so that no word needs a look at the end of the ring.
-    fn slots(&self, at: u64, count: usize) -> impl Iterator<Item = &'a AtomicU64> + use<'a> {
+    /// The slots of `count` words from `at` on: those before the end of the ring, and those from its begin.
+    fn runs(&self, at: u64, count: usize) -> (&'a [AtomicU64], &'a [AtomicU64]) {
         let entries = &self.words[COUNT_WORDS..];
-        let (before, behind) = entries.split_at(self.index(at));
+        let behind = &entries[self.index(at)..];
         let first = count.min(behind.len());
-        behind[..first].iter().chain(&before[..(count - first).min(before.len())])
+        (&behind[..first], &entries[..count - first])
+    }
+}
+
+/// Words that a copy moves between two looks at its end: an emulated branch takes as long as several words.
+const UNROLLED: usize = 8;
+
+/// Copies `words` into `slots`, of equal length.
+fn store_words(slots: &[AtomicU64], words: &[[u8; WORD_BYTES]]) {
+    let (slot_blocks, last_slots) = slots.as_chunks::<UNROLLED>();
+    let (word_blocks, last_words) = words.as_chunks::<UNROLLED>();
+    for (slots, words) in slot_blocks.iter().zip(word_blocks) {
+        for (slot, word) in slots.iter().zip(words) {
+            slot.store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        }
+    }
+    for (slot, word) in last_slots.iter().zip(last_words) {
+        slot.store(u64::from_le_bytes(*word), Ordering::Relaxed);
+    }
+}
+
+/// Copies `slots` into `words`, of equal length.
+fn load_words(slots: &[AtomicU64], words: &mut [[u8; WORD_BYTES]]) {
+    let (slot_blocks, last_slots) = slots.as_chunks::<UNROLLED>();
+    let (word_blocks, last_words) = words.as_chunks_mut::<UNROLLED>();
+    for (slots, words) in slot_blocks.iter().zip(word_blocks) {
+        for (slot, word) in slots.iter().zip(words) {
+            *word = slot.load(Ordering::Relaxed).to_le_bytes();
+        }
+    }
+    for (slot, word) in last_slots.iter().zip(last_words) {
+        *word = slot.load(Ordering::Relaxed).to_le_bytes();
     }
 }
 

@@ -188,6 +188,7 @@ fn compile_and_link(
     ld.args([
         "-nostdlib",
         "-static",
+        "--nmagic",
         "--gc-sections",
         "--strip-all",
         "-z",

@@ -4,7 +4,7 @@ use crate::arguments::Run;
 use bare_map::{self as map, program, record, register};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
 /// The file that all machines map. It has no name, so nothing of it is left behind.
@@ -18,8 +18,7 @@ impl Chip {
     /// # Errors
     /// The system has no memory for it.
     pub fn new(run: &Run) -> io::Result<Chip> {
-        // Not closed on exec: machines open it by the number of its descriptor.
-        let file = File::from(rustix::fs::memfd_create("isles-bare", rustix::fs::MemfdFlags::empty())?);
+        let file = File::from(rustix::fs::memfd_create("isles-bare", rustix::fs::MemfdFlags::CLOEXEC)?);
         file.set_len(map::FILE_BYTES as u64)?;
         let chip = Chip { file };
         for tile in 0..map::TILES {
@@ -50,9 +49,9 @@ impl Chip {
         Ok(chip)
     }
 
-    /// The path by which a child of this process opens the memory.
-    pub fn path(&self) -> String {
-        format!("/proc/self/fd/{}", self.file.as_raw_fd())
+    /// The descriptor of the memory.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// Reads the word at `offset`: twice, until both are one, because a read of a file is not atomic.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod bell;
 mod build;
 mod chip;
 mod console;

@@ -1,11 +1,13 @@
 //! `isles bare run`: a machine of QEMU for each core, on one memory; their consoles as one; how each core has ended.
 
 use crate::arguments::{self, Run};
+use crate::bell::{BellSocket, Bells, VECTORS};
 use crate::chip::Chip;
 use crate::console::Console;
 use crate::{Failure, image};
 use bare_map::record;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -21,6 +23,8 @@ const POLL: Duration = Duration::from_millis(2);
 struct CoreMachine {
     core: usize,
     process: Child,
+    /// The socket of its doorbells; if it is closed, QEMU takes that for the end of all other cores.
+    _bell: OwnedFd,
     begin: Instant,
     /// Time until the core had mapped the chip.
     boot: Option<Duration>,
@@ -45,15 +49,20 @@ pub fn carry_out(words: &[String]) -> Result<(), Failure> {
         )));
     }
     let chip = Chip::new(&run).map_err(|cause| Failure::Usage(format!("no memory for the chip: {cause}")))?;
+    let cores = run.programs.iter().flat_map(|program| &program.cores).copied();
+    let bells =
+        Bells::new(cores).map_err(|cause| Failure::Usage(format!("no doorbells for the cores: {cause}")))?;
     let mut machines = Vec::new();
     for program in &run.programs {
         for core in &program.cores {
-            let process = start(*core, &program.image, &chip).inspect_err(|_| end_all(&mut machines))?;
+            let (process, bell) =
+                start(*core, &program.image, &chip, &bells).inspect_err(|_| end_all(&mut machines))?;
             let console = Console::new(*core);
             let begin = Instant::now();
             machines.push(CoreMachine {
                 core: *core,
                 process,
+                _bell: bell,
                 begin,
                 boot: None,
                 console,
@@ -79,7 +88,9 @@ pub fn is_on_path(program: &str) -> bool {
 }
 
 /// Starts the machine of a core. It ends with this process, however that ends.
-fn start(core: usize, image: &Path, chip: &Chip) -> Result<Child, Failure> {
+fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child, OwnedFd), Failure> {
+    let no_bells = |cause| Failure::Usage(format!("no doorbells for core {core}: {cause}"));
+    let socket = BellSocket::new().map_err(no_bells)?;
     let mut command = if is_on_path("setpriv") {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--", QEMU]);
@@ -92,15 +103,20 @@ fn start(core: usize, image: &Path, chip: &Chip) -> Result<Child, Failure> {
     command.args(["-accel", "tcg,thread=multi", "-smp", "1,maxcpus=2", "-m", &MEMORY_MIB.to_string()]);
     command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(image).args(["-append", &format!("core={core}")]);
-    let memory = format!("memory-backend-file,id=chip,share=on,mem-path={},size=128M", chip.path());
-    command.args(["-object", &memory, "-device", "ivshmem-plain,memdev=chip"]);
+    command.args(["-chardev", &format!("socket,id=bells,fd={}", socket.number())]);
+    command.args(["-device", &format!("ivshmem-doorbell,chardev=bells,vectors={VECTORS}")]);
     command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process =
         command.spawn().map_err(|cause| Failure::Usage(format!("{QEMU} cannot be started: {cause}")))?;
     pass_lines(core, "", process.stdout.take());
     pass_lines(core, "qemu: ", process.stderr.take());
-    Ok(process)
+    if let Err(cause) = bells.introduce(core, &socket, chip.descriptor()) {
+        let _ = process.kill(); // it may have ended by itself
+        let _ = process.wait();
+        return Err(no_bells(cause));
+    }
+    Ok((process, socket.into_own()))
 }
 
 /// Prints lines of a machine's own streams: what a core says before it has mapped the chip, and complaints of QEMU.

@@ -124,6 +124,53 @@ fn a_core_takes_part_in_two_exchanges_at_once() {
     assert_eq!(lines[2][..], ["channel 2: 100 rounds verified"]);
 }
 
+#[test]
+fn threads_that_never_yield_are_preempted_and_user_mode_cannot_touch_the_supervisor() {
+    needs_machines!();
+    let (code, lines, stderr) = run(&[12], &build_rust("threads"), &[]);
+    assert_eq!(code, 0, "{lines:?} {stderr}");
+    let [kernel, user, fault, printed, kept] = &lines[0][..] else { panic!("{lines:?}") };
+    assert_eq!(kernel, "two threads in supervisor mode that never yield took 5 turns each");
+    assert_eq!(user, "two threads in user mode that never yield took 5 turns each");
+    assert!(fault.starts_with("thread 1: exception 14 (page fault) in user mode at 0x10"), "{fault}");
+    assert!(fault.contains(", error code 0x7, address 0x"), "{fault}");
+    assert_eq!([printed.as_str(), kept], ["a text of the image", "the supervisor's memory is as it was"]);
+}
+
+#[test]
+fn devices_exchange_messages_between_threads_of_both_modes_by_poll_and_by_interrupt() {
+    needs_machines!();
+    let image = build_rust("xipx");
+    for (cores, arguments, said) in [
+        (&[0, 1][..], ["ping-pong", "32", "50", "kernel", "poll"], "1 to one: 32 bytes "),
+        (&[0, 1], ["ping-pong", "2048", "20", "user", "interrupt"], "1 to one: 2048 bytes "),
+        (&[0, 1], ["ping-ping", "1024", "50", "user", "poll"], "1 to one: 1024 bytes "),
+        (&[5, 0, 47], ["ping-pong", "100", "20", "kernel", "interrupt"], "2 to one: 100 bytes "),
+        (&[5, 0, 47], ["ping-ping", "2048", "20", "user", "poll"], "2 to one: 2048 bytes "),
+    ] {
+        let (code, lines, stderr) = run(cores, &image, &arguments);
+        assert_eq!(code, 0, "{lines:?} {stderr}");
+        let [pattern, .., threads, mode] = arguments;
+        let begin = format!("{pattern}, {threads} threads, {mode}, {said}");
+        assert!(lines[0][0].starts_with(&begin) && lines[0][0].ends_with(" MB/s"), "{lines:?}");
+    }
+    let (code, lines, _) = run(&[0, 1], &image, &["ping-pong", "4096"]);
+    assert_eq!(code, 1);
+    assert!(lines[0][0].starts_with("xipx: 2 cores, ping-pong, 4096 B, 200 rounds, kernel, poll; allowed: "));
+}
+
+#[test]
+fn ircce_runs_a_ping_ping_and_rcce_waits_for_ever() {
+    needs_machines!();
+    let (code, lines, stderr) = run(&[0, 1], &build_rcce("pingping", &["-DIRCCE"]), &["1000", "50", "3"]);
+    assert_eq!(code, 0, "{lines:?} {stderr}");
+    assert_eq!(lines[0][1], "Verification SUCCESSFUL");
+    let image = build_rcce("pingping", &[]);
+    let out = bare(&["run", "--limit", "2", "--cores", "0,1", "--", image.to_str().unwrap()]);
+    assert_eq!((out.status.code(), text(&out.stdout)), (Some(1), String::new()));
+    assert!(text(&out.stderr).contains("error: core 0 was ended by --limit\n"), "{}", text(&out.stderr));
+}
+
 /// The process of the machine of `core`, among those that `launcher` has started.
 fn machine_of(launcher: u32, core: usize) -> String {
     let is_it = |pid: &String| {
@@ -209,6 +256,22 @@ fn programs_of_rcce_run_unmodified() {
     for (rank, lines) in lines.iter().enumerate() {
         assert_eq!(lines[..], [format!("hello from rank {rank} of 3")]);
     }
+}
+
+#[test]
+fn the_largest_example_of_c_is_an_image_of_at_most_64_kib() {
+    needs_machines!();
+    build_rcce("bt", &["-O2"]);
+}
+
+#[test]
+fn two_programs_of_rcce_cannot_share_a_core() {
+    let table = file("shared.table");
+    fs::write(&table, "0,1 pingpong.img\n0,2 pingpong.img\n").unwrap();
+    assert_eq!(
+        refused(&["run", "--table", table.to_str().unwrap()]),
+        "error: core 0 is named twice; a core runs one image"
+    );
 }
 
 #[test]

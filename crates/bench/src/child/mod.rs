@@ -20,7 +20,8 @@ mod two_cores;
 pub mod watched;
 mod whole_runs;
 
-use ours::{betweenness, calls, channels, members, pipelines, places, transfers, wavefront, windows};
+use ours::{betweenness, calls, channels, hubs, members, pipelines, places, transfers, wavefront, windows};
+use rcce::bare_cores;
 use timing::{Effort, prepare};
 
 /// Measures and prints.
@@ -62,6 +63,13 @@ const CHILDREN: &[(&str, Body)] = &[
     ("rcce-bits", rcce::rcce_bits),
     ("ircce", rcce::ircce),
     ("rcce-chip", rcce::chip),
+    ("rcce-lengths", rcce::rcce_lengths),
+    ("ircce-lengths", rcce::ircce_lengths),
+    ("bare-rcce", bare_cores::rcce),
+    ("bare-ircce", bare_cores::ircce),
+    ("bare-xipx", bare_cores::xipx),
+    ("bare-xipx-user", bare_cores::xipx_user),
+    ("bare-boot", bare_cores::boot),
     ("isles-rdf-lubm", rdf::lubm),
     ("isles-rdf-large", rdf::large),
     ("isles-rdf-tasks", rdf::tasks),
@@ -86,6 +94,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-pipeline-short", pipelines::short),
     ("isles-pipeline-long", pipelines::long),
     ("isles-pipeline-resizes", pipelines::resizes),
+    ("isles-hub-loop", hubs::semaphore_loop),
+    ("tokio-semaphore-loop", tasks::tokio_semaphore_loop),
     ("loop-pipeline-long", tasks::loop_pipeline),
     ("tokio-pipeline", tasks::tokio_pipeline),
     ("loop-uts-t1", balance::loop_t1),

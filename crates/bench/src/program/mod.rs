@@ -19,6 +19,8 @@ use std::process::{Command, Stdio};
 pub enum Program {
     /// A peer that is part of this binary, by the name of the child.
     Peer(&'static str),
+    /// A child of this binary that runs images on bare cores, by QEMU.
+    BareCores(&'static str),
     /// A program of ours that is part of this binary.
     Isles {
         /// The name of the child.
@@ -177,6 +179,7 @@ impl Program {
     pub fn command(&self, folder: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
         match *self {
             Program::Peer(name) => this_binary(name, effort),
+            Program::BareCores(name) => bare_cores(name, effort),
             Program::Isles { child, machine, places } => {
                 let mut command = this_binary(child, of_places(places, effort))?;
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
@@ -247,6 +250,15 @@ impl Program {
             _ => None,
         }
     }
+}
+
+/// A child of this binary that needs QEMU and `isles-bare`.
+fn bare_cores(name: &str, effort: Effort) -> Result<Command, Missing> {
+    if !is_installed("qemu-system-x86_64") {
+        return Err(Missing::of_package("qemu-system-x86_64 not found", Package::Debian("qemu-system-x86")));
+    }
+    built("isles-bare")?;
+    this_binary(name, effort)
 }
 
 fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {

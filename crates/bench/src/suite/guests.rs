@@ -47,9 +47,9 @@ const SLEEPING: Group = Group {
     ],
     rows: &[Row {
         name: "guest-at-asleep",
-        question: "empty at!, half round trip, both sides asleep before, between two guests; the other: two processes",
-        ours: figure(GUESTS, "half_round_trip_us"),
-        beside: &[figure(PROCESSES, "half_round_trip_us")],
+        question: "empty at!, there and back, to a place that sleeps, between two guests; the other: two processes",
+        ours: figure(GUESTS, "there_and_back_us"),
+        beside: &[figure(PROCESSES, "there_and_back_us")],
         ..ROW
     }],
 };

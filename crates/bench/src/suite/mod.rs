@@ -12,9 +12,9 @@ mod host;
 mod imsuite;
 mod memory;
 mod people;
-mod pipelines;
 mod ranks;
 mod rdf;
+mod tasks;
 pub mod twin;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -45,6 +45,8 @@ pub enum Suite {
     Prk,
     /// Programs of RCCE in C.
     Rcce,
+    /// Programs on bare cores.
+    Bare,
     /// SPARQL over triples that lie on all places.
     Rdf,
     /// Memory that other places read and write.
@@ -59,6 +61,8 @@ pub enum Suite {
     Svm,
     /// Places as guests of the hypervisor.
     Guests,
+    /// Hubs of a real-time kernel.
+    Hubs,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -67,7 +71,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 19] = [
+    pub const ALL: [Suite; 21] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -78,6 +82,7 @@ impl Suite {
         Suite::Pipeline,
         Suite::Prk,
         Suite::Rcce,
+        Suite::Bare,
         Suite::Rdf,
         Suite::Windows,
         Suite::Auv,
@@ -85,6 +90,7 @@ impl Suite {
         Suite::Shared,
         Suite::Svm,
         Suite::Guests,
+        Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -102,6 +108,7 @@ impl Suite {
             Suite::Pipeline => "pipeline",
             Suite::Prk => "prk",
             Suite::Rcce => "rcce",
+            Suite::Bare => "bare",
             Suite::Rdf => "rdf",
             Suite::Windows => "windows",
             Suite::Auv => "auv",
@@ -109,6 +116,7 @@ impl Suite {
             Suite::Shared => "shared",
             Suite::Svm => "svm",
             Suite::Guests => "guests",
+            Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -124,9 +132,10 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => ranks::mpi::GROUPS,
-            Suite::Pipeline => pipelines::GROUPS,
+            Suite::Pipeline => tasks::GROUPS,
             Suite::Prk => ranks::prk::GROUPS,
             Suite::Rcce => ranks::rcce::GROUPS,
+            Suite::Bare => ranks::bare::GROUPS,
             Suite::Rdf => rdf::GROUPS,
             Suite::Windows => windows::GROUPS,
             Suite::Auv => auv::GROUPS,
@@ -134,6 +143,7 @@ impl Suite {
             Suite::Shared => shared::GROUPS,
             Suite::Svm => shared::PAGE_GROUPS,
             Suite::Guests => guests::GROUPS,
+            Suite::Hubs => tasks::HUB_GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }
@@ -219,6 +229,7 @@ mod tests {
         for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
         {
             if let Program::Peer(child)
+            | Program::BareCores(child)
             | Program::Isles { child, .. }
             | Program::Watched { child, .. }
             | Program::IslesMpi { child, .. } = contender.program

@@ -63,9 +63,9 @@ fn the_pages_hold_what_the_command_prints() {
     let ended = generated();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
-        "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo rcce \
-        teams rates power-loops manyman betweenness hf ga pipeline gups automaton modularity at-opt auv rdf rtos svm \
-        bounds
+        "Left out (they run Isles itself, bare, betweenness, hf, modularity, at-opt and auv for minutes): isles repro echo \
+        rcce bare teams rates power-loops manyman betweenness hf ga pipeline gups automaton modularity \
+        at-opt auv rdf rtos svm bounds
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");
@@ -155,6 +155,7 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
         [
             "echo",
             "rcce",
+            "bare",
             "teams",
             "rates",
             "power-loops",

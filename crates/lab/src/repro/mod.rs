@@ -116,6 +116,7 @@ const EXPERIMENTS: &[Experiment] = &[
     access::GREEN,
     messages::protocols::ECHO,
     messages::rcce::RCCE_IN_C,
+    messages::bare_metal::BARE_METAL,
     programs::teams::TEAMS,
     programs::rates::RATES,
     programs::power_loops::POWER_LOOPS,
@@ -211,7 +212,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
+            "Left out (they run Isles itself, bare, betweenness, hf, modularity, at-opt and auv for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

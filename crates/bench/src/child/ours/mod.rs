@@ -6,6 +6,7 @@
 pub mod betweenness;
 pub mod calls;
 pub mod channels;
+pub mod hubs;
 pub mod members;
 pub mod pipelines;
 pub mod places;

@@ -66,14 +66,14 @@ fn curve(
 }
 
 /// The microseconds that the program printed for a length: `BYTES bytes TIME us ..`.
-fn half(printed: &str, bytes: usize) -> Option<f64> {
+pub(super) fn half(printed: &str, bytes: usize) -> Option<f64> {
     let mut words = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let line = words.find(|words| words.len() > 3 && words[0] == bytes.to_string() && words[3] == "us")?;
     line[2].parse().ok()
 }
 
 /// What the command prints.
-fn ended_well(command: &mut Command) -> Result<String, Failure> {
+pub(super) fn ended_well(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|cause| companion::unstartable(command, &cause))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

@@ -3,6 +3,8 @@
 //! The C program times itself, as people's do. It is compiled for each run; its library is built once, in the cache.
 //! Invariant: a program that does not verify has no figures.
 
+pub mod bare_cores;
+
 use crate::child::timing::{Effort, say};
 use crate::program::available::built;
 use crate::work_folder::WorkFolder;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-const PING_PONG: &str = include_str!("../../../../examples/c/pingpong.c");
+const PING_PONG: &str = include_str!("../../../../../examples/c/pingpong.c");
 
 /// Puts and reads of flags, each a call of the library.
 const CALLS: &str = r"
@@ -92,6 +94,32 @@ pub fn rcce_bits(effort: Effort) {
 /// By requests of iRCCE.
 pub fn ircce(effort: Effort) {
     ping_pong(&["-DIRCCE"], effort);
+}
+
+/// Prints the least time of half a round trip of processes, by length, as `bare_cores` does of bare cores.
+fn by_length(options: &[&str]) {
+    let program = compiled("pingpong", PING_PONG, options);
+    for (bytes, rounds, batches) in [("32", "400", "21"), ("1024", "200", "21"), ("65536", "20", "11")] {
+        let run = |_| {
+            let mut run = command();
+            run.args(["rccerun", "-n", "2", "--"]).arg(&program).args([bytes, rounds, batches]);
+            let text = String::from_utf8_lossy(&succeeded(&mut run).stdout).into_owned();
+            let time = text.split_whitespace().nth(2).and_then(|word| word.parse::<f64>().ok());
+            time.unwrap_or_else(|| panic!("{text:?} has no time"))
+        };
+        say(&format!("ping_pong_us_{bytes}"), (0..3).map(run).fold(f64::INFINITY, f64::min));
+    }
+    remove(&program);
+}
+
+/// By RCCE, as the same program runs on bare cores.
+pub fn rcce_lengths(_: Effort) {
+    by_length(&[]);
+}
+
+/// By iRCCE, as the same program runs on bare cores.
+pub fn ircce_lengths(_: Effort) {
+    by_length(&["-DIRCCE"]);
 }
 
 fn on_chip(program: &Path, words: &[&str]) -> f64 {

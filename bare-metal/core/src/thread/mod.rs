@@ -1,0 +1,332 @@
+//! Threads of a core, in supervisor or in user mode, preempted by the timer each millisecond.
+//!
+//! The scheduler is a round robin of those that are ready. A thread that is not running is the frame that an interrupt
+//! has saved on its own stack in supervisor mode. The timer, a doorbell of a message, a system call that waits, and
+//! [`yield_now`] all switch in the same way: the interrupt's exit resumes another frame than its entry has saved.
+//! Images that start no thread contain none of this.
+
+mod call;
+pub mod user;
+
+use crate::interrupt::{self, Frame, Guarded, Hook};
+use crate::{fault, machine, println};
+use core::cell::UnsafeCell;
+use core::fmt;
+
+/// Threads of a core, with that of `main`.
+pub const THREADS_MAX: usize = 8;
+/// Bytes of the stack of a thread, in each of the two modes.
+pub const STACK_BYTES: usize = 16 << 10;
+/// The thread that runs when no other is ready.
+const IDLE: usize = THREADS_MAX;
+const MAIN: usize = 0;
+
+const SUPERVISOR_CODE: u64 = 8;
+const SUPERVISOR_DATA: u64 = 16;
+/// Interrupts enabled.
+const FLAGS: u64 = 0x202;
+/// Control words of FPU and SSE after a reset: all exceptions masked.
+const FPU_CONTROL: u64 = 0x37f;
+const SSE_CONTROL: u64 = 0x1f80;
+const FPU_STATE_BYTES: usize = 512;
+
+/// A thread of this core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadId(u8);
+
+/// How a thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Its function has returned this value, or it has called an exit.
+    Returned(i32),
+    /// An exception of this vector has ended it; only in user mode.
+    Faulted(u32),
+}
+
+/// Why a thread was not started: [`THREADS_MAX`] have not been joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyThreads;
+
+impl fmt::Display for TooManyThreads {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(text, "a core has {THREADS_MAX} threads at most, with that of main")
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Ready,
+    /// Until a signal.
+    Waiting,
+    /// Until any thread ends.
+    Joining,
+    Ended(End),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    state: State,
+    frame: usize,
+    signals: u32,
+}
+
+struct Scheduler {
+    threads: [Thread; THREADS_MAX + 1],
+    current: usize,
+    is_started: bool,
+}
+
+static SCHEDULER: Guarded<Scheduler> = Guarded::new(Scheduler::new());
+
+/// The stacks in supervisor mode; `main` has that of the boot.
+#[repr(align(16))]
+struct Stacks(UnsafeCell<[[u8; STACK_BYTES]; THREADS_MAX + 1]>);
+
+// NEED: threads have stacks, which are memory of the image.
+// SOUND: only a thread's own processor state and `Stacks::put` refer to its stack; `put` only before it runs.
+unsafe impl Sync for Stacks {}
+
+static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK_BYTES]; THREADS_MAX + 1]));
+
+impl Stacks {
+    fn top(&self, thread: usize) -> usize {
+        self.0.get() as usize + (thread + 1) * STACK_BYTES
+    }
+
+    /// Puts the frame of a thread that has not run yet on its stack, and returns its address.
+    fn put(&self, thread: usize, frame: Frame) -> usize {
+        let address = self.top(thread) - size_of::<Frame>();
+        let fpu = (address - FPU_STATE_BYTES) & !15;
+        // NEED: a thread begins as if an interrupt had saved it.
+        // SOUND: both lie on the stack of a thread that is not running, and nothing else refers to that.
+        unsafe {
+            (address as *mut Frame).write(frame);
+            core::ptr::write_bytes(fpu as *mut u8, 0, FPU_STATE_BYTES);
+            (fpu as *mut u64).write(FPU_CONTROL);
+            ((fpu + 24) as *mut u64).write(SSE_CONTROL);
+        }
+        address
+    }
+}
+
+/// Where a new thread begins, and in which mode.
+struct Start {
+    entry: usize,
+    code: u64,
+    data: u64,
+    stack: u64,
+    function: usize,
+    argument: usize,
+}
+
+impl Start {
+    fn frame(&self) -> Frame {
+        let mut registers = [0; 15];
+        registers[call::RDI] = self.function as u64;
+        registers[call::RSI] = self.argument as u64;
+        // As behind a call: the stack is aligned but for the address to return to.
+        let (rip, rsp) = (self.entry as u64, self.stack - 8);
+        Frame { registers, vector: 0, error: 0, rip, cs: self.code, rflags: FLAGS, rsp, ss: self.data }
+    }
+}
+
+impl Scheduler {
+    const fn new() -> Scheduler {
+        let thread = Thread { state: State::Free, frame: 0, signals: 0 };
+        let mut threads = [thread; THREADS_MAX + 1];
+        threads[MAIN].state = State::Ready;
+        Scheduler { threads, current: MAIN, is_started: false }
+    }
+
+    /// Returns the next thread in turn that is ready, or [`IDLE`].
+    fn next(&self) -> usize {
+        let turn = (0..THREADS_MAX).map(|step| (self.current + 1 + step) % THREADS_MAX);
+        turn.into_iter().find(|thread| self.threads[*thread].state == State::Ready).unwrap_or(IDLE)
+    }
+
+    /// Makes the next thread the current one, and returns its frame.
+    fn resume_next(&mut self) -> usize {
+        self.current = self.next();
+        user::set_supervisor_stack(STACKS.top(self.current));
+        self.threads[self.current].frame
+    }
+
+    fn end_current(&mut self, end: End) {
+        self.threads[self.current].state = State::Ended(end);
+        for thread in self.threads.iter_mut().filter(|thread| thread.state == State::Joining) {
+            thread.state = State::Ready;
+        }
+    }
+}
+
+fn schedule(frame: usize) -> usize {
+    SCHEDULER.with(|scheduler| {
+        let current = scheduler.current;
+        scheduler.threads[current].frame = frame;
+        scheduler.resume_next()
+    })
+}
+
+/// Ends the thread in user mode that an exception has interrupted.
+fn end_faulty(frame: usize) -> usize {
+    // NEED: hooks take addresses.
+    // SOUND: it is that of the frame of the interrupt that is being handled.
+    let frame = unsafe { &*(frame as *const Frame) };
+    let vector = frame.vector as u32;
+    SCHEDULER.with(|scheduler| {
+        println!(
+            "thread {}: exception {vector} ({}) in user mode at {:#x}, error code {:#x}, address {:#x}",
+            scheduler.current,
+            fault::name_of(vector as usize),
+            frame.rip,
+            frame.error,
+            if vector == 14 { machine::fault_address() } else { 0 }
+        );
+        scheduler.end_current(End::Faulted(vector));
+        scheduler.resume_next()
+    })
+}
+
+/// Makes the idle thread and installs the scheduler, once.
+pub(crate) fn start() {
+    let idle = Start {
+        entry: idle as *const () as usize,
+        code: SUPERVISOR_CODE,
+        data: SUPERVISOR_DATA,
+        stack: STACKS.top(IDLE) as u64,
+        function: 0,
+        argument: 0,
+    };
+    SCHEDULER.with(|scheduler| {
+        if !scheduler.is_started {
+            scheduler.is_started = true;
+            scheduler.threads[IDLE].frame = STACKS.put(IDLE, idle.frame());
+            interrupt::set_hook(Hook::Schedule, schedule);
+            interrupt::set_hook(Hook::EndFaulty, end_faulty);
+        }
+    });
+}
+
+extern "C" fn idle() -> ! {
+    loop {
+        machine::sleep();
+    }
+}
+
+#[expect(improper_ctypes_definitions, reason = "frames of this image are its only callers")]
+extern "C" fn run(function: fn(usize) -> i32, argument: usize) -> ! {
+    exit(function(argument))
+}
+
+/// Adds a thread that begins at `start` of its number.
+fn add(start: impl FnOnce(usize) -> Start) -> Result<ThreadId, TooManyThreads> {
+    self::start();
+    SCHEDULER.with(|scheduler| {
+        let free = (0..THREADS_MAX).find(|thread| scheduler.threads[*thread].state == State::Free);
+        let number = free.ok_or(TooManyThreads)?;
+        let frame = STACKS.put(number, start(number).frame());
+        scheduler.threads[number] = Thread { state: State::Ready, frame, signals: 0 };
+        Ok(ThreadId(number as u8))
+    })
+}
+
+/// Starts a thread in supervisor mode.
+///
+/// # Errors
+/// There are [`THREADS_MAX`] already.
+pub fn spawn(function: fn(usize) -> i32, argument: usize) -> Result<ThreadId, TooManyThreads> {
+    add(|number| Start {
+        entry: run as *const () as usize,
+        code: SUPERVISOR_CODE,
+        data: SUPERVISOR_DATA,
+        stack: STACKS.top(number) as u64,
+        function: function as usize,
+        argument,
+    })
+}
+
+/// Returns the thread that calls this.
+pub fn current() -> ThreadId {
+    SCHEDULER.with(|scheduler| ThreadId(scheduler.current as u8))
+}
+
+/// Whether another thread is ready to run.
+pub fn has_others_ready() -> bool {
+    SCHEDULER.with(|scheduler| scheduler.next() != scheduler.current && scheduler.next() != IDLE)
+}
+
+/// Lets the other threads that are ready run first.
+pub fn yield_now() {
+    interrupt::switch();
+}
+
+/// Ends this thread with a value. The end of `main` ends the core instead.
+///
+/// # Panics
+/// It is called by `main`.
+pub fn exit(value: i32) -> ! {
+    SCHEDULER.with(|scheduler| {
+        assert!(scheduler.current != MAIN, "main ends by returning");
+        scheduler.end_current(End::Returned(value));
+    });
+    loop {
+        interrupt::switch();
+    }
+}
+
+/// Waits until this thread has a signal, and takes it. Signals are counted.
+pub fn wait() {
+    loop {
+        let has_signal = SCHEDULER.with(|scheduler| {
+            let current = scheduler.current;
+            let thread = &mut scheduler.threads[current];
+            if thread.signals == 0 {
+                thread.state = State::Waiting;
+                return false;
+            }
+            thread.signals -= 1;
+            true
+        });
+        if has_signal {
+            return;
+        }
+        interrupt::switch();
+    }
+}
+
+/// Signals a thread, which an interrupt may do.
+pub fn signal(thread: ThreadId) {
+    SCHEDULER.with(|scheduler| {
+        let thread = &mut scheduler.threads[usize::from(thread.0)];
+        thread.signals += 1;
+        if thread.state == State::Waiting {
+            thread.state = State::Ready;
+        }
+    });
+}
+
+/// Waits until a thread has ended, and frees its stack for another.
+///
+/// # Panics
+/// The thread has been joined before.
+pub fn join(thread: ThreadId) -> End {
+    loop {
+        let ended = SCHEDULER.with(|scheduler| {
+            let current = scheduler.current;
+            match scheduler.threads[usize::from(thread.0)].state {
+                State::Ended(end) => {
+                    scheduler.threads[usize::from(thread.0)].state = State::Free;
+                    return Some(end);
+                }
+                State::Free => panic!("thread {} has been joined before", thread.0),
+                _ => scheduler.threads[current].state = State::Joining,
+            }
+            None
+        });
+        if let Some(end) = ended {
+            return end;
+        }
+        interrupt::switch();
+    }
+}

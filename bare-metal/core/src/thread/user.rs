@@ -1,0 +1,160 @@
+//! User mode: threads that reach their own memory and nothing of devices, of the chip or of the supervisor.
+//!
+//! A thread in user mode executes and reads the text of the image, and reads and writes user memory: the stacks of such
+//! threads and [`words`], which they share with each other and with the supervisor. All else is a page fault, which
+//! ends the thread and no other. What it wants beyond that is a system call, as the functions here make.
+
+use super::call::{self, Number};
+use super::{STACK_BYTES, Start, THREADS_MAX, ThreadId, TooManyThreads};
+use crate::machine::{self, text_end, user_memory};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const USER_CODE: u64 = 24 | 3;
+const USER_DATA: u64 = 32 | 3;
+const TASK_SEGMENT: u16 = 40;
+const TASK_SEGMENT_WORDS: usize = 26;
+/// Text of an image begins here.
+const TEXT: usize = 0x10_0000;
+/// Words that threads in user mode share.
+pub const WORDS: usize = 512;
+
+/// User memory: whole pages.
+#[repr(C, align(4096))]
+struct Memory {
+    words: [AtomicU64; WORDS],
+    stacks: [UnsafeCell<[u8; STACK_BYTES]>; THREADS_MAX],
+}
+
+// NEED: a static must be `Sync`.
+// SOUND: the words are atomic; a stack is used by its thread only, and by system calls of that thread.
+unsafe impl Sync for Memory {}
+
+#[unsafe(link_section = ".bss.user")]
+static MEMORY: Memory = Memory {
+    words: [const { AtomicU64::new(0) }; WORDS],
+    stacks: [const { UnsafeCell::new([0; STACK_BYTES]) }; THREADS_MAX],
+};
+
+/// The task segment, of which the processor reads the stack for interrupts in user mode.
+static TASK: [AtomicU32; TASK_SEGMENT_WORDS] = [const { AtomicU32::new(0) }; TASK_SEGMENT_WORDS];
+
+/// Segments: those of the boot, code and data of user mode, the task segment.
+static SEGMENTS: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
+
+/// Sets the stack on which interrupts in user mode save their frame.
+pub(super) fn set_supervisor_stack(top: usize) {
+    TASK[1].store(top as u32, Ordering::Relaxed);
+    TASK[2].store((top >> 32) as u32, Ordering::Relaxed);
+}
+
+/// Gives user mode its segments and pages, once.
+fn install() {
+    if SEGMENTS[1].load(Ordering::Relaxed) != 0 {
+        return;
+    }
+    let (base, limit) = (TASK.as_ptr() as u64, size_of_val(&TASK) as u64 - 1);
+    let task = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
+    let values = [
+        0,
+        0x00af_9b00_0000_ffff,
+        0x00cf_9300_0000_ffff,
+        0x00af_fb00_0000_ffff,
+        0x00cf_f300_0000_ffff,
+        task,
+        base >> 32,
+    ];
+    for (segment, value) in SEGMENTS.iter().zip(values) {
+        segment.store(value, Ordering::Relaxed);
+    }
+    TASK[TASK_SEGMENT_WORDS - 1].store((size_of_val(&TASK) as u32) << 16, Ordering::Relaxed);
+    machine::load_segments(&SEGMENTS, TASK_SEGMENT);
+    let (start, end) = user_memory();
+    machine::open_to_user_mode((TEXT, text_end()), (start, end));
+    call::install();
+}
+
+/// Starts a thread in user mode.
+///
+/// # Errors
+/// There are [`THREADS_MAX`] already.
+pub fn spawn(function: fn(usize) -> i32, argument: usize) -> Result<ThreadId, TooManyThreads> {
+    install();
+    super::add(|number| Start {
+        entry: run as *const () as usize,
+        code: USER_CODE,
+        data: USER_DATA,
+        stack: (MEMORY.stacks[number].get() as usize + STACK_BYTES) as u64,
+        function: function as usize,
+        argument,
+    })
+}
+
+#[expect(improper_ctypes_definitions, reason = "frames of this image are its only callers")]
+extern "C" fn run(function: fn(usize) -> i32, argument: usize) -> ! {
+    exit(function(argument))
+}
+
+/// Returns words that all threads in user mode and the supervisor share; zero at the start.
+pub fn words() -> &'static [AtomicU64; WORDS] {
+    &MEMORY.words
+}
+
+/// Returns text or user memory at an address that a thread in user mode has passed, or `None` if it is neither.
+pub(super) fn readable(address: usize, bytes: usize) -> Option<&'static [u8]> {
+    let end = address.checked_add(bytes)?;
+    let (start, stop) = user_memory();
+    let is_allowed = address >= TEXT && end <= text_end() || address >= start && end <= stop;
+    // NEED: a system call passes memory by its address.
+    // SOUND: it is text, or user memory, which only the thread that waits for this call uses.
+    is_allowed.then(|| unsafe { core::slice::from_raw_parts(address as *const u8, bytes) })
+}
+
+/// Returns user memory at an address that a thread in user mode has passed, or `None` if it is no such memory.
+pub(super) fn writable(address: usize, bytes: usize) -> Option<&'static mut [u8]> {
+    let end = address.checked_add(bytes)?;
+    let (start, stop) = user_memory();
+    // NEED: as above.
+    // SOUND: it is user memory, which only the thread that waits for this call uses.
+    (address >= start && end <= stop)
+        .then(|| unsafe { core::slice::from_raw_parts_mut(address as *mut u8, bytes) })
+}
+
+/// Ends this thread with a value.
+pub fn exit(value: i32) -> ! {
+    loop {
+        call::call(Number::Exit, [value as u32 as usize, 0, 0]);
+    }
+}
+
+/// Lets the other threads that are ready run first.
+pub fn yield_now() {
+    call::call(Number::Yield, [0; 3]);
+}
+
+/// Prints a text, and returns whether it lies where this thread may read.
+pub fn print(text: &str) -> bool {
+    print_at(text.as_ptr() as usize, text.len())
+}
+
+/// Prints the bytes at an address, and returns whether this thread may read them.
+pub fn print_at(address: usize, bytes: usize) -> bool {
+    call::call(Number::Print, [address, bytes, 0]) != call::REFUSED
+}
+
+/// Returns the nanoseconds since boot.
+pub fn nanoseconds() -> u64 {
+    call::call(Number::Time, [0; 3])
+}
+
+/// Waits for the oldest message of the device of a number; returns the core and channel of its sender and its length,
+/// or `None` if it was refused.
+pub fn read(device: usize, into: &mut [u8]) -> Option<(u16, u16, usize)> {
+    let result = call::call(Number::Read, [device, into.as_mut_ptr() as usize, into.len()]);
+    (result != call::REFUSED).then_some((result as u16, (result >> 16) as u16, (result >> 32) as usize))
+}
+
+/// Sends a message to the peer of the device of a number; returns whether that was possible.
+pub fn write(device: usize, payload: &[u8]) -> bool {
+    call::call(Number::Write, [device, payload.as_ptr() as usize, payload.len()]) != call::REFUSED
+}

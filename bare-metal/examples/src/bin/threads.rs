@@ -1,0 +1,79 @@
+//! Threads that never give up the processor, in both modes, and a thread in user mode that reaches for the supervisor.
+
+#![no_std]
+#![no_main]
+
+use bare_core::thread::{self, End, user};
+use bare_core::{entry, println, timer};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// How far each thread counts in each phase.
+const COUNTS: u64 = 1000;
+/// Rounds in which each thread waits, without giving up the processor, for what the other has counted.
+const TURNS: u64 = 5;
+
+static TURN: AtomicU64 = AtomicU64::new(0);
+
+entry!(main);
+
+/// Counts to `COUNTS`, then waits for its turn in a loop that never yields: only preemption gives the other its own.
+fn take_turns(turn: &AtomicU64, own: u64) -> i32 {
+    for round in 0..TURNS {
+        while turn.load(Ordering::Relaxed) != 2 * round + own {
+            core::hint::spin_loop();
+        }
+        (0..COUNTS).for_each(|count| {
+            core::hint::black_box(count);
+        });
+        turn.store(2 * round + own + 1, Ordering::Relaxed);
+    }
+    own as i32
+}
+
+fn kernel_thread(own: usize) -> i32 {
+    take_turns(&TURN, own as u64)
+}
+
+fn user_thread(own: usize) -> i32 {
+    take_turns(&user::words()[0], own as u64)
+}
+
+/// Writes to memory of the supervisor.
+fn intruder(_: usize) -> i32 {
+    TURN.store(77, Ordering::Relaxed);
+    0
+}
+
+/// Passes an address of the supervisor to a system call; returns 0 if only a text of the image was printed.
+fn deceiver(address: usize) -> i32 {
+    i32::from(!user::print("a text of the image\n")) + i32::from(user::print_at(address, 8))
+}
+
+fn main() -> i32 {
+    match run() {
+        Ok(()) => 0,
+        Err(error) => {
+            println!("threads: {error}");
+            1
+        }
+    }
+}
+
+fn run() -> Result<(), thread::TooManyThreads> {
+    let before = timer::milliseconds();
+    let pair = [thread::spawn(kernel_thread, 0)?, thread::spawn(kernel_thread, 1)?];
+    assert_eq!(pair.map(thread::join), [End::Returned(0), End::Returned(1)]);
+    println!("two threads in supervisor mode that never yield took {} turns each", TURNS);
+    let pair = [user::spawn(user_thread, 0)?, user::spawn(user_thread, 1)?];
+    assert_eq!(pair.map(thread::join), [End::Returned(0), End::Returned(1)]);
+    println!("two threads in user mode that never yield took {} turns each", TURNS);
+    // A turn is given by preemption only, which is the timer's.
+    assert!(timer::milliseconds() - before >= TURNS, "no millisecond has passed");
+    let faulty = user::spawn(intruder, 0)?;
+    assert_eq!(thread::join(faulty), End::Faulted(14));
+    assert_eq!(TURN.load(Ordering::Relaxed), 2 * TURNS);
+    let refused = user::spawn(deceiver, &raw const TURN as usize)?;
+    assert_eq!(thread::join(refused), End::Returned(0));
+    println!("the supervisor's memory is as it was");
+    Ok(())
+}
